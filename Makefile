@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Everything is built under build/. Each directory's build.mk adds its targets to the lists below.
+
+B       ?= build
+CONNS   ?= 4096
+PREFIX  ?= /usr/local
+DESTDIR ?=
+SECONDS ?= 60
+V       ?= 0
+Q       := $(if $(filter 1,$(V)),,@)
+
+CC      ?= gcc
+CLANG   ?= clang
+CFLAGS  ?= -O2 -g
+WARN    := -Wall -Wextra -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Werror
+COMMON  := -std=gnu11 -D_GNU_SOURCE -DFALCON_MAX_CONNS=$(CONNS) -Iinclude -Iuser -I$(B)
+
+PROGRAMS :=	# binaries and scripts, built and installed
+OBJECTS  :=	# BPF objects, built and installed
+TESTS    :=	# what only the tests need
+
+all:
+
+# $(call say,CC,file)
+say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' "$(1)" "$(2)")
+
+# One rule per sanitizer flavour: $(B)/obj/x.o, $(B)/asan/x.o, $(B)/tsan/x.o from x.c
+define c_rule
+$(B)/$(1)/%.o: %.c
+	$$(call say,CC,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$$(CC) $$(CFLAGS) $(2) $$(WARN) $$(COMMON) $$(CPPFLAGS) -MMD -MP -c -o $$@ $$<
+endef
+ASAN := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+TSAN := -fsanitize=thread -fno-omit-frame-pointer
+$(eval $(call c_rule,obj,))
+$(eval $(call c_rule,asan,$(ASAN)))
+$(eval $(call c_rule,tsan,$(TSAN)))
+
+include bpf/build.mk
+include user/build.mk
+include tools/build.mk
+include selftests/build.mk
+
+all: $(OBJECTS) $(PROGRAMS)
+
+deps:
+	@tools/deps.sh
+
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@tools/demo.sh
+
+test: deps
+	@$(MAKE) --no-print-directory all tests
+	@selftests/run.sh
+
+tests: $(TESTS)
+
+bench: all tests
+	@selftests/bench/run.sh
+
+vmtest: all tests
+	@selftests/vm/run.sh
+
+clean:
+	rm -rf $(B)
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+.PHONY: all deps demo test tests bench vmtest fuzz install clean

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libfalcon: raw Falcon transactions for applications, through the agent.
+ *
+ *	struct falcon_attr attr = { .arena_size = 1 << 20 };
+ *	struct falcon *f;
+ *	uint32_t conn;
+ *
+ *	falcon_open(&attr, &f);
+ *	falcon_lookup(f, "b", &conn);
+ *	memcpy(falcon_arena(f), "hello", 5);
+ *	falcon_submit(f, &(struct falcon_sqe){ .op = FALCON_RAW_SEND, .conn = conn,
+ *					       .dst_service = 7, .len = 5 });
+ *
+ * Functions return 0 or a count on success and a negative errno value on failure; after a failure
+ * falcon_error() has the sentence for a person. A handle belongs to one thread at a time.
+ */
+#ifndef FALCON_FALCON_H
+#define FALCON_FALCON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "codes.h"
+#include "raw.h"
+#include "shm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FALCON_DEFAULT_SOCKET "/run/falcon/falcond.sock"
+
+struct falcon;
+
+/* How to attach. Zero is a valid value of every field. */
+struct falcon_attr {
+	const char *socket;	/* agent's socket; NULL: $FALCON_SOCKET, else FALCON_DEFAULT_SOCKET */
+	uint16_t service;	/* name to listen under; 0: the agent picks one from 32768 up */
+	uint64_t arena_size;	/* bytes of shared memory for data; rounded up to a page */
+	uint64_t remote_offset;	/* part of the arena that peers may reach ... */
+	uint64_t remote_len;	/* ... bytes; 0: none */
+	int remote_write;	/* peers may PUT there */
+	int remote_read;	/* peers may GET there */
+};
+
+/* What a connection is, for falcon_conn_info(). */
+struct falcon_conn_info {
+	char name[64];
+	uint32_t conn;
+	int up;			/* 1: established */
+	int ordered;
+	uint32_t segment;	/* payload bytes of a PUT or GET transaction; the most a SEND takes */
+	uint32_t mtu;		/* of the path, bytes */
+};
+
+/*
+ * Attach to the agent. On success *|out| is a handle to be closed with falcon_close().
+ * -ECONNREFUSED or -ENOENT: no agent at that socket; -EADDRINUSE: the service is taken;
+ * -EINVAL: ranges outside the arena; -ENOMEM; -EPROTO: the agent speaks another version.
+ * On failure *|out| is NULL and falcon_error(NULL) has the sentence.
+ */
+int falcon_open(const struct falcon_attr *attr, struct falcon **out);
+
+/* Detach and free. Operations under way end without a completion. NULL is allowed. */
+void falcon_close(struct falcon *f);
+
+/* The last failure of |f| in words; of falcon_open() if |f| is NULL. Valid until the next call. */
+const char *falcon_error(const struct falcon *f);
+
+/* The shared memory for data, falcon_arena_size() bytes, valid until falcon_close(). */
+void *falcon_arena(struct falcon *f);
+uint64_t falcon_arena_size(const struct falcon *f);
+
+/* The service name this handle is reached under. */
+uint16_t falcon_service(const struct falcon *f);
+
+/*
+ * Find a connection by its configured name, or by the peer's address in text form.
+ * -ENOENT: no such connection.
+ */
+int falcon_lookup(struct falcon *f, const char *name, uint32_t *conn);
+
+/* What connection |conn| is. -ENOENT: it is gone. */
+int falcon_conn_info(struct falcon *f, uint32_t conn, struct falcon_conn_info *info);
+
+/*
+ * Start an operation; its memory must stay untouched until its completion. -EAGAIN: the
+ * submission ring is full, take completions first; -EINVAL: range outside the arena;
+ * -EPIPE: the agent is gone. The agent is told of it by falcon_flush(), falcon_poll() or
+ * falcon_wait(), whichever comes first.
+ */
+int falcon_submit(struct falcon *f, const struct falcon_sqe *sqe);
+
+/* Make the agent look at what was submitted. */
+void falcon_flush(struct falcon *f);
+
+/* Take up to |n| completions. Returns how many; 0 if there are none yet; -EPIPE: agent gone. */
+int falcon_poll(struct falcon *f, struct falcon_cqe *cqes, int n);
+
+/*
+ * The oldest message not yet given back, or NULL. It stays valid until falcon_message_done(),
+ * which frees its place in the ring; messages come and go in order.
+ */
+const struct falcon_msg *falcon_message(struct falcon *f);
+void falcon_message_done(struct falcon *f);
+
+/*
+ * Wait until there is a completion or a message, at most |timeout_ms| (-1: forever).
+ * Returns 1 if there is something, 0 on timeout, -EPIPE if the agent is gone, -EINTR.
+ */
+int falcon_wait(struct falcon *f, int timeout_ms);
+
+/* For an event loop: readable when falcon_wait() would have something, after falcon_arm(). */
+int falcon_fd(const struct falcon *f);
+/* Ask for a signal on falcon_fd(). Returns 1 if there is something already, else 0. */
+int falcon_arm(struct falcon *f);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FALCON_FALCON_H */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What XDP and the agent share: the values of the falcon_* maps and the metadata before a
+ * redirected frame.
+ *
+ * There are no locks. Every field has one writer, or is changed only by atomic read-modify-write;
+ * fields are grouped by writer, each group on cache lines of its own. "XDP" below is whatever runs
+ * the receive path: the XDP program on any number of CPUs, or the agent with offload off.
+ */
+#ifndef FALCON_MAPS_H
+#define FALCON_MAPS_H
+
+#include "types.h"
+#include "window.h"
+#include "wire.h"
+
+#ifndef FALCON_MAX_CONNS
+#define FALCON_MAX_CONNS 4096	/* make CONNS=n; a power of two, at most 131072 */
+#endif
+_Static_assert((FALCON_MAX_CONNS & (FALCON_MAX_CONNS - 1)) == 0, "power of two");
+
+enum falcon_maps_const {
+	FALCON_MAX_PORTS = 16,		/* interfaces an agent serves */
+	FALCON_MAX_QUEUES = 64,		/* RX queues an interface */
+	FALCON_MAX_XSKS = FALCON_MAX_PORTS * FALCON_MAX_QUEUES,
+	FALCON_RUE_RING_BYTES = 1 << 20,
+	FALCON_WAKE_RING_BYTES = 1 << 12,
+	FALCON_DIRTY_WORDS = FALCON_MAX_CONNS / 64,
+	FALCON_DIRTY_SUMMARY = (FALCON_DIRTY_WORDS + 63) / 64,
+	FALCON_META_MAGIC = 0x4641434e,
+	FALCON_DEFAULT_TTL = 64,
+};
+
+/* struct falcon_conn.flags */
+enum falcon_conn_flag {
+	FALCON_CONN_ALIVE = 0x01,	/* without it every packet is dropped: "not alive" */
+	FALCON_CONN_CLEAR = 0x02,	/* PSP version 15, and no other, is accepted */
+	FALCON_CONN_ORDERED = 0x04,
+	FALCON_CONN_IPV6 = 0x08,
+	FALCON_CONN_NO_CSUM = 0x10,	/* link or NIC has verified the UDP checksum */
+	FALCON_CONN_STEER = 0x20,	/* XDP only redirects: the agent runs the receive path */
+};
+
+/* Identity and security of a connection. Writer: agent, while the connection is not alive. */
+struct falcon_conn_id {
+	__u32 flags;		/* enum falcon_conn_flag; the agent alone, by atomic store */
+	__u32 cid;		/* ours: the Destination CID of packets we receive; map index */
+	__u32 peer_cid;		/* the Destination CID of packets we send */
+	__u32 function;		/* Destination Function of packets we send, 24 bits */
+	__u32 cur_spi;		/* Falcon 9.2.1 Current SPI, ours; 0: not configured */
+	__u32 prev_spi;		/* Falcon 9.2.1 Previous SPI */
+	__u32 cur_spi_gen;	/* Falcon 9.2.1 Current SPI Generation, of this connection */
+	__u32 peer_spi;		/* SPI in packets we send, chosen by the peer */
+	__u64 pcid;		/* Falcon 9.2.1 PSP Connection ID, expected in the cookie */
+	__u64 incarnation;	/* random, new each time the connection is set up */
+	__u8 local_addr[16];	/* IPv4 in the first 4 bytes, network order */
+	__u8 peer_addr[16];
+};
+
+/* Receiver state that packets change. Writer: XDP, by atomic read-modify-write. */
+struct falcon_rx_state {
+	__u64 data_rx[FALCON_DATA_WORDS];	/* claimed data PSNs (Data Window Rx Bitmap) */
+	__u64 req_rx[FALCON_REQ_WORDS];		/* claimed request PSNs */
+	__u64 t1_t2;		/* of the latest packet: T1 << 32 | T2, one store */
+	__u64 remote_time;	/* Falcon 9.2.1 Remote Time, picoseconds; 0: none yet */
+	__u32 ecn_count;	/* packets received with CE, cumulative */
+	__u32 own;		/* enum falcon_own, cleared by the EACK that carries it */
+	__u32 hops;		/* forward path hop count of the latest packet */
+	__u32 accepted;		/* packets claimed, cumulative */
+} FALCON_ALIGNED;
+
+/* Receiver state that delivery changes. Writer: agent. */
+struct falcon_rx_acked {
+	__u32 data_base;	/* DBPSN: oldest data PSN not acknowledged */
+	__u32 req_base;		/* RBPSN: oldest request PSN not acknowledged */
+	__u32 buffer_level;	/* quantized occupancy for ACKs, 0..31 */
+	__u32 rue_info;		/* value driven from RUE for ACKs, 22 bits */
+	__u64 data_ack[FALCON_DATA_WORDS];	/* Data Window ACK Bitmap */
+	__u64 req_ack[FALCON_REQ_WORDS];	/* Request Window Bitmap, as EACKs report it */
+} FALCON_ALIGNED;
+
+/* Transmitter state that ACKs change. Writer: XDP, by atomic read-modify-write. */
+struct falcon_tx_acked {
+	__u32 data_base;	/* transmitter's DBPSN: all below is acknowledged */
+	__u32 req_base;		/* transmitter's RBPSN */
+	__u32 own;		/* enum falcon_own received; the agent takes it by exchange */
+	__u32 acks;		/* ACKs and NACKs consumed, cumulative */
+	__u32 eacks;		/* EACKs among them */
+	__u32 nacks_resource;	/* resource NACKs among them */
+	__u64 t1_t4;		/* of the latest ACK: T1 << 32 | T4, one store */
+	__u64 data_ack[FALCON_DATA_WORDS];	/* PSNs that EACKs acknowledged */
+	__u64 data_rx[FALCON_DATA_WORDS];	/* PSNs that EACKs reported as received */
+	__u64 req_ack[FALCON_REQ_WORDS];
+} FALCON_ALIGNED;
+
+/* What a RUE event needs to know. Writer: agent, from RUE results and its own sends. */
+struct falcon_cc {
+	__u32 data_next;	/* DNPSN: acknowledgments at or beyond it are refused */
+	__u32 req_next;		/* RNPSN */
+	__u32 fcwnd;		/* packets, 11.10 fixed point */
+	__u32 ncwnd;		/* packets */
+	__u32 inter_packet_gap;	/* Falcon time units */
+	__u32 rto;		/* Falcon time units */
+	__u32 fabric_window_time_marker;
+	__u32 nic_window_time_marker;
+	__u32 base_delay_target;
+	__u32 delay_state;
+	__u32 rtt_state;
+	__u8 ncwnd_direction;
+	__u8 cc_opaque;
+	__u8 delay_select;	/* enum falcon_rue_delay */
+	__u8 event_queue_select;
+} FALCON_ALIGNED;
+
+/* Event policy state (Falcon 10.6.1). Writer: XDP; races only cost an event more or less. */
+struct falcon_cc_event {
+	__u64 last_ns;		/* CLOCK_MONOTONIC of the last event */
+	__u32 last_acked;	/* falcon_ack_total() at the last event */
+	__u32 events;		/* events produced */
+	__u32 suppressed;	/* ACKs that the policy or a full queue kept from being events */
+} FALCON_ALIGNED;
+
+/* Map falcon_conns: array indexed by CID, mmapable. */
+struct falcon_conn {
+	struct falcon_conn_id id;
+	struct falcon_rx_state rx FALCON_ALIGNED;
+	struct falcon_rx_acked rx_acked;
+	struct falcon_tx_acked tx_acked;
+	struct falcon_cc cc;
+	struct falcon_cc_event cc_event;
+} FALCON_ALIGNED;
+
+/* Map falcon_config: one entry, mmapable. Writer: agent, unless said otherwise. */
+struct falcon_config {
+	__u64 replay_margin;	/* Falcon 9.2.1 Replay Protection Margin, picoseconds */
+	__u64 rue_p1_ns;	/* P1: time since the last event */
+	__u32 rue_p2_packets;	/* P2: packets acked since the last event */
+	__u32 rue_threshold[3];	/* bytes used in falcon_rue, ascending */
+	__u32 cur_spi_gen;	/* Falcon 9.2.1, global Current SPI Generation */
+	__u8 allow_prev_spi_gen;	/* Falcon 9.2.1 Allow Previous SPI Generation */
+	__u8 pcid_match;	/* Falcon 9.2.1 PCID Match Enable */
+	__u8 pad[2];
+	__u32 agent_pid;	/* the running agent; 0: none */
+	__u32 agent_sleeping;	/* 1: XDP must wake the agent when it makes a connection dirty */
+};
+
+/* Map falcon_ports: hash keyed by ifindex. Writer: agent. */
+struct falcon_port {
+	__u32 index;		/* 0..FALCON_MAX_PORTS - 1; socket = index * FALCON_MAX_QUEUES + queue */
+	__u32 max_frame;	/* longest frame the socket's buffers take, bytes */
+};
+
+/*
+ * Map falcon_credits: array indexed like falcon_xsks, mmapable. XDP takes one credit for every
+ * frame that it redirects, before it claims anything; the agent grants no more than there are free
+ * slots in both the fill and the receive ring, so a redirect never finds them full.
+ */
+struct falcon_credit {
+	__s64 credits;		/* atomic by both */
+	__u64 refused;		/* frames refused for want of credit; XDP, atomic */
+} FALCON_ALIGNED;
+
+/*
+ * Map falcon_dirty: one entry, mmapable. Which connections have ACK state that the agent has not
+ * looked at. XDP sets the bit, then the summary bit; the agent takes the summary word, then the
+ * words that it names, by exchange with 0.
+ */
+struct falcon_dirty {
+	__u64 summary[FALCON_DIRTY_SUMMARY];
+	__u64 word[FALCON_DIRTY_WORDS];
+};
+
+/*
+ * Every way a packet can end, each with its counter; enum and counters come from this one list.
+ * V(lower-case name, what it means)
+ */
+#define FALCON_VERDICTS(V)                                                                          \
+	V(pass_not_falcon, "not Falcon: left to the kernel")                                       \
+	V(rx_data, "data window packet accepted and redirected")                                   \
+	V(rx_request, "request window packet accepted and redirected")                             \
+	V(rx_resync, "Resync accepted and redirected")                                             \
+	V(rx_nack, "NACK with an upper-layer code redirected")                                     \
+	V(steered, "redirected unexamined: the agent runs the receive path")                       \
+	V(ack_consumed, "BACK or EACK consumed")                                                   \
+	V(nack_consumed, "resource NACK consumed")                                                 \
+	V(dup_acked, "duplicate answered with an ACK")                                             \
+	V(old_acked, "packet below the window answered with an ACK")                               \
+	V(oow_acked, "packet beyond the window answered with an EACK, OWN set")                    \
+	V(resource_nacked, "no room at the agent: answered with a resource NACK")                  \
+	V(ack_stale, "ACK older than what is known: dropped")                                      \
+	V(ack_invalid, "ACK of something never sent: dropped")                                     \
+	V(drop_truncated, "shorter than its headers say")                                          \
+	V(drop_ip_length, "IP and frame length disagree")                                          \
+	V(drop_ip_fragment, "IP fragment to the PSP port")                                         \
+	V(drop_udp_length, "UDP and IP length disagree (Falcon 9.2.2.1)")                          \
+	V(drop_csum, "wrong or missing UDP checksum (Falcon 9.2.2.1)")                             \
+	V(drop_psp, "malformed PSP header")                                                        \
+	V(drop_psp_version, "PSP version not configured for the connection")                       \
+	V(drop_version, "Falcon version is not 1")                                                 \
+	V(drop_type, "reserved Falcon packet type")                                                \
+	V(drop_length, "Request Length contradicts the payload")                                   \
+	V(drop_code, "reserved Resync or NACK code")                                               \
+	V(drop_cid, "unknown CID")                                                                 \
+	V(drop_not_alive, "connection not alive (Falcon 11)")                                      \
+	V(drop_address, "addresses are not the connection's")                                      \
+	V(drop_spi, "SPI check failed (Falcon 9.2.2.3)")                                           \
+	V(drop_pcid, "PCID does not match (Falcon 9.2.2.3)")                                       \
+	V(drop_replay, "replay protection check failed (Falcon 9.2.2.2)")                          \
+	V(drop_busy, "lost every race for a window word")                                          \
+	V(drop_no_agent, "no agent socket on this queue")                                          \
+	V(drop_too_big, "longer than the agent's buffers")                                         \
+	V(drop_no_room, "the answer does not fit into the frame")                                  \
+	V(drop_metadata, "driver has no room for XDP metadata")
+
+enum falcon_verdict {
+#define FALCON_VERDICT_ENUM(name, text) FALCON_V_##name,
+	FALCON_VERDICTS(FALCON_VERDICT_ENUM)
+#undef FALCON_VERDICT_ENUM
+	FALCON_VERDICT_COUNT,
+};
+
+/* Map falcon_counters: per-CPU array, one entry. Writer: XDP. Free-running, never reset. */
+struct falcon_counters {
+#define FALCON_VERDICT_COUNTER(name, text) __u64 name;
+	FALCON_VERDICTS(FALCON_VERDICT_COUNTER)
+#undef FALCON_VERDICT_COUNTER
+	__u64 xdp_tx;		/* frames turned round and sent by XDP_TX, all kinds together */
+	__u64 rue_events;	/* events written to falcon_rue */
+	__u64 rue_suppressed;	/* events withheld by the policy of Falcon 10.6.1, or for lack of room */
+	__u64 wakeups;		/* times the sleeping agent was woken */
+	__u64 ce_marked;	/* packets accepted with ECN CE */
+};
+
+/* Before a redirected frame's first byte, in its XDP metadata. */
+struct falcon_meta {
+	__u32 magic;		/* FALCON_META_MAGIC */
+	__u8 verdict;		/* rx_data, rx_request, rx_resync, rx_nack or steered */
+	__u8 pad;
+	__u16 falcon_off;	/* Falcon header, bytes from the start of the frame */
+	__u16 falcon_len;	/* Falcon header and payload, bytes; no padding, no ICV */
+	__u16 pad2;
+	__u32 cid;		/* destination CID, valid index into falcon_conns */
+	__u64 rx_ns;		/* CLOCK_MONOTONIC at reception */
+};
+_Static_assert(sizeof(struct falcon_meta) == 24, "metadata: multiple of 4, at most 32 bytes");
+
+#endif /* FALCON_MAPS_H */

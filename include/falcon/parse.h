@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * From an Ethernet frame to a Falcon header: Ethernet, up to two VLAN tags, IPv4 or IPv6, UDP to
+ * port 1000, PSP with next header 252. Compiled for BPF and for the host, where it is fuzzed.
+ */
+#ifndef FALCON_PARSE_H
+#define FALCON_PARSE_H
+
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+
+#include "maps.h"
+#include "psp.h"
+#include "types.h"
+
+enum falcon_parse_const {
+	FALCON_MAX_VLANS = 2,
+	FALCON_MAX_L3_OFF = ETH_HLEN + FALCON_MAX_VLANS * 4,
+	FALCON_MAX_FALCON_OFF = FALCON_MAX_L3_OFF + 40 + 8 + FALCON_PSP_HDR_LEN + FALCON_PSP_VC_LEN,
+	FALCON_ECN_MASK = 3,
+	FALCON_ECN_CE = 3,
+	FALCON_ECN_ECT0 = 2,
+};
+
+struct falcon_vlan_hdr {
+	__be16 tci;
+	__be16 proto;
+};
+
+/* Where things are in a frame, and the outer fields that the receiver needs. */
+struct falcon_frame {
+	__u16 l3_off;		/* IP header, bytes from the start of the frame */
+	__u16 udp_off;
+	__u16 psp_off;
+	__u16 falcon_off;
+	__u16 falcon_len;	/* Falcon header and payload, bytes; no padding */
+	__u16 udp_len;		/* UDP header to the end, bytes */
+	__u8 ipv6;
+	__u8 ttl;		/* TTL or hop limit as received */
+	__u8 ecn;		/* 2 bits */
+	__u8 psp_version;	/* enum falcon_psp_version */
+	__u8 vc;		/* virtualization cookie present */
+	__be16 udp_check;
+	__u32 spi;
+	__u64 iv;
+	__u64 cookie;		/* PCID in the cookie; 0 without one */
+	__u32 cid;		/* destination CID */
+	__u8 type;		/* packet type, not yet validated */
+};
+
+FALCON_INLINE bool falcon_is_vlan(__be16 proto)
+{
+	return proto == falcon_hton16(ETH_P_8021Q) || proto == falcon_hton16(ETH_P_8021AD);
+}
+
+/*
+ * The IP header at f->l3_off. Fills addressing fields and *|l4_len|, the bytes after the IP header
+ * that the IP header announces. FALCON_V_pass_not_falcon if it is not UDP, a drop verdict, or
+ * FALCON_V_rx_data for "go on".
+ */
+FALCON_INLINE enum falcon_verdict falcon_parse_ipv4(const void *l3, const void *end,
+						    struct falcon_frame *f, __u32 *l4_len)
+{
+	const struct iphdr *ip = l3;
+	__u32 total;
+
+	if ((const void *)(ip + 1) > end || ip->version != 4)
+		return FALCON_V_pass_not_falcon;
+	/* Falcon packets carry no IP options; one that does is nobody's we know. */
+	if (ip->protocol != IPPROTO_UDP || ip->ihl != 5)
+		return FALCON_V_pass_not_falcon;
+	/* A later fragment has no ports to look at and is left to the kernel. */
+	if (ip->frag_off & falcon_hton16(0x1fff))
+		return FALCON_V_pass_not_falcon;
+	total = falcon_ntoh16(ip->tot_len);
+	f->ipv6 = 0;
+	f->ttl = ip->ttl;
+	f->ecn = ip->tos & FALCON_ECN_MASK;
+	f->udp_off = f->l3_off + sizeof(*ip);
+	*l4_len = total >= sizeof(*ip) ? total - (__u32)sizeof(*ip) : 0;
+	return FALCON_V_rx_data;
+}
+
+FALCON_INLINE enum falcon_verdict falcon_parse_ipv6(const void *l3, const void *end,
+						    struct falcon_frame *f, __u32 *l4_len)
+{
+	const struct ipv6hdr *ip = l3;
+
+	if ((const void *)(ip + 1) > end || ip->version != 6 || ip->nexthdr != IPPROTO_UDP)
+		return FALCON_V_pass_not_falcon;
+	f->ipv6 = 1;
+	f->ttl = ip->hop_limit;
+	f->ecn = (ip->flow_lbl[0] >> 4) & FALCON_ECN_MASK;
+	f->udp_off = f->l3_off + sizeof(*ip);
+	*l4_len = falcon_ntoh16(ip->payload_len);
+	return FALCON_V_rx_data;
+}
+
+/* UDP, PSP and the first two words of the Falcon header, from |udp| on. */
+FALCON_INLINE enum falcon_verdict falcon_parse_psp(const void *l3, const struct udphdr *udp,
+						   const void *end, struct falcon_frame *f,
+						   __u32 l4_len)
+{
+	const struct falcon_psp_hdr *psp = (const void *)(udp + 1);
+	const __be32 *falcon;
+	__u32 psp_len;
+
+	if ((const void *)(udp + 1) > end || udp->dest != falcon_hton16(FALCON_PSP_UDP_PORT))
+		return FALCON_V_pass_not_falcon;
+	if ((const void *)(psp + 1) > end)
+		return FALCON_V_pass_not_falcon;
+	if (psp->next_header != FALCON_PSP_NEXT_HEADER)
+		return FALCON_V_pass_not_falcon;
+	if (!f->ipv6 && (((const struct iphdr *)l3)->frag_off & falcon_hton16(0x2000)))
+		return FALCON_V_drop_ip_fragment;
+	if (l4_len < sizeof(*udp) || l4_len > (__u32)((const char *)end - (const char *)udp))
+		return FALCON_V_drop_ip_length;
+	f->udp_len = falcon_ntoh16(udp->len);
+	if (f->udp_len != l4_len)
+		return FALCON_V_drop_udp_length;
+	f->udp_check = udp->check;
+	f->vc = falcon_psp_has_vc(psp);
+	f->psp_version = falcon_psp_version(psp);
+	if (!(psp->flags & FALCON_PSP_F_ONE) || (psp->crypt_offset & ~FALCON_PSP_CRYPT_MASK) ||
+	    psp->hdr_ext_len != (f->vc ? FALCON_PSP_EXT_LEN_VC : FALCON_PSP_EXT_LEN_NO_VC))
+		return FALCON_V_drop_psp;
+	psp_len = falcon_psp_len(f->vc);
+	f->spi = falcon_ntoh32(psp->spi);
+	f->iv = falcon_ntoh64(psp->iv);
+	f->psp_off = f->udp_off + sizeof(*udp);
+	f->falcon_off = (__u16)(f->psp_off + psp_len);
+	if (f->udp_len < sizeof(*udp) + psp_len + 8)
+		return FALCON_V_drop_truncated;
+	f->falcon_len = (__u16)(f->udp_len - sizeof(*udp) - psp_len);
+	f->cookie = 0;
+	if (f->vc) {
+		const __be64 *vc = (const void *)(psp + 1);
+
+		if ((const void *)(vc + 1) > end)
+			return FALCON_V_drop_truncated;
+		__builtin_memcpy(&f->cookie, vc, sizeof(f->cookie));
+		f->cookie = falcon_ntoh64(f->cookie);
+		falcon = (const void *)(vc + 1);
+	} else {
+		falcon = (const void *)(psp + 1);
+	}
+	if ((const void *)(falcon + 2) > end)
+		return FALCON_V_drop_truncated;
+	if (falcon_wire_version(falcon[0]) != FALCON_VERSION)
+		return FALCON_V_drop_version;
+	f->cid = falcon_wire_cid(falcon[0]);
+	f->type = falcon_wire_type(falcon[1]);
+	return FALCON_V_rx_data;
+}
+
+/*
+ * Parse the frame from |data| to |end|. Fills |f| and returns FALCON_V_rx_data if it is a Falcon
+ * packet whose lengths agree; FALCON_V_pass_not_falcon if the kernel should have it; else the drop
+ * verdict. Reads nothing past |end|.
+ */
+FALCON_INLINE enum falcon_verdict falcon_parse_frame(const void *data, const void *end,
+						     struct falcon_frame *f)
+{
+	const struct ethhdr *eth = data;
+	const void *l3 = eth + 1;
+	enum falcon_verdict v;
+	__u32 l4_len = 0;
+	__be16 proto;
+
+	if (l3 > end)
+		return FALCON_V_pass_not_falcon;
+	proto = eth->h_proto;
+	f->l3_off = ETH_HLEN;
+	for (int i = 0; i < FALCON_MAX_VLANS; i++) {
+		const struct falcon_vlan_hdr *vlan = l3;
+
+		if (!falcon_is_vlan(proto))
+			break;
+		if ((const void *)(vlan + 1) > end)
+			return FALCON_V_pass_not_falcon;
+		proto = vlan->proto;
+		l3 = vlan + 1;
+		f->l3_off += sizeof(*vlan);
+	}
+	if (proto == falcon_hton16(ETH_P_IP)) {
+		v = falcon_parse_ipv4(l3, end, f, &l4_len);
+		if (v != FALCON_V_rx_data)
+			return v;
+		return falcon_parse_psp(l3, l3 + sizeof(struct iphdr), end, f, l4_len);
+	}
+	if (proto == falcon_hton16(ETH_P_IPV6)) {
+		v = falcon_parse_ipv6(l3, end, f, &l4_len);
+		if (v != FALCON_V_rx_data)
+			return v;
+		return falcon_parse_psp(l3, l3 + sizeof(struct ipv6hdr), end, f, l4_len);
+	}
+	return FALCON_V_pass_not_falcon;
+}
+
+#endif /* FALCON_PARSE_H */

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The receive path's decisions (Falcon 9.2.2), the same code in XDP and, with offload off, in the
+ * agent: acceptance checks, then either the sliding window or the transmitter's bookkeeping.
+ * Nothing here touches state before every check of the packet has passed.
+ */
+#ifndef FALCON_RX_H
+#define FALCON_RX_H
+
+#include "ack.h"
+#include "maps.h"
+#include "parse.h"
+
+/* Falcon 9.2.2.3, the specification's pseudocode. |spi| and |cookie| are the packet's. */
+FALCON_INLINE enum falcon_verdict falcon_rx_check_spi(const struct falcon_conn_id *id,
+						      const struct falcon_config *cfg, __u32 spi,
+						      __u64 cookie)
+{
+	bool allow_prev = cfg->allow_prev_spi_gen;
+	__u32 prev_gen = cfg->cur_spi_gen - 1;
+	bool cur_gen_ok = id->cur_spi_gen == cfg->cur_spi_gen ||
+			  (allow_prev && id->cur_spi_gen == prev_gen);
+	bool same_msb = (id->cur_spi >> 31) == (id->prev_spi >> 31);
+	bool is_prev = id->prev_spi == spi && id->prev_spi != 0;
+	bool cur_ok, prev_same_ok, prev_prev_ok;
+
+	/* SPI 0: the connection is not configured */
+	if (id->cur_spi == 0)
+		return FALCON_V_drop_spi;
+	cur_ok = id->cur_spi == spi && cur_gen_ok;
+	prev_same_ok = same_msb && is_prev && cur_gen_ok;
+	prev_prev_ok = !same_msb && allow_prev && is_prev && id->cur_spi_gen - 1 == prev_gen;
+	if (!cur_ok && !prev_same_ok && !prev_prev_ok)
+		return FALCON_V_drop_spi;
+	if (cfg->pcid_match && cookie != id->pcid)
+		return FALCON_V_drop_pcid;
+	return FALCON_V_rx_data;
+}
+
+/* Falcon 9.2.2.2: accepted if (Remote Time - Replay Protection Margin) < IV, modulo 2^64. */
+FALCON_INLINE bool falcon_rx_replay_ok(__u64 remote_time, __u64 margin, __u64 iv)
+{
+	return remote_time == 0 || (__s64)(iv - (remote_time - margin)) > 0;
+}
+
+/* Remote Time follows the latest IV (Falcon 9.2.1). Only for packets that passed every check. */
+FALCON_INLINE void falcon_rx_remote_time(struct falcon_rx_state *rx, __u64 iv)
+{
+	__u64 cur = falcon_load(&rx->remote_time);
+
+	for (int i = 0; i < FALCON_CAS_TRIES; i++) {
+		__u64 seen;
+
+		if (cur != 0 && (__s64)(iv - cur) <= 0)
+			return;
+		seen = falcon_cas(&rx->remote_time, cur, iv);
+		if (seen == cur)
+			return;
+		cur = seen;
+	}
+}
+
+FALCON_INLINE bool falcon_addr_eq(const void *a, const void *b, bool ipv6)
+{
+	const __u32 *x = a, *y = b;
+
+	if (x[0] != y[0])
+		return false;
+	return !ipv6 || (x[1] == y[1] && x[2] == y[2] && x[3] == y[3]);
+}
+
+/*
+ * What the headers alone can decide for a packet that parsed as |f| and belongs to connection |c|;
+ * the checksum is the caller's to verify after it. |saddr| and |daddr| are the packet's addresses
+ * (16 bytes readable; IPv4 uses the first 4). FALCON_V_rx_data if all is well.
+ */
+FALCON_INLINE enum falcon_verdict falcon_rx_check(const struct falcon_conn *c,
+						  const struct falcon_config *cfg,
+						  const struct falcon_frame *f, const void *saddr,
+						  const void *daddr)
+{
+	const struct falcon_conn_id *id = &c->id;
+	__u32 flags = falcon_load(&id->flags);
+	enum falcon_verdict v;
+
+	if (!(flags & FALCON_CONN_ALIVE))
+		return id->cur_spi ? FALCON_V_drop_not_alive : FALCON_V_drop_cid;
+	if (!!(flags & FALCON_CONN_IPV6) != f->ipv6 ||
+	    !falcon_addr_eq(daddr, id->local_addr, f->ipv6) ||
+	    !falcon_addr_eq(saddr, id->peer_addr, f->ipv6))
+		return FALCON_V_drop_address;
+	if (!(flags & FALCON_CONN_CLEAR) || f->psp_version != FALCON_PSP_CLEAR)
+		return FALCON_V_drop_psp_version;
+	v = falcon_rx_check_spi(id, cfg, f->spi, f->cookie);
+	if (v != FALCON_V_rx_data)
+		return v;
+	if (!falcon_rx_replay_ok(falcon_load(&c->rx.remote_time), cfg->replay_margin, f->iv))
+		return FALCON_V_drop_replay;
+	return FALCON_V_rx_data;
+}
+
+FALCON_INLINE enum falcon_verdict falcon_wire_verdict(int err)
+{
+	switch (err) {
+	case FALCON_WIRE_TRUNCATED: return FALCON_V_drop_truncated;
+	case FALCON_WIRE_VERSION: return FALCON_V_drop_version;
+	case FALCON_WIRE_LENGTH: return FALCON_V_drop_length;
+	case FALCON_WIRE_CODE: return FALCON_V_drop_code;
+	default: return FALCON_V_drop_type;
+	}
+}
+
+/* Take note of a packet that passed every check: remote time, T1 and T2, hops, ECN. */
+FALCON_INLINE void falcon_rx_measure(struct falcon_conn *c, const struct falcon_frame *f,
+				     __u64 now_ns)
+{
+	struct falcon_rx_state *rx = &c->rx;
+
+	falcon_rx_remote_time(rx, f->iv);
+	falcon_store(&rx->t1_t2,
+		     (__u64)falcon_time_of_iv(f->iv) << 32 | falcon_time_of_ns(now_ns));
+	falcon_store(&rx->hops, (__u32)(FALCON_DEFAULT_TTL - f->ttl) & 0xf);
+	if (f->ecn == FALCON_ECN_CE)
+		falcon_fetch_add(&rx->ecn_count, 1U);
+}
+
+/*
+ * The sliding window check of a reliable packet (Falcon 9.2.2.4). The caller must hold what the
+ * delivery of an accepted packet takes (a credit), since a claim is final. Returns rx_data,
+ * rx_request or rx_resync for a claimed packet; dup_acked, old_acked or oow_acked for one to be
+ * answered with an ACK; drop_busy.
+ */
+FALCON_INLINE enum falcon_verdict falcon_rx_window(struct falcon_conn *c,
+						   const struct falcon_hdr *h)
+{
+	bool req = falcon_in_req_window(h->type, h->resync_type);
+	enum falcon_claim claim;
+
+	if (req)
+		claim = falcon_ring_claim(c->rx.req_rx, FALCON_REQ_WORDS, &c->rx_acked.req_base,
+					  FALCON_REQ_WINDOW, h->psn);
+	else
+		claim = falcon_ring_claim(c->rx.data_rx, FALCON_DATA_WORDS, &c->rx_acked.data_base,
+					  FALCON_DATA_WINDOW, h->psn);
+	switch (claim) {
+	case FALCON_CLAIM_NEW:
+		falcon_fetch_add(&c->rx.accepted, 1U);
+		if (h->type == FALCON_RESYNC)
+			return FALCON_V_rx_resync;
+		return req ? FALCON_V_rx_request : FALCON_V_rx_data;
+	case FALCON_CLAIM_DUP:
+		return FALCON_V_dup_acked;
+	case FALCON_CLAIM_OLD:
+		return FALCON_V_old_acked;
+	case FALCON_CLAIM_OUT:
+		falcon_fetch_or(&c->rx.own, (__u32)(req ? FALCON_OWN_REQ : FALCON_OWN_DATA));
+		return FALCON_V_oow_acked;
+	default:
+		return FALCON_V_drop_busy;
+	}
+}
+
+/* What becomes of an ACK or NACK that passed the checks; |a| is applied to the transmitter. */
+FALCON_INLINE enum falcon_verdict falcon_rx_ack(struct falcon_conn *c, const struct falcon_ack *a,
+						__u64 now_ns)
+{
+	switch (falcon_ack_apply(c, a, now_ns)) {
+	case FALCON_ACK_STALE:
+		return FALCON_V_ack_stale;
+	case FALCON_ACK_INVALID:
+		return FALCON_V_ack_invalid;
+	default:
+		break;
+	}
+	if (a->type != FALCON_NACK)
+		return FALCON_V_ack_consumed;
+	return a->nack_code == FALCON_NACK_RESOURCE ? FALCON_V_nack_consumed : FALCON_V_rx_nack;
+}
+
+#endif /* FALCON_RX_H */

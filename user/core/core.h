@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The protocol core: transaction and packet delivery sublayers (Falcon 8 and 9) without I/O.
+ *
+ * No system calls, no clock, no allocation once a connection is open. Time comes in as an argument
+ * (nanoseconds of CLOCK_MONOTONIC, or of a simulation), received packets come in already claimed
+ * in the receive window (include/falcon/rx.h), and effects leave through struct fcore_ops. One
+ * thread at a time.
+ */
+#ifndef FALCON_CORE_H
+#define FALCON_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "falcon/codes.h"
+#include "falcon/maps.h"
+#include "falcon/rue.h"
+#include "falcon/wire.h"
+
+#define FCORE_NEVER UINT64_MAX
+
+enum fcore_const {
+	FCORE_MAX_TXNS = 256,	/* transactions outstanding a connection and direction: RSN ring */
+	FCORE_MAX_ULP_HDR = 32,	/* bytes of ULP header copied into a transaction */
+};
+
+struct fcore;
+struct fcore_conn;
+
+/* A packet to send. Pointers are valid only during the call. */
+struct fcore_packet {
+	uint8_t hdr[FALCON_MAX_HDR_LEN];	/* packed Falcon header */
+	uint32_t hdr_len;			/* bytes */
+	const void *ulp_hdr;			/* goes between header and payload; may be NULL */
+	uint32_t ulp_hdr_len;			/* bytes */
+	const void *payload;			/* may be NULL */
+	uint32_t payload_len;			/* bytes */
+	uint8_t type;				/* enum falcon_packet_type */
+	bool retransmission;
+};
+
+/* A received reliable packet that has been claimed in the receive window. */
+struct fcore_rx {
+	struct falcon_hdr hdr;
+	const void *payload;	/* after the Falcon header */
+	uint32_t len;		/* bytes of payload */
+	void *frame;		/* owner's handle of the memory; the core gives it back by frame_put() */
+	uint64_t now;		/* reception time, ns */
+};
+
+/* How the ULP answers a push (Falcon 8.5.3). */
+enum fcore_push_outcome {
+	FCORE_PUSH_ACK,		/* accepted: acknowledge it */
+	FCORE_PUSH_RNR,		/* receiver not ready: deliver again after the RNR timeout */
+	FCORE_PUSH_CIE,		/* complete in error */
+	FCORE_PUSH_NRE,		/* non-recoverable error */
+	FCORE_PUSH_INVALID_CID,	/* not a connection for this ULP */
+};
+
+/* Effects. All are called from within an fcore_* call, with the arg of fcore_create(). */
+struct fcore_ops {
+	/* Send |p| on |c|. 0, or -EAGAIN if there is no room: it is tried again at fcore_run(). */
+	int (*transmit)(void *arg, struct fcore_conn *c, const struct fcore_packet *p);
+	/* The core no longer needs a received frame. */
+	void (*frame_put)(void *arg, void *frame);
+	/* A RUE event of the core's own (retransmissions; Falcon 10.6.2.1). */
+	void (*rue_event)(void *arg, struct fcore_conn *c, const struct falcon_rue_event *e);
+
+	/*
+	 * Target side. A push transaction, in RSN order on an ordered connection. The ULP answers
+	 * with fcore_push_done(), now or later; |payload| is valid until then.
+	 */
+	void (*on_push)(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn,
+			const void *payload, uint32_t len);
+	/*
+	 * Target side. A pull transaction that wants at most |request_len| bytes. The ULP answers
+	 * with fcore_pull_respond() or fcore_pull_rnr(); |hdr| is valid until then.
+	 */
+	void (*on_pull)(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn,
+			const void *hdr, uint32_t hdr_len, uint16_t request_len);
+	/* Target side. The response's memory is no longer needed: it was acknowledged, or died. */
+	void (*on_response_done)(void *arg, struct fcore_conn *c, uint64_t cookie);
+
+	/* Initiator side. Pull data, just before its on_completion(); valid during the call. */
+	void (*on_pull_data)(void *arg, struct fcore_conn *c, uint64_t cookie,
+			     const void *payload, uint32_t len);
+	/* Initiator side. A transaction has ended; in RSN order on an ordered connection. */
+	void (*on_completion)(void *arg, struct fcore_conn *c, uint64_t cookie,
+			      enum falcon_completion_code code, uint8_t ulp_code);
+	/* Initiator side. A submission that was refused with -EAGAIN may be tried again. */
+	void (*on_xon)(void *arg, struct fcore_conn *c);
+
+	/* Retransmissions are exhausted (Falcon 9.1.5): the connection should be torn down. */
+	void (*on_fatal)(void *arg, struct fcore_conn *c, const char *why);
+};
+
+/* Per-connection parameters (Falcon 9.1.1), fixed while the connection lives. */
+struct fcore_params {
+	bool ordered;
+	uint32_t function;		/* Destination Function, 24 bits */
+	uint32_t tx_data_psn;		/* our first data PSN */
+	uint32_t tx_req_psn;		/* our first request PSN */
+	uint32_t rx_data_psn;		/* the peer's first data PSN */
+	uint32_t rx_req_psn;		/* the peer's first request PSN */
+	uint32_t tx_rsn;		/* our first RSN */
+	uint32_t rx_rsn;		/* the peer's first RSN */
+	uint32_t fcwnd;			/* initial fabric congestion window, packets, 1..255 */
+	uint32_t ncwnd;			/* initial NIC congestion window, packets, 1..1023 */
+	uint64_t rto_ns;		/* initial Retransmit Timeout */
+	uint32_t max_retx;		/* Max Retransmit Attempts, then Resync, then fatal */
+	uint64_t txn_timeout_ns;	/* transaction timeout (Falcon 11): kCmplLocalTO */
+	uint64_t ack_timeout_ns;	/* ACK Coalescing Timeout */
+	uint32_t ack_count;		/* packets that make a coalesced ACK due at once */
+	uint32_t ar_fcwnd;		/* ACK Request Fcwnd Threshold, packets */
+	uint32_t ar_percent;		/* ACK Request Percent, 0..100 */
+	uint32_t ooo_threshold;		/* Out-of-order Distance Threshold, PSNs */
+};
+
+/* Set |p| to the defaults; PSNs and RSNs 0. */
+void fcore_params_default(struct fcore_params *p);
+
+/* A transaction to start. */
+struct fcore_txn {
+	uint8_t proto;			/* enum falcon_protocol_type */
+	const void *ulp_hdr;		/* copied; at most FCORE_MAX_ULP_HDR bytes */
+	uint32_t ulp_hdr_len;
+	const void *payload;		/* push: must stay until on_completion() */
+	uint32_t len;			/* push: bytes of payload; pull: bytes wanted */
+	uint64_t cookie;		/* the ULP's, handed back at completion */
+};
+
+/* Counters of a connection, free-running. */
+struct fcore_stats {
+	uint64_t tx_packets;		/* reliable packets sent first */
+	uint64_t tx_retx_rto;		/* retransmitted on timeout */
+	uint64_t tx_retx_early;		/* retransmitted early: OOO distance */
+	uint64_t tx_retx_own;		/* retransmitted early: EACK-OWN */
+	uint64_t tx_acks;		/* BACKs and EACKs sent by the core */
+	uint64_t tx_nacks;
+	uint64_t tx_resyncs;
+	uint64_t rx_packets;		/* claimed packets handed to the core */
+	uint64_t rx_discarded;		/* Falcon 8.4.3.2: pull data without request or too long */
+	uint64_t push_submitted, pull_submitted;
+	uint64_t push_received, pull_received;
+	uint64_t completed, completed_in_error;
+	uint64_t rnr_nacks_sent, rnr_nacks_received;
+	uint64_t claims_released;
+	uint64_t rtt_ns;		/* smoothed round-trip time; 0: none yet */
+};
+
+/* A core for up to |max_conns| connections, or NULL if memory is short. */
+struct fcore *fcore_create(const struct fcore_ops *ops, void *arg, uint32_t max_conns);
+/* Free a core; its connections must be closed. */
+void fcore_destroy(struct fcore *core);
+
+/*
+ * Open connection |cid| over shared state |shared|, whose windows this call initializes; the
+ * caller has filled |shared->id| and makes it alive afterwards. NULL if memory is short.
+ */
+struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falcon_conn *shared,
+				   const struct fcore_params *params, uint64_t now);
+/* End every transaction with |code|, give back every frame and response, and free |c|. */
+void fcore_conn_close(struct fcore_conn *c, enum falcon_completion_code code);
+
+struct fcore_conn *fcore_conn_lookup(struct fcore *core, uint32_t cid);
+uint32_t fcore_conn_cid(const struct fcore_conn *c);
+struct falcon_conn *fcore_conn_shared(struct fcore_conn *c);
+const struct fcore_stats *fcore_conn_stats(const struct fcore_conn *c);
+/* The owner's pointer, NULL until set. */
+void fcore_conn_set_user(struct fcore_conn *c, void *user);
+void *fcore_conn_user(const struct fcore_conn *c);
+
+/*
+ * Start a transaction (Falcon 8.4.3). 0, -EAGAIN if FCORE_MAX_TXNS are outstanding (on_xon()
+ * follows), -EMSGSIZE if it does not fit the 16-bit Request Length.
+ */
+int fcore_push(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now);
+int fcore_pull(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now);
+
+/* Answer on_push(). |rnr| is the RNR timeout code, |ulp_code| the ULP NACK code. */
+void fcore_push_done(struct fcore_conn *c, uint32_t rsn, enum fcore_push_outcome outcome,
+		     uint8_t rnr, uint8_t ulp_code, uint64_t now);
+/*
+ * Answer on_pull(): |payload| must stay until on_response_done() with |cookie|. A zero-length
+ * response is the pull's complete-in-error (Falcon 8.5.3.5).
+ */
+void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const void *payload, uint32_t len,
+			uint64_t cookie, uint64_t now);
+/* Answer on_pull(): receiver not ready; it is delivered again after the timeout (8.5.3.4). */
+void fcore_pull_rnr(struct fcore_conn *c, uint32_t rsn, uint8_t rnr, uint64_t now);
+
+/* A claimed reliable packet has arrived. The core owns rx->frame until frame_put(). */
+void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx);
+/* shared->tx_acked may have changed: free what was acknowledged, retransmit what was lost. */
+void fcore_acked(struct fcore_conn *c, uint64_t now);
+/* A NACK with an upper-layer code; its bases are applied already. */
+void fcore_nacked(struct fcore_conn *c, const struct falcon_ack *nack, uint64_t now);
+/* A RUE result (Falcon 10.6.2.2): windows, RTO, pacing. */
+void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, uint64_t now);
+/* Release claims whose packets never came. Only when every received frame has been handed in. */
+void fcore_release_claims(struct fcore_conn *c);
+
+/*
+ * Run timers that are due and send what the windows allow, round-robin (Falcon 8.3), at most
+ * |budget| packets. Returns how many packets were sent; |budget| means there may be more to do.
+ */
+uint32_t fcore_run(struct fcore *core, uint64_t now, uint32_t budget);
+/* When fcore_run() is needed next, FCORE_NEVER if nothing is pending; at most |now| if at once. */
+uint64_t fcore_next_deadline(const struct fcore *core, uint64_t now);
+
+#endif /* FALCON_CORE_H */
