@@ -6,8 +6,12 @@
 #ifndef FALCON_PARSE_H
 #define FALCON_PARSE_H
 
-#include <linux/if_ether.h>
+#ifdef __bpf__
 #include <linux/in.h>
+#else
+#include <netinet/in.h>	/* before the kernel's headers, which then leave its names alone */
+#endif
+#include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Compiled into falcond by user/agent/build.mk.

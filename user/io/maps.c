@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "io/maps.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const char *const usual_places[] = {
+	"/sys/fs/bpf/tc/globals",	/* ip link (iproute2) */
+	"/sys/fs/bpf/falcon",
+	"/sys/fs/bpf",			/* libbpf's and libxdp's default */
+};
+
+/* What a pinned map must look like for this build. */
+struct map_shape {
+	const char *name;
+	__u32 type;
+	__u32 value_size;
+	__u32 max_entries;
+};
+
+static const struct map_shape shape_conns = { "falcon_conns", BPF_MAP_TYPE_ARRAY,
+					      sizeof(struct falcon_conn), FALCON_MAX_CONNS };
+static const struct map_shape shape_config = { "falcon_config", BPF_MAP_TYPE_ARRAY,
+					       sizeof(struct falcon_config), 1 };
+static const struct map_shape shape_credits = { "falcon_credits", BPF_MAP_TYPE_ARRAY,
+						sizeof(struct falcon_credit), FALCON_MAX_XSKS };
+static const struct map_shape shape_dirty = { "falcon_dirty", BPF_MAP_TYPE_ARRAY,
+					      sizeof(struct falcon_dirty), 1 };
+static const struct map_shape shape_ports = { "falcon_ports", BPF_MAP_TYPE_HASH,
+					      sizeof(struct falcon_port), FALCON_MAX_PORTS };
+static const struct map_shape shape_xsks = { "falcon_xsks", BPF_MAP_TYPE_XSKMAP, sizeof(int),
+					     FALCON_MAX_XSKS };
+static const struct map_shape shape_counters = { "falcon_counters", BPF_MAP_TYPE_PERCPU_ARRAY,
+						 sizeof(struct falcon_counters), 1 };
+static const struct map_shape shape_rue = { "falcon_rue", BPF_MAP_TYPE_RINGBUF, 0,
+					    FALCON_RUE_RING_BYTES };
+static const struct map_shape shape_wake = { "falcon_wake", BPF_MAP_TYPE_RINGBUF, 0,
+					     FALCON_WAKE_RING_BYTES };
+
+static int open_map(struct maps *m, const struct map_shape *s, char *err, size_t errlen)
+{
+	struct bpf_map_info info = {};
+	__u32 len = sizeof(info);
+	char path[320];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "%s/%s", m->dir, s->name);
+	fd = bpf_obj_get(path);
+	if (fd < 0) {
+		snprintf(err, errlen, "cannot open map %s: %s", path, strerror(errno));
+		return -errno;
+	}
+	rc = bpf_obj_get_info_by_fd(fd, &info, &len);
+	if (rc < 0) {
+		snprintf(err, errlen, "cannot inspect map %s: %s", path, strerror(errno));
+		rc = -errno;
+	} else if (info.type != s->type || info.value_size != s->value_size ||
+		   info.max_entries != s->max_entries) {
+		snprintf(err, errlen,
+			 "map %s has %u entries of %u bytes, this falcond wants %u of %u: detach the "
+			 "XDP program, remove the pinned falcon_* maps, attach this build's object",
+			 path, info.max_entries, info.value_size, s->max_entries, s->value_size);
+		rc = -EPROTO;
+	}
+	if (rc < 0) {
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+static size_t map_bytes(const struct map_shape *s)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = (size_t)((s->value_size + 7) & ~7U) * s->max_entries;
+
+	return (bytes + page - 1) & ~(page - 1);
+}
+
+static int map_memory(struct maps *m, const struct map_shape *s, void **out, char *err,
+		      size_t errlen)
+{
+	int fd = open_map(m, s, err, errlen);
+	void *p;
+
+	if (fd < 0)
+		return fd;
+	p = mmap(NULL, map_bytes(s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (p == MAP_FAILED) {
+		snprintf(err, errlen, "cannot map %s/%s: %s", m->dir, s->name, strerror(errno));
+		return -errno;
+	}
+	*out = p;
+	return 0;
+}
+
+static int on_rue(void *ctx, void *data, size_t len)
+{
+	struct maps *m = ctx;
+
+	if (len >= sizeof(struct falcon_rue_event))
+		m->on_event(m->arg, data);
+	return 0;
+}
+
+/* A wake-up record has done its work by arriving. */
+static int on_wake(void *ctx, void *data, size_t len)
+{
+	(void)ctx;
+	(void)data;
+	(void)len;
+	return 0;
+}
+
+static int open_rings(struct maps *m, char *err, size_t errlen)
+{
+	int rue = open_map(m, &shape_rue, err, errlen), wake, rc = 0;
+
+	if (rue < 0)
+		return rue;
+	wake = open_map(m, &shape_wake, err, errlen);
+	if (wake < 0) {
+		close(rue);
+		return wake;
+	}
+	m->rings = ring_buffer__new(rue, on_rue, m, NULL);
+	if (!m->rings || ring_buffer__add(m->rings, wake, on_wake, m) < 0) {
+		snprintf(err, errlen, "cannot map the event rings in %s: %s", m->dir,
+			 strerror(errno));
+		rc = -errno;
+	}
+	/* libbpf holds the memory, not the descriptors, but its epoll set refers to them. */
+	if (rc < 0) {
+		close(rue);
+		close(wake);
+	}
+	return rc;
+}
+
+static void choose_dir(struct maps *m, const char *dir)
+{
+	size_t n = sizeof(usual_places) / sizeof(usual_places[0]);
+
+	if (dir && *dir) {
+		snprintf(m->dir, sizeof(m->dir), "%s", dir);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		char path[320];
+
+		snprintf(m->dir, sizeof(m->dir), "%s", usual_places[i]);
+		snprintf(path, sizeof(path), "%s/%s", m->dir, shape_conns.name);
+		if (access(path, F_OK) == 0)
+			return;
+	}
+	snprintf(m->dir, sizeof(m->dir), "%s", usual_places[0]);
+}
+
+static int open_all(struct maps *m, char *err, size_t errlen)
+{
+	int rc;
+
+	if ((rc = map_memory(m, &shape_conns, (void **)&m->conns, err, errlen)) < 0 ||
+	    (rc = map_memory(m, &shape_config, (void **)&m->config, err, errlen)) < 0 ||
+	    (rc = map_memory(m, &shape_credits, (void **)&m->credits, err, errlen)) < 0 ||
+	    (rc = map_memory(m, &shape_dirty, (void **)&m->dirty, err, errlen)) < 0)
+		return rc;
+	if ((rc = m->ports_fd = open_map(m, &shape_ports, err, errlen)) < 0 ||
+	    (rc = m->xsks_fd = open_map(m, &shape_xsks, err, errlen)) < 0 ||
+	    (rc = m->counters_fd = open_map(m, &shape_counters, err, errlen)) < 0)
+		return rc;
+	return open_rings(m, err, errlen);
+}
+
+int maps_open(struct maps *m, const char *dir,
+	      void (*on_event)(void *arg, const struct falcon_rue_event *e), void *arg, char *err,
+	      size_t errlen)
+{
+	int rc;
+
+	*m = (struct maps){ .ports_fd = -1, .xsks_fd = -1, .counters_fd = -1 };
+	m->on_event = on_event;
+	m->arg = arg;
+	choose_dir(m, dir);
+	rc = open_all(m, err, errlen);
+	if (rc < 0) {
+		if (rc == -ENOENT) {
+			size_t n = strlen(err);
+
+			snprintf(err + n, errlen - n,
+				 "; attach the program first: ip link set dev IF xdp obj "
+				 "falcon.bpf.o sec xdp");
+		}
+		maps_close(m);
+	}
+	return rc;
+}
+
+static void unmap(void *p, const struct map_shape *s)
+{
+	if (p)
+		munmap(p, map_bytes(s));
+}
+
+void maps_close(struct maps *m)
+{
+	unmap(m->conns, &shape_conns);
+	unmap(m->config, &shape_config);
+	unmap(m->credits, &shape_credits);
+	unmap(m->dirty, &shape_dirty);
+	if (m->ports_fd >= 0)
+		close(m->ports_fd);
+	if (m->xsks_fd >= 0)
+		close(m->xsks_fd);
+	if (m->counters_fd >= 0)
+		close(m->counters_fd);
+	ring_buffer__free(m->rings);
+	*m = (struct maps){ .ports_fd = -1, .xsks_fd = -1, .counters_fd = -1 };
+}
+
+int maps_consume(struct maps *m)
+{
+	return ring_buffer__consume(m->rings);
+}
+
+int maps_fd(const struct maps *m)
+{
+	return ring_buffer__epoll_fd(m->rings);
+}
+
+int maps_counters(const struct maps *m, struct falcon_counters *sum)
+{
+	size_t words = sizeof(*sum) / sizeof(__u64);
+	int cpus = libbpf_num_possible_cpus();
+	__u64 *per_cpu, *out = (__u64 *)sum;
+	__u32 key = 0;
+
+	if (cpus < 0)
+		return cpus;
+	per_cpu = calloc((size_t)cpus, sizeof(*sum));
+	if (!per_cpu)
+		return -ENOMEM;
+	memset(sum, 0, sizeof(*sum));
+	if (bpf_map_lookup_elem(m->counters_fd, &key, per_cpu) < 0) {
+		free(per_cpu);
+		return -errno;
+	}
+	for (int cpu = 0; cpu < cpus; cpu++)
+		for (size_t i = 0; i < words; i++)
+			out[i] += per_cpu[(size_t)cpu * words + i];
+	free(per_cpu);
+	return 0;
+}
+
+void maps_quiesce(void)
+{
+	/* A global barrier is an RCU grace period, and XDP programs run under RCU. */
+	syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
