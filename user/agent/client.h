@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The agent's side of one attached application: the shared memory of include/falcon/shm.h.
+ *
+ * The application is not trusted. What it wrote before attaching is copied once and checked; a ring
+ * index that cannot be right makes client_take() fail, after which the client is to be detached;
+ * nothing an application does afterwards can make the agent fault, block or loop.
+ *
+ * A client is reference counted, because memory of its arena may be on its way through the core
+ * after the application has gone: client_attach() returns the first reference.
+ */
+#ifndef FALCON_AGENT_CLIENT_H
+#define FALCON_AGENT_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "falcon/shm.h"
+
+struct client;
+
+/* Counters of a client, free-running. */
+struct client_stats {
+	uint64_t taken;		/* submissions taken */
+	uint64_t completed;	/* completions written */
+	uint64_t messages;	/* messages delivered */
+	uint64_t ring_full;	/* messages refused: no room in the message ring */
+	uint64_t wakes;		/* signals sent to a sleeping application */
+	uint32_t outstanding;	/* taken and not completed yet */
+};
+
+/*
+ * Map |memfd| and attach to it under |service|. |doorbell| is an eventfd that the application
+ * writes; |event| is an end of a Unix stream socket pair that wakes the application, and whose
+ * closing tells it that the agent has gone. (A socket, not an eventfd: the application shares an
+ * eventfd's O_NONBLOCK and could make the agent block in write().)
+ *
+ * Returns a client that owns the three descriptors, or NULL with a sentence in |err|, in which
+ * case they stay the caller's.
+ */
+struct client *client_attach(int memfd, int doorbell, int event, uint16_t service, char *err,
+			     size_t err_len);
+
+/* Take and give back a reference; the last one unmaps the memory and frees the client. */
+struct client *client_get(struct client *cl);
+void client_put(struct client *cl);
+
+/* Tell the application that it is over (EOF on its event socket); nothing is written any more. */
+void client_shutdown(struct client *cl);
+
+uint16_t client_service(const struct client *cl);
+/* To be added to epoll with EPOLLIN | EPOLLET and never read. */
+int client_doorbell(const struct client *cl);
+const struct client_stats *client_stats(const struct client *cl);
+
+/*
+ * Copy the next submission to |out|. 1: taken, client_complete() must follow for it some time;
+ * 0: there is none, or as many operations are outstanding as the completion ring can hold;
+ * -EPROTO: the ring's indexes are impossible, detach this client.
+ */
+int client_take(struct client *cl, struct falcon_sqe *out);
+
+/* Write a completion. There is always room: client_take() sees to that. */
+void client_complete(struct client *cl, const struct falcon_cqe *cqe);
+
+/*
+ * Put a message into the message ring; |len| is at most FALCON_MSG_MAX. -ENOBUFS: the ring is
+ * full.
+ */
+int client_deliver(struct client *cl, uint32_t conn, uint16_t src_service, uint64_t tag,
+		   const void *payload, uint32_t len);
+
+/* Make what was taken, completed and delivered visible, and wake the application if it sleeps. */
+void client_publish(struct client *cl);
+
+/* Memory of the arena, or NULL if [offset, offset + len) is not in it. */
+void *client_local(const struct client *cl, uint64_t offset, uint64_t len);
+/* The same for a peer that wants to write (|write|) or read: NULL also if not opened for it. */
+void *client_remote(const struct client *cl, uint64_t offset, uint64_t len, bool write);
+
+/*
+ * Announce that the agent is about to sleep: from here on the application rings the doorbell.
+ * False: there is work already; the announcement has been taken back.
+ */
+bool client_sleep_begin(struct client *cl);
+void client_sleep_end(struct client *cl);
+
+#endif /* FALCON_AGENT_CLIENT_H */
