@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The agent's own state: what main.c starts, loop.c turns, and commands.c shows.
+ *
+ * One thread owns all of it. The modules beneath (io/, core/, ulp/, cm, neigh, control) know
+ * nothing of it; they call back through the functions declared at the end.
+ */
+#ifndef FALCON_AGENT_H
+#define FALCON_AGENT_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/cm.h"
+#include "agent/config.h"
+#include "agent/control.h"
+#include "agent/neigh.h"
+#include "core/core.h"
+#include "io/frame.h"
+#include "io/maps.h"
+#include "io/xsk.h"
+#include "rue/rue.h"
+#include "ulp/raw.h"
+
+/* An interface the agent serves. */
+struct port {
+	char ifname[IF_NAMESIZE];
+	uint32_t ifindex;
+	uint32_t index;			/* in falcon_ports; sockets are index * FALCON_MAX_QUEUES + q */
+	uint32_t nqueues;
+	struct xsk *xsks;		/* nqueues of them */
+	bool native;			/* XDP attached in the driver, not in generic mode */
+	bool trusted_csum;		/* rx_csum = trusted */
+};
+
+enum agent_conn_state {
+	AGENT_CONN_WAITING,	/* for the peer's agent */
+	AGENT_CONN_RECEIVING,	/* set up; the peer has not said that it is ready */
+	AGENT_CONN_UP,
+	AGENT_CONN_FAILED,	/* fatal error; the handshake starts over */
+};
+
+/* A configured connection; its protocol state exists only while set up. */
+struct agent_conn {
+	struct agent *agent;
+	struct conn_config cfg;
+	enum agent_conn_state state;
+	unsigned cm_index;		/* in the connection manager; handshake = on */
+	char reason[160];		/* why it is not up; empty if it is */
+	struct fcore_conn *core;	/* NULL unless RECEIVING or UP */
+	struct cm_peer peer;		/* what the peer told us */
+	struct neigh_entry route;
+	bool routed;			/* route is complete and leads to one of our ports */
+	bool tmpl_ready;		/* tmpl has been filled once; its IV must go on */
+	struct port *port;		/* where it leaves */
+	struct xsk *tx;
+	struct frame_template tmpl;
+	uint32_t mtu;			/* bytes */
+	uint32_t segment;		/* raw payload bytes a transaction */
+	uint64_t tx_unrouted;		/* packets dropped for want of a route */
+	uint64_t rx_answered;		/* ACKs and NACKs the agent itself sent for refused packets */
+	uint64_t setups;		/* times it came up */
+};
+
+/* What the loop has done, free-running. */
+struct agent_stats {
+	uint64_t turns;			/* loop iterations */
+	uint64_t sleeps;		/* times it went to sleep */
+	uint64_t rx_frames;
+	uint64_t rue_events;
+	uint64_t drops_recovered;	/* times the sockets' drop counters had moved */
+};
+
+struct agent {
+	struct agent_config config;
+	struct maps maps;
+	struct port ports[FALCON_MAX_PORTS];
+	unsigned nports;
+	struct agent_conn *conns[FALCON_MAX_CONNS];	/* by local CID */
+	struct fcore *core;
+	struct raw_ulp *raw;
+	const struct rue_algorithm *rue;
+	struct cm *cm;
+	struct neigh *neigh;
+	struct control *control;
+	struct falcon_counters counters;	/* of the agent's own receive path (steered frames) */
+	struct agent_stats stats;
+	uint64_t now;			/* ns, CLOCK_MONOTONIC, taken once a turn */
+	int epoll_fd;
+	int signal_fd;
+	bool offload;			/* XDP runs the receive path */
+	bool quiesce_due;		/* state was closed to XDP since the last maps_quiesce() */
+	bool stop;
+};
+
+/* port.c: open every configured port. 0, or a negative errno, reason logged. */
+int agent_ports_open(struct agent *a);
+void agent_ports_close(struct agent *a);
+struct port *agent_port_by_ifindex(struct agent *a, uint32_t ifindex);
+
+/*
+ * conn.c: the life of connections. agent_conn_add() takes a copy of |cfg|; on failure a negative
+ * errno with the reason in |err|. agent_conn_reset() starts the handshake over.
+ */
+int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen);
+int agent_conn_del(struct agent *a, const char *name, char *err, size_t errlen);
+int agent_conn_reset(struct agent *a, const char *name, char *err, size_t errlen);
+/* By configured name or by the peer's address in text form; NULL if there is none. */
+struct agent_conn *agent_conn_find(struct agent *a, const char *name);
+const char *agent_conn_state_name(enum agent_conn_state s);
+void agent_conns_close(struct agent *a);
+/* Routes or neighbours changed: resolve every connection again. */
+void agent_conns_reroute(struct agent *a);
+/* Take the connection down and start over. |why| is for people. */
+void agent_conn_fail(struct agent_conn *c, const char *why);
+extern const struct cm_ops agent_cm_ops;
+
+/* tx.c: struct fcore_ops.transmit, and the template of a connection's frames. */
+int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p);
+void agent_conn_route(struct agent_conn *c);
+
+/* rx.c: take what the sockets hold, at most a burst each. Returns frames handled. */
+uint32_t agent_receive(struct agent *a);
+/* rx.c: hand connections with new ACK state to the core. Returns how many. */
+uint32_t agent_take_dirty(struct agent *a);
+/* rx.c: a socket has dropped frames: release the claims that never arrived. */
+void agent_recover_drops(struct agent *a);
+/* rx.c: mark |cid| as having new ACK state, as XDP does. */
+void agent_mark_dirty(struct agent *a, uint32_t cid);
+
+/* loop.c: turn until a->stop. */
+void agent_loop(struct agent *a);
+/* loop.c: have the loop wake on |fd|. 0 or a negative errno. */
+int agent_watch(struct agent *a, int fd);
+void agent_unwatch(struct agent *a, int fd);
+
+/* commands.c: a request on the control socket. */
+int agent_command(void *arg, struct control_client *cl, json_t *req, int *fds, int nfds,
+		  json_t **reply);
+void agent_client_gone(void *arg, struct control_client *cl);
+
+#endif /* FALCON_AGENT_H */
