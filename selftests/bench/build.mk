@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The link's ceiling: AF_XDP without Falcon.
+
+BENCH := $(B)/selftests/bench
+
+$(BENCH)/ceiling.bpf.o: selftests/bench/ceiling.bpf.c
+	$(call say,BPF,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
+		-I/usr/include/$(shell $(CC) -print-multiarch) -c -o $@ $<
+
+$(BENCH)/xsk_ceiling: $(B)/obj/selftests/bench/xsk_ceiling.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -o $@ $< -lxdp -lbpf
+
+TESTS += $(BENCH)/ceiling.bpf.o $(BENCH)/xsk_ceiling
