@@ -31,7 +31,7 @@ struct port {
 	uint32_t nqueues;
 	struct xsk *xsks;		/* nqueues of them */
 	bool native;			/* XDP attached in the driver, not in generic mode */
-	bool trusted_csum;		/* rx_csum = trusted */
+	bool trusted_csum;		/* rx_csum = trusted: connections skip the UDP checksum */
 };
 
 enum agent_conn_state {
@@ -48,6 +48,7 @@ struct agent_conn {
 	enum agent_conn_state state;
 	unsigned cm_index;		/* in the connection manager; handshake = on */
 	char reason[160];		/* why it is not up; empty if it is */
+	bool failing;			/* agent_conn_fail() was called, agent_conns_reap() was not */
 	struct fcore_conn *core;	/* NULL unless RECEIVING or UP */
 	struct cm_peer peer;		/* what the peer told us */
 	struct neigh_entry route;
@@ -90,7 +91,8 @@ struct agent {
 	int epoll_fd;
 	int signal_fd;
 	bool offload;			/* XDP runs the receive path */
-	bool quiesce_due;		/* state was closed to XDP since the last maps_quiesce() */
+	bool quiesce_due;		/* a connection was closed to XDP since the last maps_quiesce() */
+	bool reap_due;			/* some connection is failing */
 	bool stop;
 };
 
@@ -112,8 +114,12 @@ const char *agent_conn_state_name(enum agent_conn_state s);
 void agent_conns_close(struct agent *a);
 /* Routes or neighbours changed: resolve every connection again. */
 void agent_conns_reroute(struct agent *a);
-/* Take the connection down and start over. |why| is for people. */
+/*
+ * Have the connection taken down and set up anew. Callable from the core's callbacks: it only takes
+ * note, agent_conns_reap() acts. |why| is for people.
+ */
 void agent_conn_fail(struct agent_conn *c, const char *why);
+void agent_conns_reap(struct agent *a);
 extern const struct cm_ops agent_cm_ops;
 
 /* tx.c: struct fcore_ops.transmit, and the template of a connection's frames. */
@@ -139,5 +145,7 @@ void agent_unwatch(struct agent *a, int fd);
 int agent_command(void *arg, struct control_client *cl, json_t *req, int *fds, int nfds,
 		  json_t **reply);
 void agent_client_gone(void *arg, struct control_client *cl);
+/* commands.c: an application broke the rules of its shared memory: close its control connection. */
+void agent_client_broken(struct agent *a, struct client *cl);
 
 #endif /* FALCON_AGENT_H */

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The loop: packets first, control when its descriptors say so.
+ *
+ * While there is work it turns without a system call other than those that send. Out of work it
+ * goes on for LOOP_SPIN_NS, offering the CPU to others at every turn, since a peer or an application
+ * that answers at once is the common case and a sleep costs more than it saves. Then it tells XDP
+ * and the applications that it sleeps, looks once more, and waits until the next deadline.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/log.h"
+
+enum loop_const {
+	LOOP_BUDGET = 256,		/* packets the core may send a turn */
+	LOOP_CONTROL_TURNS = 256,	/* busy turns between looks at the control descriptors */
+	LOOP_EVENTS = 32,
+};
+static const uint64_t LOOP_SPIN_NS = 50 * 1000;
+static const uint64_t LOOP_DROP_CHECK_NS = 100 * 1000 * 1000;
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+static int watch(struct agent *a, int fd, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.fd = fd };
+
+	return epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+int agent_watch(struct agent *a, int fd)
+{
+	/* Edge-triggered: such a descriptor only ends a sleep, what it announces is polled. */
+	return watch(a, fd, EPOLLIN | EPOLLET);
+}
+
+void agent_unwatch(struct agent *a, int fd)
+{
+	epoll_ctl(a->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void take_signal(struct agent *a)
+{
+	struct signalfd_siginfo si;
+
+	if (read(a->signal_fd, &si, sizeof(si)) != sizeof(si))
+		return;
+	log_info("stopping signal=%s", strsignal((int)si.ssi_signo));
+	a->stop = true;
+}
+
+static void dispatch(struct agent *a, int fd)
+{
+	if (fd == a->signal_fd)
+		take_signal(a);
+	else if (fd == control_fd(a->control))
+		control_process(a->control);
+	else if (fd == cm_fd(a->cm))
+		cm_process(a->cm, a->now);
+	else if (fd == neigh_fd(a->neigh))
+		neigh_process(a->neigh);
+}
+
+/* Wait at most |wait_ns| and serve the descriptors that are ready. */
+static void serve_control(struct agent *a, uint64_t wait_ns)
+{
+	struct timespec ts = {
+		.tv_sec = (time_t)(wait_ns / 1000000000ULL),
+		.tv_nsec = (long)(wait_ns % 1000000000ULL),
+	};
+	struct epoll_event ev[LOOP_EVENTS];
+	int n = epoll_pwait2(a->epoll_fd, ev, LOOP_EVENTS, &ts, NULL);
+
+	a->now = clock_ns();
+	for (int i = 0; i < n; i++)
+		dispatch(a, ev[i].data.fd);
+	if (cm_next_deadline(a->cm) <= a->now)
+		cm_process(a->cm, a->now);
+}
+
+static void kick(struct agent *a)
+{
+	for (unsigned i = 0; i < a->nports; i++)
+		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
+			xsk_kick(&a->ports[i].xsks[q]);
+}
+
+/* One turn of the data path. Returns how much there was to do. */
+static uint32_t turn(struct agent *a)
+{
+	uint32_t work;
+
+	a->now = clock_ns();
+	a->stats.turns++;
+	work = agent_receive(a);
+	work += agent_take_dirty(a);
+	work += (uint32_t)maps_consume(&a->maps);
+	work += raw_pump(a->raw, a->now);
+	work += fcore_run(a->core, a->now, LOOP_BUDGET);
+	kick(a);
+	if (a->reap_due)
+		agent_conns_reap(a);
+	return work;
+}
+
+static bool data_waiting(struct agent *a)
+{
+	for (unsigned i = 0; i < a->nports; i++)
+		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
+			if (xsk_rx_ready(&a->ports[i].xsks[q]))
+				return true;
+	for (uint32_t s = 0; s < FALCON_DIRTY_SUMMARY; s++)
+		if (falcon_load(&a->maps.dirty->summary[s]))
+			return true;
+	return false;
+}
+
+static uint64_t until_deadline(struct agent *a)
+{
+	uint64_t core = fcore_next_deadline(a->core, a->now);
+	uint64_t cm = cm_next_deadline(a->cm);
+	uint64_t next = a->now + LOOP_DROP_CHECK_NS;
+
+	if (core < next)
+		next = core;
+	if (cm < next)
+		next = cm;
+	return next > a->now ? next - a->now : 0;
+}
+
+static void rest(struct agent *a)
+{
+	uint64_t wait;
+
+	falcon_store(&a->maps.config->agent_sleeping, 1);
+	__sync_synchronize();
+	if (raw_sleep_begin(a->raw)) {
+		wait = data_waiting(a) ? 0 : until_deadline(a);
+		a->stats.sleeps += wait > 0;
+		serve_control(a, wait);
+		raw_sleep_end(a->raw);
+	}
+	falcon_store(&a->maps.config->agent_sleeping, 0);
+}
+
+void agent_loop(struct agent *a)
+{
+	uint64_t busy_at = clock_ns(), drops_at = busy_at;
+	uint32_t turns = 0;
+
+	watch(a, a->signal_fd, EPOLLIN);
+	watch(a, control_fd(a->control), EPOLLIN);
+	watch(a, cm_fd(a->cm), EPOLLIN);
+	watch(a, neigh_fd(a->neigh), EPOLLIN);
+	agent_watch(a, maps_fd(&a->maps));
+	while (!a->stop) {
+		if (turn(a))
+			busy_at = a->now;
+		else if (a->now - busy_at < LOOP_SPIN_NS)
+			sched_yield();
+		else
+			rest(a);
+		if (++turns % LOOP_CONTROL_TURNS == 0)
+			serve_control(a, 0);
+		if (a->now - drops_at > LOOP_DROP_CHECK_NS) {
+			drops_at = a->now;
+			agent_recover_drops(a);
+		}
+	}
+}

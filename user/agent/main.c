@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* falcond: start in order, turn, unwind in reverse. */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/log.h"
+#include "agent/version.h"
+
+struct options {
+	const char *config;
+	int offload;		/* -1: as configured */
+	bool test;
+	bool verbose;
+};
+
+static void usage(FILE *f)
+{
+	fputs("Usage: falcond [-c FILE] [--offload=on|off] [-t] [-v]\n"
+	      "The Falcon agent: serves the interfaces to which falcon.bpf.o is attached.\n\n"
+	      "  -c, --config FILE     configuration, falcon.conf(5); default /etc/falcon/falcon.conf\n"
+	      "      --offload=on|off  on: XDP runs the receive path; off: XDP only steers\n"
+	      "  -t, --test            check the configuration and exit\n"
+	      "  -v, --verbose         log at level debug\n"
+	      "  -V, --version         print the version and exit\n"
+	      "  -h, --help            print this and exit\n",
+	      f);
+}
+
+/* Returns -1 to go on, else the exit status. */
+static int parse(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "offload", required_argument, NULL, 'o' },
+		{ "test", no_argument, NULL, 't' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{},
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "c:tvVh", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'c': o->config = optarg; break;
+		case 't': o->test = true; break;
+		case 'v': o->verbose = true; break;
+		case 'V': puts("falcond " FALCON_VERSION_STRING); return 0;
+		case 'h': usage(stdout); return 0;
+		case 'o':
+			if (strcmp(optarg, "on") && strcmp(optarg, "off")) {
+				fprintf(stderr, "falcond: --offload is on or off, not \"%s\"\n",
+					optarg);
+				return 2;
+			}
+			o->offload = !strcmp(optarg, "on");
+			break;
+		default: usage(stderr); return 2;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "falcond: unexpected argument \"%s\"\n", argv[optind]);
+		return 2;
+	}
+	return -1;
+}
+
+static void on_rue_event(void *arg, const struct falcon_rue_event *e)
+{
+	struct agent *a = arg;
+	const struct agent_conn *c = a->conns[falcon_ev_get(e, connection_id) % FALCON_MAX_CONNS];
+	struct falcon_rue_result r = {};
+
+	if (!c || !c->core)
+		return;
+	a->stats.rue_events++;
+	a->rue->process(e, &r);
+	fcore_rue_result(c->core, &r, a->now);
+}
+
+static void core_rue_event(void *arg, struct fcore_conn *c, const struct falcon_rue_event *e)
+{
+	(void)c;
+	on_rue_event(arg, e);
+}
+
+static void frame_put(void *arg, void *frame)
+{
+	(void)arg;
+	xsk_frame_put(frame);
+}
+
+static void on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn,
+		    const void *payload, uint32_t len)
+{
+	struct agent *a = arg;
+
+	if (proto == FALCON_PROTO_RAW)
+		raw_on_push(a->raw, c, rsn, payload, len, a->now);
+	else
+		fcore_push_done(c, rsn, FCORE_PUSH_INVALID_CID, 0, 0, a->now);
+}
+
+static void on_pull(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn, const void *hdr,
+		    uint32_t hdr_len, uint16_t request_len)
+{
+	struct agent *a = arg;
+
+	if (proto == FALCON_PROTO_RAW)
+		raw_on_pull(a->raw, c, rsn, hdr, hdr_len, request_len, a->now);
+	else
+		fcore_pull_respond(c, rsn, NULL, 0, 0, a->now);
+}
+
+static void on_response_done(void *arg, struct fcore_conn *c, uint64_t cookie)
+{
+	struct agent *a = arg;
+
+	/* Cookie 0 is a response that this file made, which holds nothing. */
+	if (cookie)
+		raw_on_response_done(a->raw, c, cookie);
+}
+
+static void on_pull_data(void *arg, struct fcore_conn *c, uint64_t cookie, const void *payload,
+			 uint32_t len)
+{
+	struct agent *a = arg;
+
+	raw_on_pull_data(a->raw, c, cookie, payload, len);
+}
+
+static void on_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
+			  enum falcon_completion_code code, uint8_t ulp_code)
+{
+	struct agent *a = arg;
+
+	raw_on_completion(a->raw, c, cookie, code, ulp_code);
+}
+
+static void on_xon(void *arg, struct fcore_conn *c)
+{
+	struct agent *a = arg;
+
+	raw_on_xon(a->raw, c);
+}
+
+static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
+{
+	(void)arg;
+	agent_conn_fail(fcore_conn_user(c), why);
+}
+
+static const struct fcore_ops core_ops = {
+	.transmit = agent_transmit,
+	.frame_put = frame_put,
+	.rue_event = core_rue_event,
+	.on_push = on_push,
+	.on_pull = on_pull,
+	.on_response_done = on_response_done,
+	.on_pull_data = on_pull_data,
+	.on_completion = on_completion,
+	.on_xon = on_xon,
+	.on_fatal = on_fatal,
+};
+
+/* The application broke the rules of its shared memory: its control connection ends. */
+static void client_broken(void *arg, struct client *cl, const char *why)
+{
+	struct agent *a = arg;
+
+	log_warn("application detached: %s service=%u", why, client_service(cl));
+	agent_client_broken(a, cl);
+}
+
+static const struct raw_ops raw_ops = { .client_broken = client_broken };
+
+static void on_neigh_change(void *arg)
+{
+	agent_conns_reroute(arg);
+}
+
+static int open_signals(struct agent *a)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	a->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (a->signal_fd >= 0 && a->epoll_fd >= 0)
+		return 0;
+	log_err("cannot set up signals: %s", strerror(errno));
+	return -errno;
+}
+
+/* Take the maps over: whatever an earlier agent left is closed to XDP before it is reused. */
+static void adopt_maps(struct agent *a)
+{
+	struct falcon_config *cfg = a->maps.config;
+	const struct agent_options *opt = &a->config.agent;
+	uint32_t left = 0;
+
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+		left += !!a->maps.conns[cid].id.flags;
+		falcon_store(&a->maps.conns[cid].id.flags, 0);
+	}
+	maps_quiesce();
+	if (cfg->agent_pid)
+		log_warn("taking over the maps of an agent that did not stop cleanly pid=%u "
+			 "connections=%u",
+			 cfg->agent_pid, left);
+	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * FALCON_MAX_CONNS);
+	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty));
+	memset(cfg, 0, sizeof(*cfg));
+	cfg->replay_margin = opt->replay_margin_ps;
+	cfg->rue_p1_ns = opt->rue_p1_ns;
+	cfg->rue_p2_packets = opt->rue_p2_packets;
+	for (int i = 0; i < 3; i++)
+		cfg->rue_threshold[i] = FALCON_RUE_RING_BYTES / 4 * (uint32_t)(i + 1);
+	cfg->cur_spi_gen = 1;
+	cfg->agent_pid = (uint32_t)getpid();
+}
+
+/* SIGTERM leaves nothing behind in the maps; the program stays, it is the operator's. */
+static void leave_maps(struct agent *a)
+{
+	maps_quiesce();
+	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * FALCON_MAX_CONNS);
+	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty));
+	memset(a->maps.config, 0, sizeof(*a->maps.config));
+}
+
+static int open_protocol(struct agent *a)
+{
+	a->rue = &rue_fixed;
+	a->core = fcore_create(&core_ops, a, FALCON_MAX_CONNS);
+	a->raw = a->core ? raw_create(&raw_ops, a, FALCON_MAX_CONNS) : NULL;
+	if (a->raw)
+		return 0;
+	log_err("out of memory");
+	return -ENOMEM;
+}
+
+static int open_control(struct agent *a)
+{
+	const struct agent_options *opt = &a->config.agent;
+	char err[256];
+	int rc = neigh_open(&a->neigh, on_neigh_change, a, err, sizeof(err));
+
+	if (rc == 0)
+		rc = cm_open(&a->cm, &agent_cm_ops, a, opt->control_port, err, sizeof(err));
+	if (rc == 0)
+		rc = control_open(&a->control, opt->socket, opt->socket_group, agent_command,
+				  agent_client_gone, a, err, sizeof(err));
+	if (rc < 0)
+		log_err("%s", err);
+	return rc;
+}
+
+static int add_connections(struct agent *a)
+{
+	char err[256];
+
+	for (unsigned i = 0; i < a->config.nconns; i++) {
+		int rc = agent_conn_add(a, &a->config.conns[i], err, sizeof(err));
+
+		if (rc < 0) {
+			log_err("%s", err);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static int run(struct agent *a)
+{
+	char err[512];
+	int rc;
+
+	if ((rc = open_signals(a)) < 0)
+		return rc;
+	rc = maps_open(&a->maps, a->config.agent.pin_path, on_rue_event, a, err, sizeof(err));
+	if (rc < 0) {
+		log_err("%s", err);
+		return rc;
+	}
+	/* The socket first: it tells whether another agent is at work on these maps. */
+	if ((rc = open_control(a)) < 0)
+		goto out_maps;
+	adopt_maps(a);
+	if ((rc = open_protocol(a)) < 0)
+		goto out_control;
+	if ((rc = agent_ports_open(a)) < 0)
+		goto out_ports;
+	if ((rc = add_connections(a)) < 0)
+		goto out_conns;
+	log_info("ready socket=%s maps=%s offload=%s connections=%u", a->config.agent.socket,
+		 a->maps.dir, a->offload ? "on" : "off", a->config.nconns);
+	sd_notify(0, "READY=1");
+	agent_loop(a);
+	sd_notify(0, "STOPPING=1");
+out_conns:
+	agent_conns_close(a);
+out_ports:
+	agent_ports_close(a);
+	if (a->raw)
+		raw_destroy(a->raw);
+	if (a->core)
+		fcore_destroy(a->core);
+	leave_maps(a);
+out_control:
+	control_close(a->control);
+	cm_close(a->cm);
+	neigh_close(a->neigh);
+out_maps:
+	maps_close(&a->maps);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .config = "/etc/falcon/falcon.conf", .offload = -1 };
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	struct agent *a;
+	char err[512];
+	int rc = parse(argc, argv, &o);
+
+	if (rc >= 0)
+		return rc;
+	a = calloc(1, sizeof(*a));
+	if (!a || config_load(o.config, &a->config, err, sizeof(err)) < 0) {
+		log_err("%s", a ? err : "out of memory");
+		free(a);
+		return 1;
+	}
+	if (o.test) {
+		printf("%s: ok, %u ports, %u connections\n", o.config, a->config.nports,
+		       a->config.nconns);
+		config_free(&a->config);
+		free(a);
+		return 0;
+	}
+	log_set_level(o.verbose ? LOG_LEVEL_DEBUG : a->config.agent.log_level);
+	a->offload = o.offload >= 0 ? o.offload : a->config.agent.offload;
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	rc = run(a);
+	config_free(&a->config);
+	free(a);
+	return rc < 0 ? 1 : 0;
+}

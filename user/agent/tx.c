@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* From the core's packets to frames on a socket. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/agent.h"
+
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p)
+{
+	struct agent_conn *c = fcore_conn_user(fc);
+	uint8_t *out;
+
+	(void)arg;
+	if (!c->routed) {
+		/* As good as lost on the way: the retransmission finds the route. */
+		c->tx_unrouted++;
+		return 0;
+	}
+	out = xsk_tx_reserve(c->tx);
+	if (!out)
+		return -EAGAIN;
+	/* T1 is read here and not once a turn: it is to be taken close to the wire. */
+	xsk_tx_commit(c->tx, frame_build(&c->tmpl, p, clock_ns(), out));
+	return 0;
+}
+
+/* Spread connections over paths and queues: any good mixing of the two CIDs will do. */
+static uint32_t path_hash(const struct agent_conn *c)
+{
+	uint64_t x = (uint64_t)c->cfg.local_cid << 32 | c->cfg.remote_cid;
+
+	x *= 0x9e3779b97f4a7c15ULL;
+	return (uint32_t)(x >> 32);
+}
+
+void agent_conn_route(struct agent_conn *c)
+{
+	struct agent *a = c->agent;
+	struct frame_route r = { .ipv6 = c->cfg.family == AF_INET6, .spi = c->peer.spi };
+	uint32_t hash = path_hash(c);
+
+	c->routed = false;
+	if (neigh_resolve(a->neigh, c->cfg.family, c->cfg.remote, &c->route) < 0)
+		return;
+	c->port = agent_port_by_ifindex(a, (uint32_t)c->route.ifindex);
+	if (!c->port || !c->route.reachable)
+		return;
+	c->tx = &c->port->xsks[c->cfg.local_cid % c->port->nqueues];
+	memcpy(r.src_mac, c->route.src_mac, sizeof(r.src_mac));
+	memcpy(r.dst_mac, c->route.dst_mac, sizeof(r.dst_mac));
+	memcpy(r.src_addr, c->cfg.local, sizeof(r.src_addr));
+	memcpy(r.dst_addr, c->cfg.remote, sizeof(r.dst_addr));
+	r.src_port = (uint16_t)(0xc000 | (hash & 0x3fff));
+	r.flow_label = hash >> 12;
+	frame_template_init(&c->tmpl, &r);
+	c->routed = true;
+}
