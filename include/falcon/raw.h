@@ -19,12 +19,18 @@ enum falcon_raw_op {
 	FALCON_RAW_SEND = 3,	/* push: payload is a message; |offset| is an opaque tag */
 };
 
-/* Carried as the ULP NACK code of a Complete-in-Error (Falcon 8.5.3.5). */
+/*
+ * Carried as the ULP NACK code of a Complete-in-Error (Falcon 8.5.3.5), except FALCON_RAW_SHORT: a
+ * pull's complete-in-error is a response without bytes, in which a code has no place, so the
+ * initiator's agent says that.
+ */
 enum falcon_raw_error {
 	FALCON_RAW_OK = 0,
 	FALCON_RAW_NO_SERVICE = 1,	/* nobody attached under that service */
 	FALCON_RAW_NO_ACCESS = 2,	/* range not opened for this operation */
-	FALCON_RAW_MALFORMED = 3,	/* header too short or operation unknown */
+	FALCON_RAW_MALFORMED = 3,	/* header too short, operation unknown, message too long */
+	FALCON_RAW_STUCK = 4,		/* the service has not taken a message for a long time */
+	FALCON_RAW_SHORT = 5,		/* GET refused: no such service, or range not opened */
 };
 
 struct falcon_raw_hdr {

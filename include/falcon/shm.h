@@ -2,11 +2,12 @@
 /*
  * The memory that an application and its agent share: one memfd, made by the application, sealed
  * against shrinking, mapped by both, handed over with "attach" on the control socket together with
- * two eventfds. Three single-producer single-consumer rings and the arena, at fixed offsets:
+ * an eventfd that wakes the agent and an end of a Unix stream socket pair that wakes the
+ * application (and tells it by EOF that the agent has gone). Three single-producer single-consumer rings and the arena, at fixed offsets:
  *
  *   struct falcon_shm | submissions | completions | messages | arena ...
  *
- * Head and tail are free-running; an index is taken modulo the ring's size. The agent believes
+ * Head and tail start at 0 and are free-running; an index is taken modulo the ring's size. The agent believes
  * nothing it reads here: it copies an entry once, then checks every field.
  */
 #ifndef FALCON_SHM_H
@@ -22,6 +23,8 @@ enum falcon_shm_const {
 	FALCON_RQ_ENTRIES = 256,
 	FALCON_MSG_MAX = 4096 - 32,	/* room for a message's payload, bytes */
 };
+
+#define FALCON_ARENA_MAX (1ULL << 36)	/* bytes of arena that an agent accepts */
 
 /* A ring's two indexes, on a line each. */
 struct falcon_ring_idx {
@@ -78,8 +81,12 @@ struct falcon_shm {
 	struct falcon_ring_idx sq;	/* producer: application */
 	struct falcon_ring_idx cq;	/* producer: agent */
 	struct falcon_ring_idx rq;	/* producer: agent */
-	__u32 agent_sleeping FALCON_ALIGNED;	/* agent: ring the doorbell after submitting */
-	__u32 app_sleeping FALCON_ALIGNED;	/* application: signal the event after producing */
+	/*
+	 * Set to 1 by the one about to sleep, who then looks at the rings once more; exchanged for 0
+	 * by the other, who then sends the signal: one signal a sleep.
+	 */
+	__u32 agent_sleeping FALCON_ALIGNED;	/* ring the doorbell after submitting */
+	__u32 app_sleeping FALCON_ALIGNED;	/* signal the event after producing */
 };
 
 #define FALCON_SHM_ROUND(n) (((n) + 4095ULL) & ~4095ULL)

@@ -6,8 +6,8 @@
  * index that cannot be right makes client_take() fail, after which the client is to be detached;
  * nothing an application does afterwards can make the agent fault, block or loop.
  *
- * A client is reference counted, because memory of its arena may be on its way through the core
- * after the application has gone: client_attach() returns the first reference.
+ * Memory of the arena may be on its way through the core after the application has gone. Whoever
+ * hands it to the core (user/ulp/raw.c) counts that and calls client_free() when the last is back.
  */
 #ifndef FALCON_AGENT_CLIENT_H
 #define FALCON_AGENT_CLIENT_H
@@ -42,12 +42,10 @@ struct client_stats {
 struct client *client_attach(int memfd, int doorbell, int event, uint16_t service, char *err,
 			     size_t err_len);
 
-/* Take and give back a reference; the last one unmaps the memory and frees the client. */
-struct client *client_get(struct client *cl);
-void client_put(struct client *cl);
-
-/* Tell the application that it is over (EOF on its event socket); nothing is written any more. */
+/* Tell the application that it is over (EOF on its event socket); no more ring operations. */
 void client_shutdown(struct client *cl);
+/* Unmap, close and free; NULL is allowed. */
+void client_free(struct client *cl);
 
 uint16_t client_service(const struct client *cl);
 /* To be added to epoll with EPOLLIN | EPOLLET and never read. */

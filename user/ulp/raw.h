@@ -20,6 +20,7 @@
 
 #include "agent/client.h"
 #include "core/core.h"
+#include "falcon/raw.h"
 
 enum raw_const {
 	RAW_MAX_CLIENTS = 256,
