@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # variables are set by falcon-lab
+# Part of falcon-lab: the XDP object and the agent of each host.
+
+# cid HOST PEER KIND, numbers from 0: which host and which connection shows in a capture.
+cid()
+{
+	echo $((256 * ($1 + 1) + 8 * $2 + $3))
+}
+
+# connection NAME HOST PEER KIND LOCAL REMOTE ORDERING
+connection()
+{
+	cat <<-END
+
+	[connection $1]
+	local = $5
+	remote = $6
+	local_cid = $(cid "$2" "$3" "$4")
+	remote_cid = $(cid "$3" "$2" "$4")
+	ordering = $7
+	security = clear
+	END
+}
+
+write_config()
+{
+	local host=$1 h=$2 p peer line
+
+	cat <<-END
+	[agent]
+	socket = $RUN/$host/falcond.sock
+	offload = $offload
+	END
+	for line in "${settings[@]}"; do
+		printf '%s = %s\n' "${line%%=*}" "${line#*=}"
+	done
+	printf '\n[port eth0]\nqueues = auto\n'
+	for ((p = 0; p < hosts; p++)); do
+		[ "$p" -ne "$h" ] || continue
+		peer=${HOSTS[p]}
+		connection "$peer" "$h" "$p" 0 "10.250.0.$((h + 1))" "10.250.0.$((p + 1))" ordered
+		connection "$peer-unordered" "$h" "$p" 1 "10.250.0.$((h + 1))" \
+			"10.250.0.$((p + 1))" unordered
+		connection "${peer}6" "$h" "$p" 2 "fd00:250::$((h + 1))" "fd00:250::$((p + 1))" ordered
+	done
+}
+
+# The way that the README shows: plain ip link.
+attach_xdp()
+{
+	local object mode=xdp
+
+	[ "$xdp" != off ] || return 0
+	[ "$xdp" != generic ] || mode=xdpgeneric
+	object=$(find_object falcon.bpf.o)
+	run_on "$1" ip link set dev eth0 "$mode" obj "$object" sec xdp 2>"$RUN/$1/xdp.log" ||
+		die "ip link does not attach $object to eth0 of host $1:"$'\n'"$(tail -n 5 "$RUN/$1/xdp.log")"
+}
+
+start_agent()
+{
+	local host=$1
+
+	! alive "$RUN/$host/falcond.pid" || return 0
+	(become "$host" setsid falcond -c "$RUN/$host/falcond.conf" </dev/null \
+		>>"$RUN/$host/falcond.log" 2>&1) &
+	echo $! >"$RUN/$host/falcond.pid"
+}
+
+connections()
+{
+	run_on "$1" falconctl -j conn show 2>/dev/null
+}
+
+all_up()
+{
+	connections "$1" | jq -e '[.. | objects | select(has("up")) | .up] | length > 0 and all' >/dev/null
+}
+
+agent_settled()
+{
+	! alive "$RUN/$1/falcond.pid" || all_up "$1"
+}
+
+wait_for_agent()
+{
+	local host=$1 why="connections are not up after $TIMEOUT s"
+
+	if wait_until agent_settled "$host"; then
+		alive "$RUN/$host/falcond.pid" && return
+		why="it has died"
+	fi
+	die "falcond of host $host: $why; end of $RUN/$host/falcond.log:"$'\n'"$(
+		tail -n 20 "$RUN/$host/falcond.log")"
+}
+
+dead()
+{
+	! alive "$1"
+}
+
+# stop_pidfile FILE: TERM, and KILL if that does not do within the time limit.
+stop_pidfile()
+{
+	if alive "$1"; then
+		kill -TERM "$(<"$1")" 2>/dev/null || true
+		wait_until dead "$1" || kill -KILL "$(<"$1")" 2>/dev/null || true
+	fi
+	rm -f "$1"
+}

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # variables are set by falcon-lab
+# Part of falcon-lab: numbers with units, files, processes, and commands on a host.
+
+ns()
+{
+	printf 'falcon-%s-%s' "$LAB" "$1"
+}
+
+in_ns()
+{
+	ip netns exec "$(ns "$1")" "${@:2}"
+}
+
+# number NAME VALUE UNIT=FACTOR...: an integer out of a number with a unit; the first unit is the
+# one meant when none is written.
+number()
+{
+	local name=$1 value=$2 digits unit pair
+
+	[[ $value =~ ^([0-9]+(\.[0-9]+)?)([a-zA-Z]*)$ ]] || die "--$name: \"$value\" is not a number"
+	digits=${BASH_REMATCH[1]} unit=${BASH_REMATCH[3],,}
+	shift 2
+	[ -n "$unit" ] || unit=${1%%=*}
+	for pair; do
+		if [ "$unit" = "${pair%%=*}" ]; then
+			awk -v n="$digits" -v f="${pair#*=}" 'BEGIN { printf "%.0f", n * f }'
+			return
+		fi
+	done
+	die "--$name: unknown unit \"$unit\""
+}
+
+bytes()
+{
+	number "$1" "$2" b=1 k=1024 kb=1024 m=1048576 mb=1048576
+}
+
+bits()
+{
+	number "$1" "$2" bit=1 k=1e3 kbit=1e3 m=1e6 mbit=1e6 g=1e9 gbit=1e9
+}
+
+nanoseconds()
+{
+	number "$1" "$2" us=1e3 ns=1 ms=1e6 s=1e9
+}
+
+# A share out of 2^32 from a percentage.
+share()
+{
+	[[ $2 =~ ^([0-9]+(\.[0-9]+)?)%?$ ]] || die "--$1: \"$2\" is not a percentage"
+	awk -v p="${BASH_REMATCH[1]}" 'BEGIN { if (p > 100) exit 1
+		s = p / 100 * 4294967296; printf "%.0f", (s < 4294967295 ? s : 4294967295) }' ||
+		die "--$1: more than 100 %"
+}
+
+integer()
+{
+	if ! [[ $2 =~ ^[0-9]+$ ]] || [ "$2" -lt "$3" ] || [ "$2" -gt "$4" ]; then
+		die "--$1: \"$2\" is not a number from $3 to $4"
+	fi
+	printf '%s' "$2"
+}
+
+# one_of NAME VALUE WORD...
+one_of()
+{
+	local word
+
+	for word in "${@:3}"; do
+		if [ "$2" = "$word" ]; then
+			printf '%s' "$2"
+			return
+		fi
+	done
+	die "--$1: \"$2\" is none of: ${*:3}"
+}
+
+find_object()
+{
+	local dir
+
+	for dir in "${FALCON_OBJECTS:-$HERE}" "$HERE" "$HERE/../lib/falcon"; do
+		if [ -f "$dir/$1" ]; then
+			printf '%s/%s' "$dir" "$1"
+			return
+		fi
+	done
+	die "$1 not found beside $ME; run make"
+}
+
+# alive PIDFILE: whether the process runs; a corpse that nobody has collected yet does not.
+alive()
+{
+	local state
+
+	[ -s "$1" ] && state=$(sed 's/.*) //; s/ .*//' "/proc/$(<"$1")/stat" 2>/dev/null) &&
+		[ "$state" != Z ]
+}
+
+# Poll until the command succeeds; fails when the time is over.
+wait_until()
+{
+	local deadline=$((SECONDS + TIMEOUT))
+
+	until "$@"; do
+		[ "$SECONDS" -lt "$deadline" ] || return 1
+		sleep 0.05
+	done
+}
+
+need_tools()
+{
+	local tool
+
+	[ "$(id -u)" -eq 0 ] || die "needs root"
+	for tool in ip ethtool nsenter unshare bpftool jq; do
+		command -v "$tool" >/dev/null || die "$tool is not installed; run make deps"
+	done
+}
+
+# Replace this process by a command on a host: its network, a /sys that shows that network, and
+# its own bpffs, since `ip link` pins maps by name.
+become()
+{
+	local host=$1
+	# shellcheck disable=SC2016 # expanded by the shell inside
+	local enter='mount -t sysfs sysfs /sys && mount --bind "$0" /sys/fs/bpf && exec "$@"'
+
+	shift
+	export FALCON_SOCKET=$RUN/$host/falcond.sock FALCON_LAB=$LAB FALCON_LAB_HOST=$host
+	export PATH=$HERE:$PATH
+	unset NOTIFY_SOCKET
+	exec nsenter --net="/run/netns/$(ns "$host")" unshare --mount --propagation slave -- \
+		/bin/sh -c "$enter" "$RUN/$host/bpf" "$@"
+}
+
+run_on()
+{
+	(become "$@")
+}
+
+check_host()
+{
+	[ -d "$RUN/$1/bpf" ] || die "no host \"$1\" in lab \"$LAB\"; falcon-lab up makes one"
+}

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # variables are set by falcon-lab
+# Part of falcon-lab: hosts, the cables between them, the switch, and what impairs time.
+
+# Checksums and segments complete in every frame, since XDP and AF_XDP see no offload requests.
+# GRO keeps an interface able to receive redirected frames even while no XDP program is on it.
+plain_frames()
+{
+	in_ns "$1" ethtool -K "$2" tx off tso off gso off txvlan off rxvlan off gro "$3" >/dev/null 2>&1 ||
+		die "ethtool refuses offload settings of $2 in $(ns "$1")"
+}
+
+make_host()
+{
+	local host=$1
+
+	mkdir -p "$RUN/$host/bpf"
+	mount -t bpf bpf "$RUN/$host/bpf"
+	ip netns add "$(ns "$host")"
+	# shellcheck disable=SC2016 # expanded by the shell inside
+	in_ns "$host" sh -c 'for f in accept_dad accept_ra; do for c in all default; do
+		echo 0 >/proc/sys/net/ipv6/conf/$c/$f; done; done'
+	in_ns "$host" ip link set lo up
+}
+
+address_host()
+{
+	local host=$1 n=$2
+
+	plain_frames "$host" eth0 on
+	in_ns "$host" ip address add "10.250.0.$n/24" dev eth0
+	in_ns "$host" ip address add "fd00:250::$n/64" dev eth0 nodad
+	in_ns "$host" ip link set eth0 up
+}
+
+mac()
+{
+	printf '02:fa:00:00:00:%02x' "$1"
+}
+
+direct_cable()
+{
+	ip link add eth0 netns "$(ns a)" address "$(mac 1)" mtu "$mtu" \
+		numrxqueues "$queues" numtxqueues "$queues" type veth \
+		peer name eth0 netns "$(ns b)" address "$(mac 2)" mtu "$mtu" \
+		numrxqueues "$queues" numtxqueues "$queues"
+}
+
+switch_cable()
+{
+	local host=$1 n=$2
+
+	ip link add eth0 netns "$(ns "$host")" address "$(mac "$n")" mtu "$mtu" \
+		numrxqueues "$queues" numtxqueues "$queues" type veth \
+		peer name "to-$host" netns "$(ns net)" mtu "$mtu" \
+		numrxqueues "$queues" numtxqueues "$queues"
+	plain_frames net "to-$host" off
+	in_ns net ip link set "to-$host" up
+}
+
+le32()
+{
+	printf '%d %d %d %d' $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 24 & 255))
+}
+
+# map_set NAME KEY BYTE...: in the switch's namespace, whose interfaces alone a devmap takes there.
+map_set()
+{
+	local name=$1 key=$2
+
+	shift 2
+	# shellcheck disable=SC2046 # bytes are words
+	nsenter --net="/run/netns/$(ns net)" bpftool map update pinned "$RUN/net/bpf/$name" \
+		key $(le32 "$key") value "$@"
+}
+
+# Forwarding and impairments: load the switch, tell it its ports, attach it to all of them.
+# shellcheck disable=SC2046 # bytes are words
+start_switch()
+{
+	local i host ifindex bpf=$RUN/net/bpf
+
+	bpftool prog load "$(find_object lab_switch.bpf.o)" "$bpf/lab_switch" type xdp pinmaps "$bpf"
+	map_set lab_impair 0 $(le32 "$loss") $(le32 "$dup") $(le32 "$corrupt") $(le32 "$ecn") \
+		$(le32 "$emulate")
+	for ((i = 0; i < hosts; i++)); do
+		host=${HOSTS[i]}
+		ifindex=$(in_ns net cat "/sys/class/net/to-$host/ifindex")
+		map_set lab_ports $((i + 1)) $(le32 "$ifindex")
+		bpftool map create "$bpf/twice_$host" type devmap key 4 value 4 entries 2 name lab_twice
+		map_set "twice_$host" 0 $(le32 "$ifindex")
+		map_set "twice_$host" 1 $(le32 "$ifindex")
+		map_set lab_twice $((i + 1)) pinned "$bpf/twice_$host"
+		nsenter --net="/run/netns/$(ns net)" \
+			ip link set dev "to-$host" xdp pinned "$bpf/lab_switch"
+	done
+}
+
+# Whether this kernel has netem, found by trying.
+have_netem()
+{
+	in_ns net tc qdisc add dev lo root netem limit 1 2>/dev/null || return 1
+	in_ns net tc qdisc del dev lo root
+}
+
+percent()
+{
+	awk -v s="$1" 'BEGIN { printf "%.6f%%", s / 42949672.96 }'
+}
+
+# netem's limit counts what waits and what flies; ours is meant to count what waits.
+start_netem()
+{
+	local host args limit=100000
+
+	in_ns net ip link add switch type bridge mcast_snooping 0
+	in_ns net ip link set switch mtu "$mtu" up
+	if [ "$rate" -gt 0 ]; then
+		limit=$(((queue + rate * (delay / 1000) / 8000000) / mtu + 2))
+	fi
+	args=(limit "$limit" delay "${delay}ns" "${jitter}ns")
+	[ "$rate" -eq 0 ] || args+=(rate "${rate}bit")
+	[ "$reorder" -eq 0 ] || args+=(reorder "$(percent "$reorder")")
+	[ "$dup" -eq 0 ] || args+=(duplicate "$(percent "$dup")")
+	for host in "${HOSTS[@]:0:hosts}"; do
+		in_ns net ip link set "to-$host" master switch
+		in_ns net tc qdisc add dev "to-$host" root netem "${args[@]}"
+	done
+}
+
+linkem_ready()
+{
+	grep -q ready "$RUN/net/linkem.log" 2>/dev/null || ! alive "$RUN/net/linkem.pid"
+}
+
+start_linkem()
+{
+	local i legs=()
+
+	for ((i = 0; i < hosts; i++)); do
+		legs+=("$((i + 1)):to-${HOSTS[i]}")
+	done
+	[ -x "$HERE/falcon-linkem" ] || die "falcon-linkem not found beside $ME; run make"
+	setsid nsenter --net="/run/netns/$(ns net)" "$HERE/falcon-linkem" --rate "$rate" \
+		--delay "$delay" --jitter "$jitter" --queue "$queue" --ecn "$ecn_bytes" --paths "$paths" \
+		--reorder "$reorder" --dup "$dup" --seed "$seed" "${legs[@]}" \
+		</dev/null >/dev/null 2>"$RUN/net/linkem.log" &
+	echo $! >"$RUN/net/linkem.pid"
+	if ! wait_until linkem_ready || ! alive "$RUN/net/linkem.pid"; then
+		die "falcon-linkem does not start: $(cat "$RUN/net/linkem.log")"
+	fi
+}
+
+# Packets that wait are the business of netem or falcon-linkem; the rest the switch does itself.
+start_emulator()
+{
+	if [ "$emulator" = auto ]; then
+		emulator=own
+		if [ "$paths" -eq 1 ] && [ "$ecn_bytes" -eq 0 ] && have_netem; then
+			emulator=netem
+		fi
+	fi
+	if [ "$emulator" = netem ]; then
+		have_netem || die "--emulator netem: this kernel has none"
+		[ "$paths" -eq 1 ] || die "--paths: not with netem"
+		[ "$ecn_bytes" -eq 0 ] || die "--ecn BYTES: not with netem"
+		start_netem
+	else
+		start_linkem
+	fi
+}
