@@ -33,15 +33,10 @@ FALCON_INLINE bool falcon_bitmap_has_hole(const __u32 *bitmap, __u32 words)
 	return false;
 }
 
-/*
- * Compose the ACK that connection |c| owes (Falcon 9.1.6): bases first, bitmaps after, so that the
- * statement is true however packets arrive meanwhile. Chooses BACK or EACK by the rules there; an
- * EACK takes the OWN bits along. For a NACK the caller then sets type and NACK fields.
- */
-FALCON_INLINE void falcon_ack_compose(struct falcon_conn *c, struct falcon_ack *a)
+/* The part of an ACK or NACK that tells times and congestion (Falcon 7.7.1), and the bases. */
+FALCON_INLINE void falcon_ack_common(const struct falcon_conn *c, struct falcon_ack *a)
 {
 	__u64 t = falcon_load(&c->rx.t1_t2);
-	bool extended;
 
 	__builtin_memset(a, 0, sizeof(*a));
 	a->cid = c->id.peer_cid;
@@ -53,6 +48,18 @@ FALCON_INLINE void falcon_ack_compose(struct falcon_conn *c, struct falcon_ack *
 	a->buffer_level = (__u8)falcon_load(&c->rx_acked.buffer_level);
 	a->ecn = falcon_load(&c->rx.ecn_count) & 0x3fff;
 	a->rue_info = falcon_load(&c->rx_acked.rue_info);
+}
+
+/*
+ * Compose the ACK that connection |c| owes (Falcon 9.1.6): bases first, bitmaps after, so that the
+ * statement is true however packets arrive meanwhile. Chooses BACK or EACK by the rules there; an
+ * EACK takes the OWN bits along.
+ */
+FALCON_INLINE void falcon_ack_compose(struct falcon_conn *c, struct falcon_ack *a)
+{
+	bool extended;
+
+	falcon_ack_common(c, a);
 	falcon_ring_snapshot(c->rx_acked.data_ack, FALCON_DATA_WORDS, a->rdbpsn, a->data_ack, 4);
 	falcon_ring_snapshot(c->rx.data_rx, FALCON_DATA_WORDS, a->rdbpsn, a->data_rx, 4);
 	falcon_ring_snapshot(c->rx_acked.req_ack, FALCON_REQ_WORDS, a->rrbpsn, a->req, 2);
@@ -61,6 +68,16 @@ FALCON_INLINE void falcon_ack_compose(struct falcon_conn *c, struct falcon_ack *
 	if (extended)
 		a->own = (__u8)falcon_fetch_and(&c->rx.own, 0U);
 	a->type = extended ? FALCON_EACK : FALCON_BACK;
+}
+
+/*
+ * Compose a NACK (Falcon 9.1.7); the caller sets its code, PSN and window. A NACK has no OWN field
+ * and leaves the bits to the next EACK.
+ */
+FALCON_INLINE void falcon_nack_compose(const struct falcon_conn *c, struct falcon_ack *a)
+{
+	falcon_ack_common(c, a);
+	a->type = FALCON_NACK;
 }
 
 /* Move *|base| forward to |to|, never back. Returns by how much it moved. */

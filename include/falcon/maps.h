@@ -210,7 +210,8 @@ struct falcon_dirty {
 	V(drop_no_agent, "no agent socket on this queue")                                          \
 	V(drop_too_big, "longer than the agent's buffers")                                         \
 	V(drop_no_room, "the answer does not fit into the frame")                                  \
-	V(drop_metadata, "driver has no room for XDP metadata")
+	V(drop_metadata, "driver has no room for XDP metadata")                                    \
+	V(drop_no_credit, "no room at the agent, and no answer is due: steered, or a NACK")
 
 enum falcon_verdict {
 #define FALCON_VERDICT_ENUM(name, text) FALCON_V_##name,
@@ -218,6 +219,18 @@ enum falcon_verdict {
 #undef FALCON_VERDICT_ENUM
 	FALCON_VERDICT_COUNT,
 };
+
+/* True for the verdicts that hand the frame to the agent. */
+FALCON_INLINE bool falcon_verdict_delivers(enum falcon_verdict v)
+{
+	return v >= FALCON_V_rx_data && v <= FALCON_V_steered;
+}
+
+/* True for the verdicts that answer with an ACK or NACK. */
+FALCON_INLINE bool falcon_verdict_answers(enum falcon_verdict v)
+{
+	return v >= FALCON_V_dup_acked && v <= FALCON_V_resource_nacked;
+}
 
 /* Map falcon_counters: per-CPU array, one entry. Writer: XDP. Free-running, never reset. */
 struct falcon_counters {

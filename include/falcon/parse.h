@@ -120,7 +120,7 @@ FALCON_INLINE enum falcon_verdict falcon_parse_psp(const void *l3, const struct 
 		return FALCON_V_pass_not_falcon;
 	if (!f->ipv6 && (((const struct iphdr *)l3)->frag_off & falcon_hton16(0x2000)))
 		return FALCON_V_drop_ip_fragment;
-	if (l4_len < sizeof(*udp) || l4_len > (__u32)((const char *)end - (const char *)udp))
+	if (l4_len < sizeof(*udp) || l4_len > (__u64)((const char *)end - (const char *)udp))
 		return FALCON_V_drop_ip_length;
 	f->udp_len = falcon_ntoh16(udp->len);
 	if (f->udp_len != l4_len)

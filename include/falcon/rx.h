@@ -160,6 +160,30 @@ FALCON_INLINE enum falcon_verdict falcon_rx_window(struct falcon_conn *c,
 	}
 }
 
+/*
+ * What to answer to a reliable packet that cannot be delivered for want of room: nothing is
+ * claimed. dup_acked, old_acked or oow_acked as falcon_rx_window() would say; resource_nacked for
+ * one that is new.
+ */
+FALCON_INLINE enum falcon_verdict falcon_rx_refuse(struct falcon_conn *c,
+						   const struct falcon_hdr *h)
+{
+	bool req = falcon_in_req_window(h->type, h->resync_type);
+	__u32 base = req ? falcon_load(&c->rx_acked.req_base) : falcon_load(&c->rx_acked.data_base);
+	__s32 off = falcon_seq_diff(h->psn, base);
+	bool claimed;
+
+	if (off < 0)
+		return FALCON_V_old_acked;
+	if (off >= (req ? FALCON_REQ_WINDOW : FALCON_DATA_WINDOW)) {
+		falcon_fetch_or(&c->rx.own, (__u32)(req ? FALCON_OWN_REQ : FALCON_OWN_DATA));
+		return FALCON_V_oow_acked;
+	}
+	claimed = req ? falcon_ring_test(c->rx.req_rx, FALCON_REQ_WORDS, h->psn)
+		      : falcon_ring_test(c->rx.data_rx, FALCON_DATA_WORDS, h->psn);
+	return claimed ? FALCON_V_dup_acked : FALCON_V_resource_nacked;
+}
+
 /* What becomes of an ACK or NACK that passed the checks; |a| is applied to the transmitter. */
 FALCON_INLINE enum falcon_verdict falcon_rx_ack(struct falcon_conn *c, const struct falcon_ack *a,
 						__u64 now_ns)

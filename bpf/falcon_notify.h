@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* BPF ONLY. Telling the agent: dirty connections, the wake-up, and RUE events (Falcon 10.6.1). */
+#ifndef FALCON_BPF_NOTIFY_H
+#define FALCON_BPF_NOTIFY_H
+
+#include "falcon_maps.h"
+#include "falcon_work.h"
+
+/*
+ * Wake the agent if it sleeps. It announces that, looks at the dirty bits once more, and sleeps; we
+ * set the bits and then look, so one of the two sees the other. A full ring is a wake-up already
+ * under way.
+ */
+FALCON_INLINE void falcon_wake_agent(struct falcon_work *w)
+{
+	__u64 cid = w->frame.cid;
+
+	if (!falcon_load(&w->config->agent_sleeping))
+		return;
+	if (bpf_ringbuf_output(&falcon_wake, &cid, sizeof(cid), BPF_RB_FORCE_WAKEUP) == 0)
+		w->counters->wakeups++;
+}
+
+/*
+ * Mark the connection as having ACK state that the agent has not seen. Whoever sets the bit first
+ * also sets the summary and wakes; for the others somebody is already on the way.
+ */
+static __noinline void falcon_mark_dirty(struct falcon_work *w)
+{
+	__u32 zero = 0, cid = w->frame.cid & (FALCON_MAX_CONNS - 1), word = cid / 64;
+	struct falcon_dirty *d = bpf_map_lookup_elem(&falcon_dirty, &zero);
+
+	if (!d)
+		return;
+	if (falcon_fetch_or(&d->word[word], 1ULL << (cid % 64)) & 1ULL << (cid % 64))
+		return;
+	falcon_fetch_or(&d->summary[word / 64], 1ULL << (word % 64));
+	falcon_wake_agent(w);
+}
+
+/* Write the event of ACK |a|; false if falcon_rue is full. */
+FALCON_INLINE bool falcon_rue_emit(struct falcon_work *w, const struct falcon_ack *a, __u32 acked)
+{
+	struct falcon_rue_event *e = bpf_ringbuf_reserve(&falcon_rue, sizeof(*e), 0);
+
+	if (!e)
+		return false;
+	__builtin_memset(e, 0, sizeof(*e));
+	falcon_rue_event_ack(w->conn, a, falcon_time_of_iv(w->frame.iv), falcon_time_of_ns(w->now),
+			     acked, e);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+/* An ACK or NACK was applied: an event for the RUE, or not, by the policy of Falcon 10.6.1. */
+static __noinline void falcon_rue_ack(struct falcon_work *w, const struct falcon_ack *a)
+{
+	struct falcon_cc_event *s = &w->conn->cc_event;
+	__u32 total = falcon_ack_total(a);
+	__s32 acked = falcon_seq_diff(total, falcon_load(&s->last_acked));
+	__u32 used = (__u32)bpf_ringbuf_query(&falcon_rue, BPF_RB_AVAIL_DATA);
+	bool p1 = w->now - falcon_load(&s->last_ns) > w->config->rue_p1_ns;
+	bool p2;
+
+	/* An EACK overtaken by its successor counts fewer packets than are known. */
+	if (acked < 0)
+		acked = 0;
+	p2 = (__u32)acked >= w->config->rue_p2_packets;
+	if (!falcon_rue_wants(used, w->config->rue_threshold, p1, p2) ||
+	    !falcon_rue_emit(w, a, (__u32)acked)) {
+		falcon_fetch_add(&s->suppressed, 1U);
+		w->counters->rue_suppressed++;
+		return;
+	}
+	falcon_store(&s->last_ns, w->now);
+	if (acked)
+		falcon_store(&s->last_acked, total);
+	falcon_fetch_add(&s->events, 1U);
+	w->counters->rue_events++;
+}
+
+#endif /* FALCON_BPF_NOTIFY_H */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* BPF ONLY. What the steps of one packet's way through falcon_rx hand to each other. */
+#ifndef FALCON_BPF_WORK_H
+#define FALCON_BPF_WORK_H
+
+#include "falcon/rx.h"
+
+struct falcon_work {
+	struct falcon_counters *counters;	/* this CPU's */
+	const struct falcon_config *config;
+	struct falcon_conn *conn;
+	__u64 now;				/* CLOCK_MONOTONIC at reception, ns */
+	struct falcon_frame frame;
+	struct falcon_hdr hdr;			/* reliable packets only */
+	__u32 xsk;				/* index of the agent's socket */
+};
+
+/*
+ * The context's 32-bit fields become 64-bit packet pointers. The empty asm keeps the compiler from
+ * concluding that 32-bit arithmetic would do for them, which the verifier refuses.
+ */
+#define FALCON_CTX_POINTER(name)                                                                    \
+	FALCON_INLINE void *falcon_##name(const struct xdp_md *ctx)                                \
+	{                                                                                          \
+		void *p = (void *)(long)ctx->name;                                                 \
+                                                                                                   \
+		asm volatile("" : "+r"(p));                                                        \
+		return p;                                                                          \
+	}
+FALCON_CTX_POINTER(data)
+FALCON_CTX_POINTER(data_end)
+FALCON_CTX_POINTER(data_meta)
+
+/* Bytes in the frame. */
+FALCON_INLINE __u32 falcon_frame_len(const struct xdp_md *ctx)
+{
+	return (__u32)(falcon_data_end(ctx) - falcon_data(ctx));
+}
+
+#endif /* FALCON_BPF_WORK_H */
