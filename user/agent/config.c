@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * falcon.conf and its JSON twin: sections, defaults, and the checks that involve several keys.
+ *
+ * libinih splits lines into key and value. Sections are recognized here, in the line reader,
+ * because libinih tells of a section only when it meets a key in it, cuts names at 49 characters,
+ * and takes an indented line for the continuation of the one before.
+ */
+#include "agent/config.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/config_keys.h"
+
+struct parser {
+	FILE *file;
+	const char *path;
+	struct agent_config *cfg;
+	const struct config_section *section;	/* that lines are read into; NULL: none yet */
+	void *base;				/* its struct */
+	uint64_t *set;				/* the struct's |set| */
+	char title[CONFIG_NAME_MAX + 16];	/* as written, for messages */
+	unsigned int line;
+	char *err;
+	size_t errlen;
+	int ret;				/* the first failure, 0: none */
+};
+
+__attribute__((format(printf, 2, 3))) static void fail(struct parser *p, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (p->ret)
+		return;
+	p->ret = -EINVAL;
+	n = snprintf(p->err, p->errlen, "%s:%u: ", p->path, p->line);
+	if (n < 0 || (size_t)n >= p->errlen)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(p->err + n, p->errlen - (size_t)n, fmt, ap);
+	va_end(ap);
+}
+
+/* One more zeroed element at the end of a growing array; NULL if memory is short. */
+static void *append(void **array, unsigned int *n, size_t size)
+{
+	/* Grow when n is a power of two (or 0). */
+	if ((*n & (*n - 1)) == 0) {
+		void *bigger = realloc(*array, (*n ? *n * 2UL : 1) * size);
+
+		if (!bigger)
+			return NULL;
+		*array = bigger;
+	}
+	memset((char *)*array + *n * size, 0, size);
+	return (char *)*array + (*n)++ * size;
+}
+
+static void agent_init(struct agent_options *a)
+{
+	*a = (struct agent_options){0};
+	fcore_params_default(&a->params);
+	config_section_defaults(&config_sections[CONFIG_AGENT], a);
+}
+
+static void begin_agent(struct parser *p, const char *name)
+{
+	struct agent_options *a = &p->cfg->agent;
+
+	if (name[0])
+		fail(p, "[agent] takes no name");
+	else if (a->line)
+		fail(p, "second [agent] section; the first is in line %u", a->line);
+	a->line = p->line;
+	p->base = a;
+	p->set = &a->set;
+}
+
+static void begin_port(struct parser *p, const char *name)
+{
+	struct agent_config *cfg = p->cfg;
+	struct port_config *port;
+
+	if (!config_name_valid(name) || strlen(name) >= IFNAMSIZ)
+		return fail(p, "[port] needs an interface name: [port eth0]");
+	for (unsigned int i = 0; i < cfg->nports; i++) {
+		if (strcmp(cfg->ports[i].ifname, name) == 0)
+			return fail(p, "second section for port %s; the first is in line %u", name,
+				    cfg->ports[i].line);
+	}
+	if (cfg->nports == FALCON_MAX_PORTS)
+		return fail(p, "more than %d ports", FALCON_MAX_PORTS);
+	port = append((void **)&cfg->ports, &cfg->nports, sizeof(*port));
+	if (!port)
+		return fail(p, "out of memory");
+	snprintf(port->ifname, sizeof(port->ifname), "%s", name);
+	config_section_defaults(p->section, port);
+	port->line = p->line;
+	p->base = port;
+	p->set = &port->set;
+}
+
+static void begin_conn(struct parser *p, const char *name)
+{
+	struct conn_config *c;
+
+	if (!config_name_valid(name))
+		return fail(p, "[connection] needs a name of at most %d letters, digits, '.', '_' "
+			       "and '-': [connection b]", CONFIG_NAME_MAX - 1);
+	c = append((void **)&p->cfg->conns, &p->cfg->nconns, sizeof(*c));
+	if (!c)
+		return fail(p, "out of memory");
+	config_conn_init(c, name);
+	c->line = p->line;
+	p->base = c;
+	p->set = &c->set;
+}
+
+/* |line| is "[kind name]" and perhaps a comment. */
+static void begin_section(struct parser *p, const char *line)
+{
+	static void (*const begin[CONFIG_SECTION_COUNT])(struct parser *, const char *) = {
+		[CONFIG_AGENT] = begin_agent,
+		[CONFIG_PORT] = begin_port,
+		[CONFIG_CONNECTION] = begin_conn,
+	};
+	char kind[16] = "", name[CONFIG_NAME_MAX + 1] = "", end[2] = "";
+
+	p->section = NULL;
+	p->base = NULL;
+	if (sscanf(line, "[ %15[a-z] %64[^] ] %1[]]", kind, name, end) != 3 &&
+	    sscanf(line, "[ %15[a-z] %1[]]", kind, end) != 2)
+		return fail(p, "malformed section header: [agent], [port IFNAME] or "
+			       "[connection NAME]");
+	for (unsigned int i = 0; i < CONFIG_SECTION_COUNT; i++) {
+		if (strcmp(config_sections[i].name, kind) != 0)
+			continue;
+		p->section = &config_sections[i];
+		snprintf(p->title, sizeof(p->title), "[%s%s%s]", kind, name[0] ? " " : "", name);
+		return begin[i](p, name);
+	}
+	fail(p, "unknown section [%s]; there are [agent], [port IFNAME] and [connection NAME]",
+	     kind);
+}
+
+/* libinih's reader: a line without its indentation, or NULL at the end of the file. */
+static char *read_line(char *buf, int size, void *arg)
+{
+	struct parser *p = arg;
+	size_t skip;
+
+	if (p->ret || !fgets(buf, size, p->file))
+		return NULL;
+	p->line++;
+	if (!strchr(buf, '\n') && !feof(p->file)) {
+		fail(p, "line is longer than %d bytes", size - 2);
+		return NULL;
+	}
+	skip = strspn(buf, " \t\r");
+	memmove(buf, buf + skip, strlen(buf + skip) + 1);
+	if (buf[0] == '[') {
+		begin_section(p, buf);
+		if (p->ret)
+			return NULL;
+	}
+	return buf;
+}
+
+static int on_key(void *arg, const char *section, const char *name, const char *value)
+{
+	struct parser *p = arg;
+	char why[256];
+	int i;
+
+	(void)section;
+	if (p->ret)
+		return 0;
+	if (!p->section) {
+		fail(p, "key %s before any section", name);
+		return 0;
+	}
+	i = config_key_find(p->section, name);
+	if (i < 0)
+		fail(p, "unknown key %s in %s", name, p->title);
+	else if (*p->set & 1ULL << i)
+		fail(p, "key %s is given twice in %s", name, p->title);
+	else if (config_key_set(p->section, (unsigned int)i, p->base, value, why, sizeof(why)))
+		fail(p, "%s: %s", p->title, why);
+	if (p->ret)
+		return 0;
+	*p->set |= 1ULL << i;
+	return 1;
+}
+
+/* The checks that have to wait for the end of the file; messages name the section's line. */
+static void finish(struct parser *p)
+{
+	struct agent_config *cfg = p->cfg;
+	char why[256];
+
+	for (unsigned int i = 0; i < cfg->nconns && !p->ret; i++) {
+		struct conn_config *c = &cfg->conns[i];
+
+		p->line = c->line;
+		if (config_conn_finish(c, &cfg->agent, why, sizeof(why)))
+			return fail(p, "%s", why);
+		for (unsigned int k = 0; k < i; k++) {
+			if (config_conn_conflict(c, &cfg->conns[k], why, sizeof(why)))
+				return fail(p, "%s", why);
+		}
+	}
+}
+
+static void parse(struct parser *p)
+{
+	int bad = ini_parse_stream(read_line, p, on_key, p);
+
+	if (bad > 0 && !p->ret) {
+		p->line = (unsigned int)bad;
+		fail(p, "neither key = value nor a section");
+	}
+	if (ferror(p->file))
+		fail(p, "%s", strerror(errno));
+	if (!p->ret)
+		finish(p);
+}
+
+int config_load(const char *path, struct agent_config *cfg, char *err, size_t errlen)
+{
+	struct parser p = {.path = path, .cfg = cfg, .err = err, .errlen = errlen};
+
+	*cfg = (struct agent_config){0};
+	agent_init(&cfg->agent);
+	if (!path)
+		return 0;
+	p.file = fopen(path, "re");
+	if (!p.file) {
+		int ret = -errno;
+
+		snprintf(err, errlen, "%s: %s", path, strerror(-ret));
+		return ret;
+	}
+	parse(&p);
+	fclose(p.file);
+	if (p.ret)
+		config_free(cfg);
+	return p.ret;
+}
+
+void config_free(struct agent_config *cfg)
+{
+	free(cfg->ports);
+	free(cfg->conns);
+	cfg->ports = NULL;
+	cfg->conns = NULL;
+	cfg->nports = 0;
+	cfg->nconns = 0;
+}

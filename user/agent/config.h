@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The agent's configuration: falcon.conf(5), and the same keys from "conn-add" on the control
+ * socket. One table of keys (config_keys.c) serves parsing, checking and showing.
+ */
+#ifndef FALCON_AGENT_CONFIG_H
+#define FALCON_AGENT_CONFIG_H
+
+#include <jansson.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/log.h"
+#include "core/core.h"
+
+enum config_const {
+	CONFIG_NAME_MAX = 64,		/* bytes of a connection's name, with the final 0 */
+	CONFIG_PATH_MAX = 256,
+	CONFIG_SOCKET_MAX = 108,	/* sockaddr_un.sun_path */
+};
+
+enum config_security {
+	CONFIG_SECURITY_CLEAR,		/* PSP version 15: no encryption, no authentication */
+	CONFIG_SECURITY_PSP,
+};
+
+enum config_xsk_mode {
+	CONFIG_XSK_AUTO,		/* zero-copy where the driver has it, else copy */
+	CONFIG_XSK_COPY,
+	CONFIG_XSK_ZEROCOPY,
+};
+
+enum config_rx_csum {
+	CONFIG_CSUM_VERIFY,
+	CONFIG_CSUM_TRUSTED,		/* the link or the NIC has verified UDP checksums */
+};
+
+/* Section [agent]. */
+struct agent_options {
+	char socket[CONFIG_SOCKET_MAX];		/* control socket */
+	char socket_group[32];			/* may use the socket too; "": nobody but the owner */
+	char pin_path[CONFIG_PATH_MAX];		/* where falcon_* maps are pinned; "": search */
+	bool offload;				/* false: XDP only steers */
+	uint16_t control_port;			/* TCP port of the handshake */
+	enum log_level log_level;
+	uint64_t replay_margin_ps;		/* Falcon 9.2.1 Replay Protection Margin */
+	uint64_t rue_p1_ns;			/* Falcon 10.6.1 P1 */
+	uint32_t rue_p2_packets;		/* Falcon 10.6.1 P2 */
+	struct fcore_params params;		/* what connections start from */
+	uint64_t set;				/* keys that were given, one bit a key */
+	unsigned int line;			/* of the section's first line; 0: not in the file */
+};
+
+/* Section [port IFNAME]. */
+struct port_config {
+	char ifname[IFNAMSIZ];
+	uint32_t queues;			/* RX queues to serve; 0: all that the device has */
+	enum config_xsk_mode mode;
+	enum config_rx_csum rx_csum;
+	uint64_t set;
+	unsigned int line;
+};
+
+/* Section [connection NAME], or one "conn-add". */
+struct conn_config {
+	char name[CONFIG_NAME_MAX];
+	int family;				/* AF_INET or AF_INET6 */
+	uint8_t local[16];			/* IPv4 in the first 4 bytes, network order */
+	uint8_t remote[16];
+	uint32_t local_cid;			/* 1..FALCON_MAX_CONNS - 1 */
+	uint32_t remote_cid;			/* 24 bits, not 0 */
+	enum config_security security;
+	bool handshake;				/* false: purely static, PSNs and RSNs 0 */
+	uint32_t local_spi;			/* handshake off: SPI of packets we receive, not 0 */
+	uint32_t remote_spi;			/* handshake off: SPI of packets we send, not 0 */
+	struct fcore_params params;		/* ordered, function and protocol values; PSNs 0 */
+	uint64_t set;
+	unsigned int line;
+};
+
+struct agent_config {
+	struct agent_options agent;
+	struct port_config *ports;
+	unsigned int nports;
+	struct conn_config *conns;
+	unsigned int nconns;
+};
+
+/*
+ * Read |path| into |cfg|. 0, or a negative errno value with "path:line: sentence" in |err|, in
+ * which case |cfg| holds nothing to free. |path| may be NULL: the defaults.
+ */
+int config_load(const char *path, struct agent_config *cfg, char *err, size_t errlen);
+
+/* Free what config_load() allocated. */
+void config_free(struct agent_config *cfg);
+
+/*
+ * A connection from the members of |obj|: "name" and the keys of a [connection] section, values as
+ * strings, integers or (on and off) booleans; the member "op" is skipped. Keys that are absent
+ * come from |defaults|. 0, or -EINVAL with a sentence in |err|.
+ */
+int config_conn_from_json(const json_t *obj, const struct agent_options *defaults,
+			  struct conn_config *out, char *err, size_t errlen);
+
+/* 0 if |a| and |b| may exist side by side, else -EEXIST with a sentence about |a| in |err|. */
+int config_conn_conflict(const struct conn_config *a, const struct conn_config *b, char *err,
+			 size_t errlen);
+
+/*
+ * Every key of every section with its value: a new array of {"section", "key", "value", "unit",
+ * "source": "configured"|"agent" (inherited from that section)|"default", "help"}. NULL if memory is short.
+ */
+json_t *config_show(const struct agent_config *cfg);
+
+/* As config_show(), for one connection that is not in the file: appends its keys to |rows|. */
+int config_show_conn(json_t *rows, const struct conn_config *conn);
+
+#endif /* FALCON_AGENT_CONFIG_H */

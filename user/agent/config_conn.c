@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* One connection's configuration: its name, what it inherits, and the checks over several keys. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/config.h"
+#include "agent/config_keys.h"
+
+bool config_name_valid(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len == 0 || len >= CONFIG_NAME_MAX)
+		return false;
+	for (; *name; name++) {
+		if (!isalnum((unsigned char)*name) && !strchr("._-", *name))
+			return false;
+	}
+	return true;
+}
+
+void config_conn_init(struct conn_config *c, const char *name)
+{
+	*c = (struct conn_config){0};
+	snprintf(c->name, sizeof(c->name), "%s", name);
+	fcore_params_default(&c->params);
+	config_section_defaults(&config_sections[CONFIG_CONNECTION], c);
+}
+
+/* Protocol parameters that |c| does not set come from [agent]. */
+static void inherit(struct conn_config *c, const struct agent_options *a)
+{
+	const struct config_section *s = &config_sections[CONFIG_CONNECTION];
+
+	for (unsigned int i = 0; i < s->nparams; i++) {
+		const struct config_key *k = &s->params[i];
+
+		if (!(c->set & 1ULL << (s->nkeys + i)))
+			memcpy((char *)&c->params + k->offset,
+			       (const char *)&a->params + k->offset, k->size);
+	}
+}
+
+static const char *missing_key(const struct conn_config *c)
+{
+	static const char *const required[] = {"local", "remote", "local_cid", "remote_cid"};
+	const struct config_section *s = &config_sections[CONFIG_CONNECTION];
+
+	for (unsigned int i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
+		if (!(c->set & 1ULL << config_key_find(s, required[i])))
+			return required[i];
+	}
+	return NULL;
+}
+
+/* The checks of one connection that involve several keys. A sentence, or NULL if all is well. */
+static const char *conn_problem(const struct conn_config *c)
+{
+	static const uint8_t zero[16];
+
+	if (memcmp(c->local, zero, 16) != 0 && memcmp(c->local, c->remote, 16) == 0)
+		return "local and remote are the same address";
+	if (c->security != CONFIG_SECURITY_CLEAR)
+		return "security = psp is not built yet; set security = clear on both ends";
+	if (c->handshake && (c->local_spi || c->remote_spi))
+		return "local_spi and remote_spi go with handshake = off; the handshake picks them";
+	if (!c->handshake && (!c->local_spi || !c->remote_spi))
+		return "handshake = off needs local_spi and remote_spi, both other than 0";
+	return NULL;
+}
+
+int config_conn_finish(struct conn_config *c, const struct agent_options *agent, char *err,
+		       size_t errlen)
+{
+	const char *problem, *missing = missing_key(c);
+
+	inherit(c, agent);
+	if (missing) {
+		snprintf(err, errlen, "connection %s: %s is missing", c->name, missing);
+		return -EINVAL;
+	}
+	problem = conn_problem(c);
+	if (problem) {
+		snprintf(err, errlen, "connection %s: %s", c->name, problem);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int config_conn_conflict(const struct conn_config *a, const struct conn_config *b, char *err,
+			 size_t errlen)
+{
+	if (strcmp(a->name, b->name) == 0) {
+		snprintf(err, errlen, "there is a connection named %s already", a->name);
+		return -EEXIST;
+	}
+	if (a->local_cid == b->local_cid) {
+		snprintf(err, errlen, "connection %s: local_cid %u is connection %s's already",
+			 a->name, a->local_cid, b->name);
+		return -EEXIST;
+	}
+	return 0;
+}

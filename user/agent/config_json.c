@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Configuration as JSON: a connection from it, every key to it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/config.h"
+#include "agent/config_keys.h"
+
+/* |v| as it would stand in the file; -EINVAL if it is no scalar that can. */
+static int value_text(const json_t *v, bool is_enum, char *text, size_t size)
+{
+	int n;
+
+	if (json_is_string(v))
+		n = snprintf(text, size, "%s", json_string_value(v));
+	else if (json_is_integer(v))
+		n = snprintf(text, size, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+	else if (json_is_boolean(v) && is_enum)
+		n = snprintf(text, size, "%s", json_is_true(v) ? "on" : "off");
+	else
+		return -EINVAL;
+	return n >= 0 && (size_t)n < size ? 0 : -EINVAL;
+}
+
+static int set_member(struct conn_config *c, const char *key, const json_t *v, char *err,
+		      size_t errlen)
+{
+	const struct config_section *s = &config_sections[CONFIG_CONNECTION];
+	int i = config_key_find(s, key);
+	char text[CONFIG_PATH_MAX];
+	size_t offset;
+
+	if (i < 0) {
+		snprintf(err, errlen, "unknown key %s of a connection", key);
+		return -EINVAL;
+	}
+	if (value_text(v, config_key_at(s, (unsigned int)i, &offset)->type == CONFIG_ENUM, text,
+		       sizeof(text))) {
+		snprintf(err, errlen, "value of %s must be a string or a number", key);
+		return -EINVAL;
+	}
+	if (config_key_set(s, (unsigned int)i, c, text, err, errlen))
+		return -EINVAL;
+	c->set |= 1ULL << i;
+	return 0;
+}
+
+int config_conn_from_json(const json_t *obj, const struct agent_options *defaults,
+			  struct conn_config *out, char *err, size_t errlen)
+{
+	const char *name = json_string_value(json_object_get(obj, "name")), *key;
+	json_t *value;
+
+	if (!name || !config_name_valid(name)) {
+		snprintf(err, errlen, "a connection needs a name of at most %d letters, digits, "
+			 "'.', '_' and '-'", CONFIG_NAME_MAX - 1);
+		return -EINVAL;
+	}
+	config_conn_init(out, name);
+	/* jansson iterates over a non-const object only, but does not change it. */
+	json_object_foreach((json_t *)obj, key, value) {
+		if (strcmp(key, "op") == 0 || strcmp(key, "name") == 0)
+			continue;
+		if (set_member(out, key, value, err, errlen))
+			return -EINVAL;
+	}
+	return config_conn_finish(out, defaults, err, errlen);
+}
+
+/* Whether key |i| was given, stems from [agent] or is the built-in default. */
+static const char *source_of(const struct config_section *s, uint64_t set, unsigned int i)
+{
+	if (set & 1ULL << i)
+		return "configured";
+	if (s == &config_sections[CONFIG_CONNECTION] && i >= s->nkeys)
+		return "agent";
+	return "default";
+}
+
+/* Append one row for every key of the section whose struct is |base|. */
+static int show_section(json_t *rows, const struct config_section *s, const char *title,
+			const void *base, uint64_t set)
+{
+	const struct config_key *k;
+	char text[CONFIG_PATH_MAX];
+	size_t offset;
+
+	for (unsigned int i = 0; (k = config_key_at(s, i, &offset)); i++) {
+		json_t *row;
+
+		config_key_get(s, i, base, text, sizeof(text));
+		row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "section", title, "key", k->name,
+				"value", text, "unit", k->unit ? k->unit : "", "source",
+				source_of(s, set, i), "help", k->help);
+		if (json_array_append_new(rows, row))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int config_show_conn(json_t *rows, const struct conn_config *c)
+{
+	char title[CONFIG_NAME_MAX + 16];
+
+	snprintf(title, sizeof(title), "connection %s", c->name);
+	return show_section(rows, &config_sections[CONFIG_CONNECTION], title, c, c->set);
+}
+
+static int show_all(json_t *rows, const struct agent_config *cfg)
+{
+	char title[CONFIG_NAME_MAX + 16];
+	int ret;
+
+	ret = show_section(rows, &config_sections[CONFIG_AGENT], "agent", &cfg->agent,
+			   cfg->agent.set);
+	for (unsigned int i = 0; i < cfg->nports && !ret; i++) {
+		const struct port_config *p = &cfg->ports[i];
+
+		snprintf(title, sizeof(title), "port %s", p->ifname);
+		ret = show_section(rows, &config_sections[CONFIG_PORT], title, p, p->set);
+	}
+	for (unsigned int i = 0; i < cfg->nconns && !ret; i++)
+		ret = config_show_conn(rows, &cfg->conns[i]);
+	return ret;
+}
+
+json_t *config_show(const struct agent_config *cfg)
+{
+	json_t *rows = json_array();
+
+	if (rows && show_all(rows, cfg)) {
+		json_decref(rows);
+		return NULL;
+	}
+	return rows;
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The table of configuration keys, and the four types of value they have. */
+#include "agent/config_keys.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/config.h"
+#include "falcon/falcon.h"
+
+#define AT(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
+#define UINT(lo, hi) .type = CONFIG_UINT, .min = (lo), .max = (hi), .scale = 1
+#define SCALED(lo, hi, by, u)                                                                      \
+	.type = CONFIG_UINT, .min = (lo), .max = (hi), .scale = (by), .unit = (u)
+#define ENUM(list) .type = CONFIG_ENUM, .choices = (list)
+#define STRING .type = CONFIG_STRING
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *const off_on[] = {"off", "on", NULL};
+static const char *const orderings[] = {"unordered", "ordered", NULL};
+static const char *const log_levels[] = {"error", "warn", "info", "debug", NULL};
+static const char *const securities[] = {"clear", "psp", NULL};
+static const char *const xsk_modes[] = {"auto", "copy", "zerocopy", NULL};
+static const char *const rx_csums[] = {"verify", "trusted", NULL};
+
+static const struct config_key agent_keys[] = {
+	{"socket", STRING, AT(struct agent_options, socket), .def = FALCON_DEFAULT_SOCKET,
+	 .help = "path of the control socket"},
+	{"socket_group", STRING, AT(struct agent_options, socket_group), .def = "",
+	 .help = "group that may use the control socket; empty: its owner alone"},
+	{"pin_path", STRING, AT(struct agent_options, pin_path), .def = "",
+	 .help = "directory of the pinned falcon_* maps; empty: search"},
+	{"offload", ENUM(off_on), AT(struct agent_options, offload), .def = "on",
+	 .help = "let XDP run the receive path; off: the agent does"},
+	{"control_port", UINT(1, 65535), AT(struct agent_options, control_port), .def = "1000",
+	 .help = "TCP port of the handshake between agents"},
+	{"log_level", ENUM(log_levels), AT(struct agent_options, log_level), .def = "info",
+	 .help = "least important messages to log"},
+	{"replay_margin_ms", SCALED(1, 60000, 1000000000, "ms"),
+	 AT(struct agent_options, replay_margin_ps), .def = "1000",
+	 .help = "how much older than the newest packet's clock a packet may be"},
+	{"rue_p1_us", SCALED(0, 1000000, 1000, "us"), AT(struct agent_options, rue_p1_ns),
+	 .def = "10", .help = "time after which an ACK makes a rate update event"},
+	{"rue_p2_packets", UINT(0, 1000000), AT(struct agent_options, rue_p2_packets),
+	 .unit = "packets", .def = "32",
+	 .help = "acknowledged packets after which an ACK makes a rate update event"},
+};
+
+/* Their defaults are fcore_params_default()'s. */
+static const struct config_key param_keys[] = {
+	{"fcwnd", UINT(1, 255), AT(struct fcore_params, fcwnd), .unit = "packets",
+	 .help = "initial fabric congestion window"},
+	{"ncwnd", UINT(1, 1023), AT(struct fcore_params, ncwnd), .unit = "packets",
+	 .help = "initial NIC congestion window"},
+	{"rto_us", SCALED(10, 60000000, 1000, "us"), AT(struct fcore_params, rto_ns),
+	 .help = "initial retransmission timeout"},
+	{"max_retx", UINT(1, 255), AT(struct fcore_params, max_retx),
+	 .help = "retransmissions of a packet before the connection is given up"},
+	{"txn_timeout_ms", SCALED(1, 3600000, 1000000, "ms"),
+	 AT(struct fcore_params, txn_timeout_ns), .help = "transaction timeout"},
+	{"ack_timeout_us", SCALED(0, 1000000, 1000, "us"),
+	 AT(struct fcore_params, ack_timeout_ns), .help = "ACK coalescing timeout"},
+	{"ack_count", UINT(1, 128), AT(struct fcore_params, ack_count), .unit = "packets",
+	 .help = "packets that make a coalesced ACK due at once"},
+	{"ar_fcwnd", UINT(0, 255), AT(struct fcore_params, ar_fcwnd), .unit = "packets",
+	 .help = "fabric window at or below which every packet requests an ACK"},
+	{"ar_percent", UINT(0, 100), AT(struct fcore_params, ar_percent), .unit = "percent",
+	 .help = "share of the packets that request an ACK above ar_fcwnd"},
+	{"ooo_threshold", UINT(1, 127), AT(struct fcore_params, ooo_threshold), .unit = "packets",
+	 .help = "distance behind the newest received packet that makes a packet lost"},
+};
+
+static const struct config_key port_keys[] = {
+	{"queues", UINT(0, FALCON_MAX_QUEUES), AT(struct port_config, queues), .zero = "auto",
+	 .def = "auto", .help = "receive queues to serve, from 0 on; auto: all of the device"},
+	{"mode", ENUM(xsk_modes), AT(struct port_config, mode), .def = "auto",
+	 .help = "AF_XDP mode; auto: zero-copy where the driver has it"},
+	{"rx_csum", ENUM(rx_csums), AT(struct port_config, rx_csum), .def = "verify",
+	 .help = "trusted: link or NIC has verified the UDP checksum"},
+};
+
+#define ADDR .type = CONFIG_ADDR, .family_offset = offsetof(struct conn_config, family)
+
+static const struct config_key conn_keys[] = {
+	{"local", ADDR, AT(struct conn_config, local), .help = "our address"},
+	{"remote", ADDR, AT(struct conn_config, remote), .help = "the peer's address"},
+	{"local_cid", UINT(1, FALCON_MAX_CONNS - 1), AT(struct conn_config, local_cid),
+	 .help = "our connection ID: the peer's remote_cid"},
+	{"remote_cid", UINT(1, FALCON_CID_MASK), AT(struct conn_config, remote_cid),
+	 .help = "the peer's connection ID: its local_cid"},
+	{"ordering", ENUM(orderings), AT(struct conn_config, params.ordered), .def = "ordered",
+	 .help = "whether transactions are delivered in the order they were started"},
+	{"security", ENUM(securities), AT(struct conn_config, security), .def = "psp",
+	 .help = "clear: neither encrypted nor authenticated; both ends must say so"},
+	{"handshake", ENUM(off_on), AT(struct conn_config, handshake), .def = "on",
+	 .help = "agree on SPIs and sequence numbers with the peer's agent; off: configured"},
+	{"local_spi", UINT(0, UINT32_MAX), AT(struct conn_config, local_spi), .zero = "none",
+	 .def = "none", .help = "with handshake = off: SPI of packets we receive"},
+	{"remote_spi", UINT(0, UINT32_MAX), AT(struct conn_config, remote_spi), .zero = "none",
+	 .def = "none", .help = "with handshake = off: SPI of packets we send"},
+	{"function", UINT(0, FALCON_FUNCTION_MASK), AT(struct conn_config, params.function),
+	 .def = "0", .help = "destination function of the packets we send"},
+};
+
+const struct config_section config_sections[CONFIG_SECTION_COUNT] = {
+	[CONFIG_AGENT] = {"agent", agent_keys, COUNT(agent_keys), param_keys, COUNT(param_keys),
+			  offsetof(struct agent_options, params)},
+	[CONFIG_PORT] = {"port", port_keys, COUNT(port_keys), NULL, 0, 0},
+	[CONFIG_CONNECTION] = {"connection", conn_keys, COUNT(conn_keys), param_keys,
+			       COUNT(param_keys), offsetof(struct conn_config, params)},
+};
+
+_Static_assert(COUNT(agent_keys) + COUNT(param_keys) <= 64, "one bit a key in |set|");
+_Static_assert(COUNT(conn_keys) + COUNT(param_keys) <= 64, "one bit a key in |set|");
+
+const struct config_key *config_key_at(const struct config_section *s, unsigned int i,
+				       size_t *offset)
+{
+	if (i < s->nkeys) {
+		*offset = s->keys[i].offset;
+		return &s->keys[i];
+	}
+	i -= s->nkeys;
+	if (i >= s->nparams)
+		return NULL;
+	*offset = s->params_offset + s->params[i].offset;
+	return &s->params[i];
+}
+
+int config_key_find(const struct config_section *s, const char *name)
+{
+	const struct config_key *k;
+	size_t offset;
+
+	for (unsigned int i = 0; (k = config_key_at(s, i, &offset)); i++) {
+		if (strcmp(k->name, name) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
+void config_section_defaults(const struct config_section *s, void *base)
+{
+	char err[64];
+
+	for (unsigned int i = 0; i < s->nkeys; i++) {
+		if (s->keys[i].def)
+			config_key_set(s, i, base, s->keys[i].def, err, sizeof(err));
+	}
+}
+
+static void store(void *p, size_t size, uint64_t v)
+{
+	switch (size) {
+	case 1: *(uint8_t *)p = (uint8_t)v; break;
+	case 2: *(uint16_t *)p = (uint16_t)v; break;
+	case 4: *(uint32_t *)p = (uint32_t)v; break;
+	default: *(uint64_t *)p = v; break;
+	}
+}
+
+static uint64_t load(const void *p, size_t size)
+{
+	switch (size) {
+	case 1: return *(const uint8_t *)p;
+	case 2: return *(const uint16_t *)p;
+	case 4: return *(const uint32_t *)p;
+	default: return *(const uint64_t *)p;
+	}
+}
+
+static int set_uint(const struct config_key *k, void *p, const char *text, char *err, size_t errlen)
+{
+	char *end;
+	uint64_t v;
+
+	if (k->zero && strcmp(text, k->zero) == 0) {
+		store(p, k->size, 0);
+		return 0;
+	}
+	errno = 0;
+	v = strtoull(text, &end, 0);
+	if (text[0] < '0' || text[0] > '9' || *end || errno || v < k->min || v > k->max) {
+		snprintf(err, errlen, "%s must be %s%sa number from %" PRIu64 " to %" PRIu64
+			 ", not \"%s\"", k->name, k->zero ? k->zero : "", k->zero ? " or " : "",
+			 k->min, k->max, text);
+		return -EINVAL;
+	}
+	store(p, k->size, v * k->scale);
+	return 0;
+}
+
+static int set_enum(const struct config_key *k, void *p, const char *text, char *err, size_t errlen)
+{
+	size_t len;
+
+	for (unsigned int i = 0; k->choices[i]; i++) {
+		if (strcmp(k->choices[i], text) == 0) {
+			store(p, k->size, i);
+			return 0;
+		}
+	}
+	len = (size_t)snprintf(err, errlen, "%s must be one of", k->name);
+	for (unsigned int i = 0; k->choices[i] && len < errlen; i++)
+		len += (size_t)snprintf(err + len, errlen - len, " %s", k->choices[i]);
+	if (len < errlen)
+		snprintf(err + len, errlen - len, ", not \"%s\"", text);
+	return -EINVAL;
+}
+
+static int set_string(const struct config_key *k, void *p, const char *text, char *err,
+		      size_t errlen)
+{
+	if (strlen(text) >= k->size) {
+		snprintf(err, errlen, "%s is longer than %zu bytes", k->name, k->size - 1);
+		return -EINVAL;
+	}
+	memset(p, 0, k->size);
+	memcpy(p, text, strlen(text));
+	return 0;
+}
+
+/* A host's own address: not the wildcard, multicast, or an IPv6 one that needs a scope. */
+static bool addr_usable(int family, const uint8_t *a)
+{
+	static const uint8_t zero[16], mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (family == AF_INET)
+		return a[0] != 0 && a[0] < 224;
+	return memcmp(a, zero, 16) != 0 && a[0] != 0xff &&
+	       !(a[0] == 0xfe && (a[1] & 0xc0) == 0x80) && memcmp(a, mapped, 12) != 0;
+}
+
+static int set_addr(const struct config_key *k, void *p, int *family, const char *text, char *err,
+		    size_t errlen)
+{
+	int f = strchr(text, ':') ? AF_INET6 : AF_INET;
+	uint8_t addr[16] = {0};
+
+	if (inet_pton(f, text, addr) != 1) {
+		snprintf(err, errlen, "%s must be an IPv4 or IPv6 address, not \"%s\"", k->name,
+			 text);
+		return -EINVAL;
+	}
+	if (!addr_usable(f, addr)) {
+		snprintf(err, errlen, "%s must be a unicast address with global meaning, not %s",
+			 k->name, text);
+		return -EINVAL;
+	}
+	if (*family && *family != f) {
+		snprintf(err, errlen, "local and remote must both be IPv4 or both IPv6");
+		return -EINVAL;
+	}
+	*family = f;
+	memcpy(p, addr, sizeof(addr));
+	return 0;
+}
+
+int config_key_set(const struct config_section *s, unsigned int i, void *base, const char *text,
+		   char *err, size_t errlen)
+{
+	size_t offset;
+	const struct config_key *k = config_key_at(s, i, &offset);
+	char *p = (char *)base + offset;
+
+	switch (k->type) {
+	case CONFIG_UINT: return set_uint(k, p, text, err, errlen);
+	case CONFIG_ENUM: return set_enum(k, p, text, err, errlen);
+	case CONFIG_STRING: return set_string(k, p, text, err, errlen);
+	case CONFIG_ADDR:
+		return set_addr(k, p, (int *)((char *)base + k->family_offset), text, err, errlen);
+	}
+	return -EINVAL;
+}
+
+void config_key_get(const struct config_section *s, unsigned int i, const void *base, char *text,
+		    size_t size)
+{
+	size_t offset;
+	const struct config_key *k = config_key_at(s, i, &offset);
+	const char *p = (const char *)base + offset;
+	uint64_t v;
+
+	switch (k->type) {
+	case CONFIG_UINT:
+		v = load(p, k->size) / k->scale;
+		if (v == 0 && k->zero)
+			snprintf(text, size, "%s", k->zero);
+		else
+			snprintf(text, size, "%" PRIu64, v);
+		break;
+	case CONFIG_ENUM: snprintf(text, size, "%s", k->choices[load(p, k->size)]); break;
+	case CONFIG_STRING: snprintf(text, size, "%s", p); break;
+	case CONFIG_ADDR:
+		if (!inet_ntop(*(const int *)((const char *)base + k->family_offset), p, text,
+			       (socklen_t)size))
+			text[0] = 0;
+		break;
+	}
+}

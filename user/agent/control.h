@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control socket: a Unix SOCK_SEQPACKET server, one JSON object a message each way, file
+ * descriptors passed beside it.
+ *
+ * A request is an object with a string member "op". Every request gets a reply, in order, with a
+ * boolean member "ok"; on failure also "errno" (a name such as "ENOENT") and "error" (a sentence).
+ * A message is at most CONTROL_MSG_MAX bytes. A reply whose text is longer comes as
+ * {"ok":true,"memfd":BYTES} with one descriptor, a sealed memfd that holds the reply's text.
+ *
+ * Nothing here blocks the agent: a client that does not take its replies is dropped.
+ */
+#ifndef FALCON_AGENT_CONTROL_H
+#define FALCON_AGENT_CONTROL_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct control;
+
+enum control_const {
+	CONTROL_MSG_MAX = 64 * 1024,	/* bytes of a message */
+	CONTROL_FDS_MAX = 4,		/* descriptors with a request; more: it is refused */
+	CONTROL_CLIENTS_MAX = 256,
+	CONTROL_SNDBUF = 256 * 1024,	/* replies that wait for a client, bytes */
+};
+
+/* One connected client. */
+struct control_client {
+	pid_t pid;		/* who connected (SO_PEERCRED) */
+	uid_t uid;
+	gid_t gid;
+	void *user;		/* the handler's, NULL at first */
+};
+
+/*
+ * Serve |req| of |cl|. |fds| are |nfds| received descriptors: the handler takes one by setting its
+ * element to -1, the rest is closed after the call. Sets *|reply| to a new object that is sent and
+ * released; the member "ok" is added as true if it is absent. Returns 0, or a negative errno for
+ * which a reply is made up if *|reply| is NULL.
+ */
+typedef int (*control_handler)(void *arg, struct control_client *cl, json_t *req, int *fds,
+			       int nfds, json_t **reply);
+
+/*
+ * Listen on |path|: mode 0600, or 0660 and of |group| unless that is empty. A socket file that
+ * nobody listens on is replaced; a listener there is -EADDRINUSE. |closed|, which may be NULL, is
+ * called before a client goes away. 0 and
+ * *|out| to be freed by control_close(), or a negative errno with a sentence in |err|.
+ */
+int control_open(struct control **out, const char *path, const char *group,
+		 control_handler handler, void (*closed)(void *arg, struct control_client *cl),
+		 void *arg, char *err, size_t errlen);
+
+/* Disconnect every client (with |closed|), remove the socket file and free. NULL is allowed. */
+void control_close(struct control *ctl);
+
+/* An epoll descriptor, readable when control_process() has something to do. */
+int control_fd(const struct control *ctl);
+void control_process(struct control *ctl);
+
+/* Disconnect |cl|, now or, from within its handler, after the reply. Calls |closed|. */
+void control_drop(struct control *ctl, struct control_client *cl);
+
+/* Call |fn| for each client; |fn| may not drop clients. */
+void control_each(struct control *ctl, void (*fn)(void *arg, struct control_client *cl),
+		  void *arg);
+
+/* {"ok":false,"errno":name of |err|,"error":the formatted sentence}, as *|reply|; returns |err|. */
+int control_error(json_t **reply, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif /* FALCON_AGENT_CONTROL_H */

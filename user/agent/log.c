@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Log lines: see log.h. */
+#include "agent/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static enum log_level log_threshold = LOG_LEVEL_INFO;
+
+void log_set_level(enum log_level level)
+{
+	log_threshold = level;
+}
+
+enum log_level log_get_level(void)
+{
+	return log_threshold;
+}
+
+const char *log_level_name(enum log_level level)
+{
+	static const char *const names[LOG_LEVEL_COUNT] = {"error", "warn", "info", "debug"};
+
+	return level < LOG_LEVEL_COUNT ? names[level] : "unknown";
+}
+
+/* systemd.exec(5): JOURNAL_STREAM is "device:inode" of the stream, and may be inherited stale. */
+static bool stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long dev, ino;
+	struct stat st;
+
+	return stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+	       fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
+static size_t put_prefix(char *line, size_t size, enum log_level level)
+{
+	/* syslog priorities: LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG */
+	static const int priority[LOG_LEVEL_COUNT] = {3, 4, 6, 7};
+
+	if (stderr_is_journal())
+		return (size_t)snprintf(line, size, "<%d>", priority[level]);
+	return (size_t)snprintf(line, size, "%s ", log_level_name(level));
+}
+
+static void sanitize(char *line, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
+	}
+}
+
+static void write_line(const char *line, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(STDERR_FILENO, line, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		line += n;
+		len -= (size_t)n;
+	}
+}
+
+__attribute__((format(printf, 2, 0)))
+static void log_vmsg(enum log_level level, const char *fmt, va_list ap)
+{
+	int saved = errno;
+	char line[LOG_LINE_MAX];
+	size_t len;
+	int n;
+
+	len = put_prefix(line, sizeof(line), level);
+	errno = saved; /* for %m */
+	n = vsnprintf(line + len, sizeof(line) - len - 1, fmt, ap);
+	if (n > 0)
+		len += (size_t)n < sizeof(line) - len - 1 ? (size_t)n : sizeof(line) - len - 2;
+	sanitize(line, len);
+	line[len++] = '\n';
+	write_line(line, len);
+	errno = saved;
+}
+
+void log_msg(enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (level > log_threshold)
+		return;
+	va_start(ap, fmt);
+	log_vmsg(level, fmt, ap);
+	va_end(ap);
+}
+
+bool log_limit_pass(struct log_limit *state, uint64_t now_ns, uint32_t *suppressed)
+{
+	*suppressed = 0;
+	if (state->start_ns == 0 || now_ns - state->start_ns >= LOG_INTERVAL_MS * 1000000ULL) {
+		*suppressed = state->suppressed;
+		*state = (struct log_limit){.start_ns = now_ns};
+	}
+	if (state->passed >= LOG_BURST) {
+		state->suppressed++;
+		return false;
+	}
+	state->passed++;
+	return true;
+}
+
+void log_ratelimited(enum log_level level, struct log_limit *state, const char *fmt, ...)
+{
+	struct timespec ts;
+	uint32_t suppressed;
+	va_list ap;
+	bool pass;
+
+	if (level > log_threshold)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	pass = log_limit_pass(state, (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec,
+			      &suppressed);
+	if (suppressed)
+		log_msg(level, "similar messages suppressed count=%u", suppressed);
+	if (!pass)
+		return;
+	va_start(ap, fmt);
+	log_vmsg(level, fmt, ap);
+	va_end(ap);
+}
