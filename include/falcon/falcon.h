@@ -21,6 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+#define _Static_assert static_assert	/* for the C headers below */
+#endif
+
 #include "codes.h"
 #include "raw.h"
 #include "shm.h"
@@ -50,14 +54,16 @@ struct falcon_conn_info {
 	uint32_t conn;
 	int up;			/* 1: established */
 	int ordered;
-	uint32_t segment;	/* payload bytes of a PUT or GET transaction; the most a SEND takes */
+	uint32_t segment;	/* bytes of a PUT or GET transaction; SEND: at most FALCON_MSG_MAX too */
 	uint32_t mtu;		/* of the path, bytes */
 };
 
 /*
  * Attach to the agent. On success *|out| is a handle to be closed with falcon_close().
  * -ECONNREFUSED or -ENOENT: no agent at that socket; -EADDRINUSE: the service is taken;
- * -EINVAL: ranges outside the arena; -ENOMEM; -EPROTO: the agent speaks another version.
+ * -EINVAL: ranges outside the arena, or the agent has another version of the shared memory;
+ * -EUSERS: too many applications; -ENOMEM; -EPROTO: the agent's answer makes no sense;
+ * -ETIMEDOUT: there is none.
  * On failure *|out| is NULL and falcon_error(NULL) has the sentence.
  */
 int falcon_open(const struct falcon_attr *attr, struct falcon **out);
@@ -111,7 +117,10 @@ void falcon_message_done(struct falcon *f);
  */
 int falcon_wait(struct falcon *f, int timeout_ms);
 
-/* For an event loop: readable when falcon_wait() would have something, after falcon_arm(). */
+/*
+ * For an event loop: readable when falcon_wait() would have something, after falcon_arm(), and
+ * when the agent is gone.
+ */
 int falcon_fd(const struct falcon *f);
 /* Ask for a signal on falcon_fd(). Returns 1 if there is something already, else 0. */
 int falcon_arm(struct falcon *f);

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Attaching to the agent, and what its control socket answers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/lib.h"
+
+/* What falcon_error(NULL) says: there is no handle after falcon_open() failed. */
+static _Thread_local char open_err[sizeof(((struct falcon *)0)->err)];
+
+const char *falcon_error(const struct falcon *f)
+{
+	return f ? f->err : open_err;
+}
+
+static int make_memory(struct falcon *f, const struct falcon_attr *attr)
+{
+	uint8_t *base;
+
+	if (attr->arena_size > FALCON_ARENA_MAX || attr->remote_offset > attr->arena_size ||
+	    attr->remote_len > attr->arena_size - attr->remote_offset)
+		return lib_fail(f, -EINVAL, "the arena is too large, or the remote range is "
+				"outside of it");
+	f->arena_size = FALCON_SHM_ROUND(attr->arena_size);
+	f->map_size = FALCON_SHM_ARENA + f->arena_size;
+	f->memfd = memfd_create("falcon", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (f->memfd < 0 || ftruncate(f->memfd, (off_t)f->map_size) ||
+	    fcntl(f->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return lib_fail(f, -errno, "cannot make shared memory: %s", strerror(errno));
+	base = mmap(NULL, f->map_size, PROT_READ | PROT_WRITE, MAP_SHARED, f->memfd, 0);
+	if (base == MAP_FAILED)
+		return lib_fail(f, -ENOMEM, "cannot map shared memory: %s", strerror(errno));
+	f->shm = (struct falcon_shm *)base;
+	f->sqes = (struct falcon_sqe *)(base + FALCON_SHM_SQ);
+	f->cqes = (struct falcon_cqe *)(base + FALCON_SHM_CQ);
+	f->msgs = (struct falcon_msg *)(base + FALCON_SHM_RQ);
+	f->arena = base + FALCON_SHM_ARENA;
+	f->shm->magic = FALCON_SHM_MAGIC;
+	f->shm->version = FALCON_SHM_VERSION;
+	f->shm->arena_size = f->arena_size;
+	f->shm->remote_offset = attr->remote_offset;
+	f->shm->remote_len = attr->remote_len;
+	f->shm->remote_write = attr->remote_write != 0;
+	f->shm->remote_read = attr->remote_read != 0;
+	return 0;
+}
+
+/* Hand memory and signals over. The agent's end of the event socket must be its alone: see EOF. */
+static int attach(struct falcon *f, uint16_t service)
+{
+	int pair[2], fds[3], rc;
+	json_t *answer = NULL;
+	json_int_t got;
+
+	f->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (f->doorbell < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair))
+		return lib_fail(f, -errno, "cannot make descriptors: %s", strerror(errno));
+	f->event = pair[0];
+	fds[0] = f->memfd;
+	fds[1] = f->doorbell;
+	fds[2] = pair[1];
+	rc = lib_call(f, json_pack("{s:s, s:i}", "op", "attach", "service", service), fds, 3,
+		      &answer);
+	close(pair[1]);
+	if (rc)
+		return rc;
+	got = json_integer_value(json_object_get(answer, "service"));
+	json_decref(answer);
+	if (got < 1 || got > 65535)
+		return lib_fail(f, -EPROTO, "the agent gave no service number");
+	f->service = (uint16_t)got;
+	return 0;
+}
+
+static const char *socket_path(const struct falcon_attr *attr)
+{
+	const char *env = getenv("FALCON_SOCKET");
+
+	if (attr->socket)
+		return attr->socket;
+	return env && *env ? env : FALCON_DEFAULT_SOCKET;
+}
+
+int falcon_open(const struct falcon_attr *attr, struct falcon **out)
+{
+	struct falcon *f = calloc(1, sizeof(*f));
+	int rc;
+
+	*out = NULL;
+	if (!f) {
+		snprintf(open_err, sizeof(open_err), "out of memory");
+		return -ENOMEM;
+	}
+	f->control = f->memfd = f->doorbell = f->event = -1;
+	rc = lib_connect(f, socket_path(attr));
+	if (!rc)
+		rc = make_memory(f, attr);
+	if (!rc)
+		rc = attach(f, attr->service);
+	if (rc) {
+		memcpy(open_err, f->err, sizeof(open_err));
+		falcon_close(f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void falcon_close(struct falcon *f)
+{
+	if (!f)
+		return;
+	close_fd(f->control);
+	close_fd(f->doorbell);
+	close_fd(f->event);
+	close_fd(f->memfd);
+	if (f->shm)
+		munmap(f->shm, f->map_size);
+	free(f);
+}
+
+void *falcon_arena(struct falcon *f)
+{
+	return f->arena;
+}
+
+uint64_t falcon_arena_size(const struct falcon *f)
+{
+	return f->arena_size;
+}
+
+uint16_t falcon_service(const struct falcon *f)
+{
+	return f->service;
+}
+
+int falcon_lookup(struct falcon *f, const char *name, uint32_t *conn)
+{
+	json_t *answer = NULL, *value;
+	int rc = lib_call(f, json_pack("{s:s, s:s}", "op", "lookup", "name", name), NULL, 0,
+			  &answer);
+
+	if (rc)
+		return rc;
+	value = json_object_get(answer, "conn");
+	if (json_is_integer(value))
+		*conn = (uint32_t)json_integer_value(value);
+	else
+		rc = lib_fail(f, -EPROTO, "the agent's answer has no connection number");
+	json_decref(answer);
+	return rc;
+}
+
+int falcon_conn_info(struct falcon *f, uint32_t conn, struct falcon_conn_info *info)
+{
+	json_t *answer = NULL;
+	const char *name = "";
+	int segment = 0, mtu = 0;
+	int rc = lib_call(f, json_pack("{s:s, s:I}", "op", "conn-info", "conn", (json_int_t)conn),
+			  NULL, 0, &answer);
+
+	if (rc)
+		return rc;
+	memset(info, 0, sizeof(*info));
+	info->conn = conn;
+	if (json_unpack(answer, "{s:s, s:b, s:b, s?i, s?i}", "name", &name, "up", &info->up,
+			"ordered", &info->ordered, "segment", &segment, "mtu", &mtu))
+		rc = lib_fail(f, -EPROTO, "the agent's answer on a connection is incomplete");
+	snprintf(info->name, sizeof(info->name), "%s", name);
+	info->segment = (uint32_t)segment;
+	info->mtu = (uint32_t)mtu;
+	json_decref(answer);
+	return rc;
+}
