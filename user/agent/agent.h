@@ -46,11 +46,12 @@ struct agent_conn {
 	struct agent *agent;
 	struct conn_config cfg;
 	enum agent_conn_state state;
-	unsigned cm_index;		/* in the connection manager; handshake = on */
 	char reason[160];		/* why it is not up; empty if it is */
 	bool failing;			/* agent_conn_fail() was called, agent_conns_reap() was not */
 	struct fcore_conn *core;	/* NULL unless RECEIVING or UP */
-	struct cm_peer peer;		/* what the peer told us */
+	struct falcon_conn *shared;	/* entry of falcon_conns */
+	struct cm_values ours;		/* what this incarnation started from */
+	struct cm_values peer;
 	struct neigh_entry route;
 	bool routed;			/* route is complete and leads to one of our ports */
 	bool tmpl_ready;		/* tmpl has been filled once; its IV must go on */

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The life of a connection: configured, set up with the peer's agent, up, lost, set up anew.
+ *
+ * A connection's shared state may be rewritten only while XDP cannot be in it: its flags are
+ * cleared, then maps_quiesce() waits for programs that still run, then the sockets are drained of
+ * frames claimed before. agent_receive() drops frames of a connection without protocol state.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/log.h"
+
+const char *agent_conn_state_name(enum agent_conn_state s)
+{
+	switch (s) {
+	case AGENT_CONN_WAITING: return "waiting";
+	case AGENT_CONN_RECEIVING: return "receiving";
+	case AGENT_CONN_UP: return "up";
+	case AGENT_CONN_FAILED: return "failed";
+	default: return "unknown";
+	}
+}
+
+struct agent_conn *agent_conn_find(struct agent *a, const char *name)
+{
+	uint8_t addr[16] = {};
+	struct agent_conn *by_addr = NULL;
+	int family = inet_pton(AF_INET, name, addr) == 1    ? AF_INET
+		     : inet_pton(AF_INET6, name, addr) == 1 ? AF_INET6
+							    : AF_UNSPEC;
+
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+		struct agent_conn *c = a->conns[cid];
+
+		if (!c)
+			continue;
+		if (!strcmp(c->cfg.name, name))
+			return c;
+		if (!by_addr && c->cfg.family == family && !memcmp(c->cfg.remote, addr, 16))
+			by_addr = c;
+	}
+	return by_addr;
+}
+
+/* Close the connection to XDP and end its transactions. */
+static void take_down(struct agent_conn *c, enum falcon_completion_code code, const char *why)
+{
+	struct agent *a = c->agent;
+
+	snprintf(c->reason, sizeof(c->reason), "%s", why);
+	if (!c->core)
+		return;
+	falcon_store(&c->shared->id.flags, 0);
+	a->quiesce_due = true;
+	log_info("connection down conn=%s cid=%u reason=\"%s\"", c->cfg.name, c->cfg.local_cid, why);
+	raw_conn_down(a->raw, c->cfg.local_cid);
+	fcore_conn_close(c->core, code);
+	c->core = NULL;
+}
+
+/* After this nothing that was claimed or redirected for a closed connection is on its way. */
+static void settle(struct agent *a)
+{
+	if (!a->quiesce_due)
+		return;
+	maps_quiesce();
+	while (agent_receive(a))
+		;
+	a->quiesce_due = false;
+}
+
+static void fill_identity(struct agent_conn *c)
+{
+	struct falcon_conn_id *id = &c->shared->id;
+
+	memset(id, 0, sizeof(*id));
+	id->cid = c->cfg.local_cid;
+	id->peer_cid = c->cfg.remote_cid;
+	id->function = c->cfg.params.function;
+	id->cur_spi = c->ours.spi;
+	id->prev_spi = c->ours.spi;
+	id->cur_spi_gen = c->agent->maps.config->cur_spi_gen;
+	id->peer_spi = c->peer.spi;
+	id->incarnation = c->ours.incarnation;
+	memcpy(id->local_addr, c->cfg.local, sizeof(id->local_addr));
+	memcpy(id->peer_addr, c->cfg.remote, sizeof(id->peer_addr));
+}
+
+static uint32_t conn_flags(const struct agent_conn *c)
+{
+	uint32_t flags = FALCON_CONN_ALIVE | FALCON_CONN_CLEAR;
+
+	if (c->cfg.params.ordered)
+		flags |= FALCON_CONN_ORDERED;
+	if (c->cfg.family == AF_INET6)
+		flags |= FALCON_CONN_IPV6;
+	if (!c->agent->offload)
+		flags |= FALCON_CONN_STEER;
+	if (c->port && c->port->trusted_csum)
+		flags |= FALCON_CONN_NO_CSUM;
+	return flags;
+}
+
+/* Payload that fits both ends' links, and the receiver's buffers, after all headers. */
+static void size_segment(struct agent_conn *c)
+{
+	uint32_t mtu = c->route.mtu;
+
+	if (c->peer.mtu && c->peer.mtu < mtu)
+		mtu = c->peer.mtu;
+	if (mtu > XSK_MAX_FRAME - ETH_HLEN)
+		mtu = XSK_MAX_FRAME - ETH_HLEN;
+	c->mtu = mtu;
+	c->segment = frame_max_payload(mtu, c->cfg.family == AF_INET6);
+	c->segment -= c->segment > sizeof(struct falcon_raw_hdr) ? sizeof(struct falcon_raw_hdr)
+								 : c->segment;
+}
+
+static void fill_params(const struct agent_conn *c, struct fcore_params *p)
+{
+	*p = c->cfg.params;
+	p->tx_data_psn = c->ours.data_psn;
+	p->tx_req_psn = c->ours.req_psn;
+	p->tx_rsn = c->ours.rsn;
+	p->rx_data_psn = c->peer.data_psn;
+	p->rx_req_psn = c->peer.req_psn;
+	p->rx_rsn = c->peer.rsn;
+}
+
+/* Protocol state for this incarnation, open to XDP. */
+static int set_up(struct agent_conn *c, char *err, size_t errlen)
+{
+	struct agent *a = c->agent;
+	struct fcore_params params;
+
+	take_down(c, kCmplDeadConn, "a new incarnation replaces it");
+	settle(a);
+	agent_conn_route(c);
+	if (!c->port) {
+		snprintf(err, errlen,
+			 "no route to the peer of connection %s over a configured port; check ip "
+			 "route and the [port] sections",
+			 c->cfg.name);
+		return -ENETUNREACH;
+	}
+	size_segment(c);
+	fill_identity(c);
+	fill_params(c, &params);
+	c->core = fcore_conn_open(a->core, c->cfg.local_cid, c->shared, &params, a->now);
+	if (!c->core) {
+		snprintf(err, errlen, "out of memory for connection %s", c->cfg.name);
+		return -ENOMEM;
+	}
+	fcore_conn_set_user(c->core, c);
+	falcon_store(&c->shared->id.flags, conn_flags(c));
+	c->state = AGENT_CONN_RECEIVING;
+	c->reason[0] = 0;
+	return 0;
+}
+
+static int go_up(struct agent_conn *c)
+{
+	int rc = raw_conn_up(c->agent->raw, c->core, c->segment);
+
+	if (rc < 0)
+		return rc;
+	c->state = AGENT_CONN_UP;
+	c->setups++;
+	log_info("connection up conn=%s cid=%u peer_cid=%u %s mtu=%u segment=%u", c->cfg.name,
+		 c->cfg.local_cid, c->cfg.remote_cid,
+		 c->cfg.params.ordered ? "ordered" : "unordered", c->mtu, c->segment);
+	return 0;
+}
+
+static int on_establish(void *arg, uint32_t cid, const struct cm_values *ours,
+			const struct cm_values *peer, char *err, size_t errlen)
+{
+	struct agent *a = arg;
+	struct agent_conn *c = a->conns[cid];
+
+	c->ours = *ours;
+	c->peer = *peer;
+	return set_up(c, err, errlen);
+}
+
+static void on_ready(void *arg, uint32_t cid)
+{
+	struct agent *a = arg;
+
+	if (go_up(a->conns[cid]) < 0)
+		agent_conn_fail(a->conns[cid], "out of memory");
+}
+
+static void on_lost(void *arg, uint32_t cid, const char *reason)
+{
+	struct agent *a = arg;
+	struct agent_conn *c = a->conns[cid];
+
+	take_down(c, kCmplDeadConn, reason);
+	c->state = AGENT_CONN_WAITING;
+}
+
+const struct cm_ops agent_cm_ops = {
+	.establish = on_establish,
+	.ready = on_ready,
+	.lost = on_lost,
+};
+
+/* Without a handshake both ends start from zero, at once. */
+static int start_static(struct agent_conn *c, char *err, size_t errlen)
+{
+	int rc;
+
+	c->ours = (struct cm_values){ .incarnation = 1, .spi = c->cfg.local_spi };
+	c->peer = (struct cm_values){ .incarnation = 1, .spi = c->cfg.remote_spi };
+	rc = set_up(c, err, errlen);
+	if (rc == 0)
+		rc = go_up(c);
+	return rc;
+}
+
+static int start(struct agent_conn *c, char *err, size_t errlen)
+{
+	struct cm_local local = {
+		.family = c->cfg.family,
+		.local_cid = c->cfg.local_cid,
+		.remote_cid = c->cfg.remote_cid,
+		.ordered = c->cfg.params.ordered,
+	};
+
+	memcpy(local.local_addr, c->cfg.local, sizeof(local.local_addr));
+	memcpy(local.peer_addr, c->cfg.remote, sizeof(local.peer_addr));
+	agent_conn_route(c);
+	if (!c->cfg.handshake)
+		return start_static(c, err, errlen);
+	local.mtu = c->route.mtu;
+	snprintf(c->reason, sizeof(c->reason), "waiting for the peer's agent");
+	return cm_add(c->agent->cm, &local, err, errlen);
+}
+
+static int check_conflicts(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+{
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+		int rc = a->conns[cid] ? config_conn_conflict(cfg, &a->conns[cid]->cfg, err, errlen)
+				       : 0;
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+{
+	int rc = check_conflicts(a, cfg, err, errlen);
+	struct agent_conn *c;
+
+	if (rc < 0)
+		return rc;
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		snprintf(err, errlen, "out of memory for connection %s", cfg->name);
+		return -ENOMEM;
+	}
+	c->agent = a;
+	c->cfg = *cfg;
+	c->shared = &a->maps.conns[cfg->local_cid];
+	a->conns[cfg->local_cid] = c;
+	rc = start(c, err, errlen);
+	if (rc < 0) {
+		a->conns[cfg->local_cid] = NULL;
+		take_down(c, kCmplDeadConn, err);
+		free(c);
+	}
+	return rc;
+}
+
+static struct agent_conn *find_or_explain(struct agent *a, const char *name, char *err,
+					  size_t errlen)
+{
+	struct agent_conn *c = agent_conn_find(a, name);
+
+	if (!c)
+		snprintf(err, errlen, "no connection named \"%s\"; falconctl conn show lists them",
+			 name);
+	return c;
+}
+
+static void leave(struct agent_conn *c, const char *why)
+{
+	if (c->cfg.handshake)
+		cm_remove(c->agent->cm, c->cfg.local_cid, why);
+	take_down(c, kCmplDeadConn, why);
+}
+
+/* After leave() and settle(). */
+static void forget(struct agent_conn *c)
+{
+	memset(c->shared, 0, sizeof(*c->shared));
+	c->agent->conns[c->cfg.local_cid] = NULL;
+	free(c);
+}
+
+int agent_conn_del(struct agent *a, const char *name, char *err, size_t errlen)
+{
+	struct agent_conn *c = find_or_explain(a, name, err, errlen);
+
+	if (!c)
+		return -ENOENT;
+	leave(c, "deleted by the operator");
+	settle(a);
+	forget(c);
+	return 0;
+}
+
+/* Down, and set up anew: by a new handshake, or at once without one. */
+static int restart(struct agent_conn *c, const char *why, char *err, size_t errlen)
+{
+	take_down(c, kCmplDeadConn, why);
+	c->state = AGENT_CONN_WAITING;
+	if (!c->cfg.handshake)
+		return start_static(c, err, errlen);
+	cm_reset(c->agent->cm, c->cfg.local_cid, why);
+	return 0;
+}
+
+int agent_conn_reset(struct agent *a, const char *name, char *err, size_t errlen)
+{
+	struct agent_conn *c = find_or_explain(a, name, err, errlen);
+
+	return c ? restart(c, "reset by the operator", err, errlen) : -ENOENT;
+}
+
+void agent_conns_close(struct agent *a)
+{
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+		if (a->conns[cid])
+			leave(a->conns[cid], "the agent stops");
+	settle(a);
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+		if (a->conns[cid])
+			forget(a->conns[cid]);
+}
+
+void agent_conns_reroute(struct agent *a)
+{
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+		struct agent_conn *c = a->conns[cid];
+
+		if (!c)
+			continue;
+		agent_conn_route(c);
+		if (c->cfg.handshake)
+			cm_set_mtu(a->cm, cid, c->route.mtu);
+		if (c->core && c->routed && c->route.mtu < c->mtu)
+			agent_conn_fail(c, "the path's MTU has shrunk");
+	}
+}
+
+void agent_conn_fail(struct agent_conn *c, const char *why)
+{
+	snprintf(c->reason, sizeof(c->reason), "%s", why);
+	c->failing = true;
+	c->agent->reap_due = true;
+}
+
+void agent_conns_reap(struct agent *a)
+{
+	a->reap_due = false;
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+		struct agent_conn *c = a->conns[cid];
+		char why[sizeof(c->reason)], err[256] = "";
+
+		if (!c || !c->failing)
+			continue;
+		c->failing = false;
+		snprintf(why, sizeof(why), "%s", c->reason);
+		if (restart(c, why, err, sizeof(err)) < 0)
+			log_warn("connection stays down conn=%s: %s", c->cfg.name, err);
+	}
+}
