@@ -57,8 +57,7 @@ enum falcon_completion_code {
 	kCmplLocalRsrc = 0xB,
 	kUlpCmplCdtErr = 0xC,
 	kCmplRemoteErr = 0xD,
-	/* kCmplXlr appears in the initiator's table but has no value in the list; see README.md. */
-	kCmplXlr = 0xE,
+	kCmplLocalXlr = 0xF,	/* the initiator's table calls it kCmplXlr */
 };
 
 #define FALCON_RNR_TIMEOUTS 32
@@ -108,7 +107,7 @@ static inline const char *falcon_completion_name(__u8 code)
 	case kCmplLocalRsrc: return "kCmplLocalRsrc";
 	case kUlpCmplCdtErr: return "kUlpCmplCdtErr";
 	case kCmplRemoteErr: return "kCmplRemoteErr";
-	case kCmplXlr: return "kCmplXlr";
+	case kCmplLocalXlr: return "kCmplLocalXlr";
 	default: return "unknown";
 	}
 }
