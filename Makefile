@@ -12,7 +12,7 @@ Q       := $(if $(filter 1,$(V)),,@)
 CC      ?= gcc
 CLANG   ?= clang
 CFLAGS  ?= -O2 -g
-WARN    := -Wall -Wextra -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes -Werror
+WARN    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Werror
 COMMON  := -std=gnu11 -D_GNU_SOURCE -DFALCON_MAX_CONNS=$(CONNS) -Iinclude -Iuser -I$(B)
 
 PROGRAMS :=	# binaries and scripts, built and installed
