@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Install what building, testing and benchmarking need; asks nothing, and is quick when all is
+# there. tools/deps.sh -l lists the packages.
+set -euo pipefail
+
+PACKAGES=(
+	bpftool
+	clang
+	clang-format
+	ethtool
+	gcc
+	iperf3
+	iproute2
+	iputils-ping
+	jq
+	kmod
+	libbpf-dev
+	libc6-dev
+	libclang-rt-14-dev
+	libcmocka-dev
+	libelf-dev
+	libinih-dev
+	libjansson-dev
+	libmnl-dev
+	libpcap-dev
+	libssl-dev
+	libsystemd-dev
+	libxdp-dev
+	libxxhash-dev
+	linux-libc-dev
+	llvm
+	make
+	openssl
+	pkg-config
+	procps
+	python3
+	scdoc
+	shellcheck
+	sockperf
+	spin
+	tcpdump
+	tshark
+	universal-ctags
+	util-linux
+	xdp-tools
+	zlib1g-dev
+)
+
+missing()
+{
+	local package
+
+	for package in "${PACKAGES[@]}"; do
+		case $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) in
+		installed) ;;
+		*) printf '%s\n' "$package" ;;
+		esac
+	done
+}
+
+install_packages()
+{
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+}
+
+if [ "${1:-}" = -l ]; then
+	printf '%s\n' "${PACKAGES[@]}"
+	exit
+fi
+if ! command -v apt-get dpkg-query >/dev/null; then
+	printf 'deps: only Debian and its relatives are known here. Install what these packages hold:\n' >&2
+	printf '  %s\n' "${PACKAGES[@]}" >&2
+	exit 1
+fi
+mapfile -t todo < <(missing)
+[ ${#todo[@]} -gt 0 ] || exit 0
+if [ "$(id -u)" -ne 0 ]; then
+	printf 'deps: not installed, and installing needs root: %s\n' "${todo[*]}" >&2
+	exit 1
+fi
+# The package lists may be absent or old: fetch them if they do not know a package or its file.
+printf 'deps: installing %s\n' "${todo[*]}"
+if ! apt-cache show "${todo[@]}" >/dev/null 2>&1 || ! install_packages "${todo[@]}" >/dev/null; then
+	apt-get update -q
+	install_packages "${todo[@]}"
+fi
+mapfile -t todo < <(missing)
+if [ ${#todo[@]} -gt 0 ]; then
+	printf 'deps: still missing: %s\n' "${todo[*]}" >&2
+	exit 1
+fi
