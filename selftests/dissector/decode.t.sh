@@ -3,7 +3,7 @@
 # timeout: 120
 # The dissector against captures with one packet of every kind, well-formed and broken.
 . "$(dirname "$0")/../tap.sh"
-tap_need tshark
+tap_need tshark editcap jq
 
 LUA=$TAP_TOP/tools/falcon.lua
 MAKE=$TAP_BUILD/selftests/dissector/make_pcap
@@ -89,6 +89,20 @@ check_bad()
 	tap_is "$(grep -ciE 'lua error|exception' "$TMP/text")" 0 "no exception on broken packets"
 }
 
+# Random bytes from the UDP payload on: what is shown may be nonsense, but the script must not fail.
+check_mutated()
+{
+	local seed found=''
+
+	for seed in 1 2 3 4 5 6 7 8; do
+		editcap -o 42 -E "0.0$seed" --seed "$seed" "$TMP/good.pcap" "$TMP/mutated.pcap" \
+			2>/dev/null
+		shark -r "$TMP/mutated.pcap" -V >"$TMP/text"
+		found+=$(grep -iE 'lua error|Malformed Packet: falcon' "$TMP/text" | head -n 3)
+	done
+	tap_is "$found" "" "no exception on $((seed * $(wc -l <"$TMP/got"))) mutated packets"
+}
+
 check_info()
 {
 	local want
@@ -113,4 +127,5 @@ shark -r "$TMP/good.pcap" -T json >"$TMP/json"
 tap_run "JSON output parses" jq -e 'length > 100' "$TMP/json"
 check_info
 check_bad
+check_mutated
 tap_done
