@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What ACKs have changed (Falcon 9.2.3): the receive path has moved the bases and merged the
+ * bitmaps in the shared state; here the packets that they cover are freed.
+ */
+#include "core/conn.h"
+
+/* |psn| of |w| is acknowledged, the first time that we hear of it. */
+static void free_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn)
+{
+	struct fc_ctx *ctx = fc_ctx(w, psn);
+	struct fc_resp *r;
+
+	if (w->npending)
+		fc_retx_unmark(w, psn);
+	if (fc_is_request(ctx->type)) {
+		w->orc--;
+		w->orrc -= !!(ctx->flags & FC_CTX_COUNTED);
+		fc_init_acked(c, ctx->rsn);
+		return;
+	}
+	r = &c->resp[psn & (w->size - 1)];
+	if (fc_ttxn(c, ctx->rsn)->rsn == ctx->rsn && fc_ttxn(c, ctx->rsn)->state == PullDataTx)
+		fc_ttxn(c, ctx->rsn)->state = PullDataAckd;
+	c->core->ops.on_response_done(c->core->arg, c, r->cookie);
+}
+
+/* All below the base the peer has sent. Returns true if it moved. */
+static bool cumulative(struct fcore_conn *c, struct fc_win *w)
+{
+	uint32_t to = falcon_load(w->shared_base), from = w->base;
+
+	/* The bound only matters to a peer that acknowledges what is being sent just now. */
+	if (falcon_seq_diff(to, w->next) > 0)
+		to = w->next;
+	while (falcon_seq_diff(to, w->base) > 0 && !c->closed) {
+		uint32_t psn = w->base++, bit = 1U << (psn & 31);
+		uint32_t *done = fc_bits(w, w->done, psn >> FALCON_GROUP_SHIFT);
+		bool known = *done & bit;
+
+		*done &= ~bit;
+		if (!known)
+			free_packet(c, w, psn);
+	}
+	return w->base != from;
+}
+
+/* What EACKs have acknowledged ahead of the base. Returns true if there was something new. */
+static bool selective(struct fcore_conn *c, struct fc_win *w)
+{
+	uint32_t last = (w->next - 1) >> FALCON_GROUP_SHIFT;
+	uint32_t g = w->base >> FALCON_GROUP_SHIFT;
+	bool any = false;
+
+	for (; w->base != w->next && falcon_group_diff(g, last) <= 0; g++) {
+		uint32_t *done = fc_bits(w, w->done, g);
+		uint32_t fresh = fc_ring_bits(w, w->acked_ring, g) &
+				 fc_group_mask(g, w->base, w->next) & ~*done;
+
+		any |= fresh != 0;
+		*done |= fresh;
+		for (; fresh && !c->closed; fresh &= fresh - 1)
+			free_packet(c, w, (g << FALCON_GROUP_SHIFT) +
+						  (uint32_t)__builtin_ctz(fresh));
+	}
+	return any;
+}
+
+/* 9.2.3: T1 and the ACK's reception time give the RTT. */
+static void sample_rtt(struct fcore_conn *c)
+{
+	uint64_t t = falcon_load(&c->shared->tx_acked.t1_t4);
+	uint32_t t1 = (uint32_t)(t >> 32), units = (uint32_t)t - t1;
+	uint64_t *rtt = &c->stats.rtt_ns;
+
+	if (t1 == 0 || units > FC_RTT_MAX_UNITS)
+		return;
+	c->rtt = ((uint64_t)units << FALCON_TIME_SHIFT) / FALCON_PS_PER_NS;
+	*rtt = *rtt ? *rtt - (*rtt >> FC_RTT_SHIFT) + (c->rtt >> FC_RTT_SHIFT) : c->rtt;
+}
+
+void fcore_acked(struct fcore_conn *c, uint64_t now)
+{
+	struct falcon_tx_acked *tx = &c->shared->tx_acked;
+	uint32_t acks = falcon_load(&tx->acks), eacks = falcon_load(&tx->eacks);
+	bool moved;
+
+	fc_enter(c->core);
+	if (acks != c->seen_acks) {
+		c->seen_acks = acks;
+		c->last_ack = now;
+		sample_rtt(c);
+	}
+	moved = cumulative(c, &c->data);
+	moved |= cumulative(c, &c->req);
+	if (eacks != c->seen_eacks) {
+		c->seen_eacks = eacks;
+		moved |= selective(c, &c->data);
+		moved |= selective(c, &c->req);
+		fc_retx_early(c, falcon_load(&tx->own) ? falcon_fetch_and(&tx->own, 0U) : 0, now);
+	}
+	fc_init_settle(c);
+	if (moved)
+		fc_sched_wake(c);
+	fc_leave(c->core);
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of the core: what a connection is made of, and what its parts offer one another.
+ *
+ * Everything a connection will ever need is allocated by fcore_conn_open(). Rings are indexed by
+ * PSN or RSN modulo their size, so nothing is searched for and nothing shifts.
+ */
+#ifndef FALCON_CORE_CONN_H
+#define FALCON_CORE_CONN_H
+
+#include "core/core.h"
+#include "core/wheel.h"
+#include "falcon/ack.h"
+#include "falcon/window.h"
+
+enum fc_const {
+	FC_QUANTUM = 16,	/* packets a connection sends before the next has its turn (8.3) */
+	FC_TXN_MASK = FCORE_MAX_TXNS - 1,
+	FC_TXN_WORDS = FCORE_MAX_TXNS / 64,
+	FC_MAX_WIN = FALCON_DATA_WINDOW,
+	FC_RTO_BACKOFF = 6,	/* the timeout doubles with each attempt, at most this often */
+	FC_RTT_SHIFT = 3,	/* weight of an RTT sample: 1/8 */
+	FC_RTT_MAX_UNITS = 1 << 24,	/* a sample of more than 2.2 s is a clock that jumped */
+};
+
+/* Transaction State at the initiator (Falcon 8.4.1). */
+enum fc_initiator_state {
+	FC_INITIATOR_FREE = 0,
+	PullReqUlpRx,	/* received from the ULP */
+	PullReqTx,	/* request sent */
+	PullReqAckd,	/* request acknowledged */
+	PullDataRx,	/* data received; on an ordered connection waits for its turn */
+	PullDataUlpTx,	/* data delivered; the request's ACK is still to come */
+	PushReqUlpRx,
+	PushDataTx,
+	PushDataAckd,
+	PushCplTx,
+};
+
+/* Transaction State at the target (Falcon 8.5.1), and what it leaves unnamed. */
+enum fc_target_state {
+	FC_TARGET_FREE = 0,
+	PullReqRx,	/* received; not delivered yet, or to be delivered again (RNR) */
+	PullReqUlpTx,	/* delivered to the ULP */
+	PullReqUlpAckd,	/* the ULP took it: passed through on the way to PullDataUlpRx */
+	PullDataUlpRx,	/* response queued to the scheduler */
+	PullDataTx,	/* response sent: tx_ctx and tx_resp carry on, the slot may be reused */
+	PullDataAckd,
+	PushDataRx,	/* received; not delivered yet, or to be delivered again (RNR) */
+	PushReqUlpTx,	/* delivered to the ULP */
+	PushReqUlpAckd,
+	FC_TARGET_NACKED,	/* push ended in error: NACK sent, its Resync is awaited */
+	FC_TARGET_VOID,		/* a Resync voided this RSN: ordered delivery skips it */
+};
+
+/* Why a packet is to be sent again; also which counter counts it. */
+enum fc_retx_reason {
+	FC_RETX_RTO,
+	FC_RETX_EARLY,
+	FC_RETX_OWN,
+	FC_RETX_RESYNC,	/* not a loss: the packet became a Resync */
+};
+
+enum fc_ctx_flag {
+	FC_CTX_RESYNC = 0x01,	/* send a Resync in its place (9.1.8) */
+	FC_CTX_COUNTED = 0x02,	/* retransmitted request, counted in [R/D]ORRC */
+};
+
+/* A packet on the wire: what it takes to build it again. Ring slot: PSN modulo the window. */
+struct fc_ctx {
+	uint64_t last_tx;	/* ns of the latest transmission */
+	uint64_t hold;		/* RNR: not due before, ns; 0: last_tx and RTO decide */
+	uint32_t rsn;
+	uint8_t type;		/* enum falcon_packet_type of the original */
+	uint8_t proto;
+	uint8_t flags;		/* enum fc_ctx_flag */
+	uint8_t retx;		/* Retransmit Counter: timeouts since the first or the Resync */
+	uint8_t resync_code;	/* enum falcon_resync_code, with FC_CTX_RESYNC */
+	uint8_t reason;		/* enum fc_retx_reason, while pending */
+};
+
+/* A transmitter window (Falcon 9.1.1). Bitmaps: word (psn / 32) modulo words, bit psn % 32. */
+struct fc_win {
+	uint32_t base;		/* RBPSN or DBPSN, as far as the core has processed it */
+	uint32_t next;		/* RNPSN or DNPSN */
+	uint32_t limit;		/* min(fcwnd, size): at most so many from |base| on */
+	uint32_t size;		/* FALCON_DATA_WINDOW or FALCON_REQ_WINDOW */
+	uint32_t orc;		/* RORC or DORC: requests sent and not acknowledged */
+	uint32_t orrc;		/* RORRC or DORRC: those of them retransmitted */
+	uint32_t npending;	/* bits set in |pending| */
+	uint32_t words;		/* of |acked_ring| and |rx_ring| */
+	uint32_t done[FC_MAX_WIN / 32];		/* acknowledged ahead of |base| */
+	uint32_t pending[FC_MAX_WIN / 32];	/* to be retransmitted */
+	struct fc_ctx *ctx;	/* |size| of them */
+	uint32_t *shared_next;	/* cc.data_next or cc.req_next */
+	const uint32_t *shared_base;	/* tx_acked.data_base or .req_base */
+	const __u64 *acked_ring;	/* tx_acked: what EACKs acknowledged */
+	const __u64 *rx_ring;	/* tx_acked: what EACKs reported as received */
+};
+
+/* The response in a Pull Data packet on the wire. Ring slot: data PSN modulo the window. */
+struct fc_resp {
+	const void *payload;
+	uint64_t cookie;
+	uint32_t len;
+};
+
+enum fc_itxn_flag {
+	FC_ITXN_PULL = 0x01,
+	FC_ITXN_DONE = 0x02,	/* its result is known: |code| */
+	FC_ITXN_TOLD = 0x04,	/* completion delivered */
+	FC_ITXN_SENT = 0x08,	/* has left the scheduler: |psn| is valid */
+	FC_ITXN_WIRE = 0x10,	/* its packet is not acknowledged */
+};
+
+/* A transaction of ours. Ring slot: RSN modulo FCORE_MAX_TXNS. */
+struct fc_itxn {
+	uint64_t cookie;
+	const void *payload;	/* push: to send */
+	uint64_t deadline;	/* transaction timeout, ns */
+	void *frame;		/* pull: received data until it is delivered */
+	const void *data;
+	uint32_t data_len;
+	uint32_t len;		/* push: bytes of payload; pull: bytes wanted */
+	uint32_t psn;
+	uint8_t state;		/* enum fc_initiator_state */
+	uint8_t flags;		/* enum fc_itxn_flag */
+	uint8_t code;		/* enum falcon_completion_code */
+	uint8_t ulp_code;
+	uint8_t proto;
+	uint8_t resync_code;	/* timed out before it was sent: goes out as this Resync */
+	uint8_t hdr_len;
+	uint8_t hdr[FCORE_MAX_ULP_HDR];
+};
+
+/* A transaction of the peer's. Ring slot: RSN modulo FCORE_MAX_TXNS. */
+struct fc_ttxn {
+	void *frame;		/* held until the ULP is done with it */
+	const void *payload;
+	const void *resp;	/* pull: the response while queued */
+	uint64_t cookie;
+	uint64_t redeliver;	/* RNR: when to deliver it again, ns */
+	uint32_t rsn;
+	uint32_t psn;
+	uint32_t len;		/* bytes at |payload| */
+	uint32_t resp_len;
+	uint16_t request_len;
+	uint8_t state;		/* enum fc_target_state */
+	uint8_t proto;
+	uint8_t ar;		/* push: its AR bit, honoured when the ULP has acknowledged */
+	uint8_t nack_code;	/* enum falcon_nack_code while its NACK is owed */
+	uint8_t rnr;
+	uint8_t ulp_code;
+};
+_Static_assert(sizeof(struct fc_ttxn) == 64, "one cache line");
+
+/* ACK state: why one must go out now. */
+enum fc_ack_due {
+	FC_ACK_AR = 0x01,	/* requested: only an ACK packet will do */
+	FC_ACK_COALESCED = 0x02,	/* count or timer: a piggybacked one may do as well */
+};
+
+enum fc_timer_kind {
+	FC_TIMER_RTO,	/* earliest retransmission; armed by sending, fires fc_retx_timeout() */
+	FC_TIMER_ACK,	/* ACK Coalescing Timer; armed by receiving, fires fc_ack_timeout() */
+	FC_TIMER_TXN,	/* oldest transaction; armed by submitting, fires fc_init_timeout() */
+	FC_TIMER_RNR,	/* earliest redelivery; armed by an RNR answer, fires fc_tgt_timeout() */
+	FC_TIMER_PACE,	/* next departure of a paced connection; fires fc_sched_wake() */
+	FC_TIMERS,
+};
+
+struct fc_list {
+	struct fc_list *next, *prev;
+};
+
+struct fcore_conn {
+	/* What every packet touches. */
+	struct fcore *core;
+	struct falcon_conn *shared;
+	struct fc_list link;	/* in core->active or core->stalled; self-linked: in none */
+	bool dead;		/* closed or failed: sends nothing any more */
+	bool closed;		/* memory goes back when the outermost call returns */
+	bool ordered;
+	bool turn;		/* pull data's turn (8.3: round-robin between the two queues) */
+	uint8_t ack_due;	/* enum fc_ack_due */
+	bool ack_owed;		/* the peer does not know our latest receive state */
+	uint8_t ar_credit;	/* percent towards the next AR */
+	bool xoff;		/* a submission was refused: on_xon() follows */
+	uint32_t ack_count;	/* packets to acknowledge since the last ACK */
+	uint32_t rx_ahead;	/* PSNs arrived and not below a base: 0 means empty bitmaps */
+	uint64_t ack_deadline;	/* ns, with ack_owed */
+	uint32_t cid;
+	uint32_t fcwnd;		/* packets, at least 1 */
+	uint32_t ncwnd;		/* packets, at least 1 */
+	uint32_t resp_head, resp_tail;	/* queue of responses, free-running */
+	/* Initiator: base <= told, send <= next; BRSN is base, NRSN is next. */
+	uint32_t init_base, init_told, init_send, init_next;
+	/* Target: next delivery (ordered), first RSN never delivered (NRSN). */
+	uint32_t tgt_cursor, tgt_next;
+	bool tgt_delivering;
+	uint32_t tgt_waiting;	/* bits set in |tgt_wait| */
+	uint64_t rto;		/* ns */
+	uint64_t pace_gap;	/* ns between packets while fcwnd is below 1; 0: not paced */
+	uint64_t pace_next;	/* ns */
+	struct fc_win data FALCON_ALIGNED;
+	struct fc_win req FALCON_ALIGNED;
+
+	__u64 arrived_data[FALCON_DATA_WORDS];	/* claims that reached the core */
+	__u64 arrived_req[FALCON_REQ_WORDS];
+	uint64_t tgt_nack[FC_TXN_WORDS];	/* slots whose NACK is owed */
+	uint64_t tgt_wait[FC_TXN_WORDS];	/* slots that wait for redelivery */
+	bool nack_owed;				/* a bit of |tgt_nack| is set */
+	uint32_t seen_acks, seen_eacks;		/* tx_acked counters last processed */
+	uint64_t last_ack;			/* ns when an ACK was last seen */
+	uint64_t rtt;				/* latest sample, ns; see also stats.rtt_ns */
+	struct fc_timer timer[FC_TIMERS];
+	struct fcore_params params;
+	struct fcore_stats stats;
+	void *user;
+	struct fcore_conn *next_closed;
+
+	/* Rings, in the same allocation. */
+	uint32_t *resp_queue;	/* RSNs of queued responses; FCORE_MAX_TXNS */
+	struct fc_resp *resp;	/* FALCON_DATA_WINDOW */
+	struct fc_itxn *itxn;	/* FCORE_MAX_TXNS */
+	struct fc_ttxn *ttxn;	/* FCORE_MAX_TXNS */
+};
+
+struct fcore {
+	struct fcore_ops ops;
+	void *arg;
+	uint32_t depth;		/* nesting of calls: callbacks may call back */
+	uint32_t nconns, max_conns;
+	struct fc_list active;	/* may have something to send, in round-robin order */
+	struct fc_list stalled;	/* refused with -EAGAIN during this fcore_run() */
+	struct fcore_conn *closed;	/* to be freed when |depth| is back at 0 */
+	struct fc_wheel wheel;
+	struct fcore_conn **conns;	/* FALCON_MAX_CONNS, by CID */
+};
+
+/* What an attempt to send one packet came to. */
+enum fc_sent {
+	FC_SENT,
+	FC_IDLE,	/* nothing to send, or nothing the windows allow */
+	FC_STALLED,	/* -EAGAIN */
+};
+
+static inline struct fc_itxn *fc_itxn(struct fcore_conn *c, uint32_t rsn)
+{
+	return &c->itxn[rsn & FC_TXN_MASK];
+}
+
+static inline struct fc_ttxn *fc_ttxn(struct fcore_conn *c, uint32_t rsn)
+{
+	return &c->ttxn[rsn & FC_TXN_MASK];
+}
+
+static inline struct fc_ctx *fc_ctx(struct fc_win *w, uint32_t psn)
+{
+	return &w->ctx[psn & (w->size - 1)];
+}
+
+static inline bool fc_is_request(uint8_t type)
+{
+	return type != FALCON_PULL_DATA;
+}
+
+/* Bits of group |g| (PSNs g * 32 ...) that lie in [from, to), a range of at most a window. */
+static inline uint32_t fc_group_mask(uint32_t g, uint32_t from, uint32_t to)
+{
+	int32_t lo = falcon_seq_diff(from, g << FALCON_GROUP_SHIFT);
+	int32_t hi = falcon_seq_diff(to, g << FALCON_GROUP_SHIFT);
+	uint32_t m = ~0U;
+
+	if (lo > 0)
+		m &= lo < 32 ? ~0U << lo : 0;
+	if (hi < 32)
+		m &= hi > 0 ? (1U << hi) - 1 : 0;
+	return m;
+}
+
+/* The word of a window's bitmap that holds group |g|. */
+static inline uint32_t *fc_bits(const struct fc_win *w, uint32_t *map, uint32_t g)
+{
+	return &map[g & (w->size / 32 - 1)];
+}
+
+/* The bits of group |g| in a shared ring; 0 if its slot holds another group. */
+static inline uint32_t fc_ring_bits(const struct fc_win *w, const __u64 *ring, uint32_t g)
+{
+	uint64_t word = falcon_load(&ring[g & (w->words - 1)]);
+
+	g &= ~0U >> FALCON_GROUP_SHIFT;
+	return (uint32_t)(word >> 32) == g ? (uint32_t)word : 0;
+}
+
+/* core.c: every entry point is bracketed, so that closing from a callback frees nothing in use. */
+static inline void fc_enter(struct fcore *core)
+{
+	core->depth++;
+}
+
+void fc_leave(struct fcore *core);
+
+/* sched.c: |c| may have something to send. */
+void fc_sched_wake(struct fcore_conn *c);
+void fc_sched_remove(struct fcore_conn *c);
+
+/* tx.c */
+/* First transmission of the next packet that both queues and the windows allow (9.1.3). */
+enum fc_sent fc_tx_new(struct fcore_conn *c, uint64_t now);
+/* Send the packet in |ctx|, first or again. 0 or -EAGAIN. */
+int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bool ar, bool again);
+/* fcwnd allows |psn| (9.1.2). */
+static inline bool fc_tx_fits(const struct fc_win *w, uint32_t psn)
+{
+	return psn - w->base < w->limit;
+}
+/* Take fcwnd and ncwnd, packets, and derive what the gates compare with. */
+void fc_tx_set_windows(struct fcore_conn *c, uint32_t fcwnd, uint32_t ncwnd);
+/* The timer has something to do at |deadline|. */
+static inline void fc_arm(struct fcore_conn *c, enum fc_timer_kind kind, uint64_t deadline)
+{
+	fc_timer_arm_earlier(&c->core->wheel, &c->timer[kind], deadline);
+}
+
+/* retx.c */
+void fc_retx_timeout(struct fcore_conn *c, uint64_t now);
+/* An EACK has come; |own| are the OWN bits taken (9.1.4). */
+void fc_retx_early(struct fcore_conn *c, uint32_t own, uint64_t now);
+/* Queue |psn| for retransmission; nothing happens if it is queued already. */
+void fc_retx_mark(struct fcore_conn *c, struct fc_win *w, uint32_t psn, enum fc_retx_reason why);
+/* Take |psn| out of the queue again. */
+void fc_retx_unmark(struct fc_win *w, uint32_t psn);
+/* Send a Resync in the place of |psn| from now on (9.1.8). */
+void fc_retx_resync(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
+		    enum falcon_resync_code code);
+/* Send the next queued retransmission that the gates of 9.1.2 allow. */
+enum fc_sent fc_retx_send(struct fcore_conn *c, uint64_t now);
+/* When |psn| is due again, ns. */
+uint64_t fc_retx_deadline(const struct fcore_conn *c, const struct fc_ctx *ctx);
+
+/* ack.c */
+/* Something to acknowledge: |count| packets now acknowledged, |ar| if one of them asked. */
+void fc_ack_owe(struct fcore_conn *c, uint64_t now, uint32_t count, bool ar);
+/* A reliable packet has carried our bases. */
+void fc_ack_piggybacked(struct fcore_conn *c);
+void fc_ack_timeout(struct fcore_conn *c, uint64_t now);
+/* Send the ACK that is due. */
+enum fc_sent fc_ack_send(struct fcore_conn *c);
+/* Send a NACK of |psn|; |nack| carries the NACK fields. 0 or -EAGAIN. */
+int fc_ack_send_nack(struct fcore_conn *c, const struct falcon_ack *nack);
+
+/* rx.c */
+/* Mark |psn| acknowledged in the receive window and move its base (9.2.2.4). */
+void fc_rx_ack_psn(struct fcore_conn *c, bool req, uint32_t psn);
+/* Forget that |psn| was received, so that a retransmission of it is taken. */
+void fc_rx_release(struct fcore_conn *c, bool req, uint32_t psn);
+/* No room for this packet: give it back as if it had been dropped, and say so (8.4.3, 9.1.7). */
+void fc_rx_refuse(struct fcore_conn *c, const struct fcore_rx *rx);
+/* Acknowledge a packet and throw it away. */
+void fc_rx_discard(struct fcore_conn *c, const struct fcore_rx *rx);
+/* Acknowledge what is acknowledged by its arrival: all but push data. */
+void fc_rx_accept(struct fcore_conn *c, const struct fcore_rx *rx, bool ar);
+
+/* initiator.c */
+/* The packet of |rsn|, or the Resync in its place, was acknowledged. */
+void fc_init_acked(struct fcore_conn *c, uint32_t rsn);
+/* |rsn| has been NACKed: how it will end once its Resync is acknowledged. */
+void fc_init_fail(struct fcore_conn *c, uint32_t rsn, enum falcon_completion_code code,
+		  uint8_t ulp_code);
+void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx);
+/* The target gave up on the data of |rsn|. */
+void fc_init_voided(struct fcore_conn *c, uint32_t rsn);
+/* Deliver what an ordered connection may deliver, and lift backpressure. */
+void fc_init_settle(struct fcore_conn *c);
+void fc_init_timeout(struct fcore_conn *c, uint64_t now);
+void fc_init_close(struct fcore_conn *c, enum falcon_completion_code code);
+
+/* target.c */
+void fc_tgt_request(struct fcore_conn *c, const struct fcore_rx *rx);
+void fc_tgt_resync(struct fcore_conn *c, const struct fcore_rx *rx);
+void fc_tgt_timeout(struct fcore_conn *c, uint64_t now);
+void fc_tgt_close(struct fcore_conn *c);
+
+/* nack.c */
+/* Owe the NACK that slot |t| describes. */
+void fc_nack_owe(struct fcore_conn *c, struct fc_ttxn *t);
+void fc_nack_forget(struct fcore_conn *c, uint32_t rsn);
+/* Send the next NACK that is owed. */
+enum fc_sent fc_nack_send(struct fcore_conn *c);
+
+#endif /* FALCON_CORE_CONN_H */

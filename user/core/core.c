@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The instance and its connections: creation, opening, closing, parameters from outside. */
+#include "core/conn.h"
+
+#include <stdlib.h>
+
+static uint32_t at_most(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static void list_init(struct fc_list *l)
+{
+	l->next = l->prev = l;
+}
+
+void fcore_params_default(struct fcore_params *p)
+{
+	*p = (struct fcore_params){
+		.ordered = true,
+		.fcwnd = FALCON_DATA_WINDOW,
+		.ncwnd = FALCON_DATA_WINDOW,
+		.rto_ns = 4000000,
+		.max_retx = 16,
+		.txn_timeout_ns = 30000000000ULL,
+		.ack_timeout_ns = 64000,
+		.ack_count = 16,
+		.ar_fcwnd = 8,
+		.ar_percent = 10,
+		.ooo_threshold = 3,
+	};
+}
+
+struct fcore *fcore_create(const struct fcore_ops *ops, void *arg, uint32_t max_conns)
+{
+	struct fcore *core = calloc(1, sizeof(*core));
+
+	if (!core)
+		return NULL;
+	core->conns = calloc(FALCON_MAX_CONNS, sizeof(*core->conns));
+	if (!core->conns) {
+		free(core);
+		return NULL;
+	}
+	core->ops = *ops;
+	core->arg = arg;
+	core->max_conns = max_conns;
+	list_init(&core->active);
+	list_init(&core->stalled);
+	return core;
+}
+
+void fcore_destroy(struct fcore *core)
+{
+	if (!core)
+		return;
+	free(core->conns);
+	free(core);
+}
+
+void fc_leave(struct fcore *core)
+{
+	if (--core->depth)
+		return;
+	while (core->closed) {
+		struct fcore_conn *c = core->closed;
+
+		core->closed = c->next_closed;
+		free(c);
+	}
+}
+
+/* The shared windows and congestion state of a connection that is not alive yet. */
+static void init_shared(struct falcon_conn *s, const struct fcore_params *p)
+{
+	memset(&s->rx, 0, sizeof(s->rx));
+	memset(&s->rx_acked, 0, sizeof(s->rx_acked));
+	memset(&s->tx_acked, 0, sizeof(s->tx_acked));
+	memset(&s->cc, 0, sizeof(s->cc));
+	memset(&s->cc_event, 0, sizeof(s->cc_event));
+	falcon_ring_init(s->rx.data_rx, FALCON_DATA_WORDS, p->rx_data_psn);
+	falcon_ring_init(s->rx.req_rx, FALCON_REQ_WORDS, p->rx_req_psn);
+	falcon_ring_init(s->rx_acked.data_ack, FALCON_DATA_WORDS, p->rx_data_psn);
+	falcon_ring_init(s->rx_acked.req_ack, FALCON_REQ_WORDS, p->rx_req_psn);
+	falcon_ring_init(s->tx_acked.data_ack, FALCON_DATA_WORDS, p->tx_data_psn);
+	falcon_ring_init(s->tx_acked.data_rx, FALCON_DATA_WORDS, p->tx_data_psn);
+	falcon_ring_init(s->tx_acked.req_ack, FALCON_REQ_WORDS, p->tx_req_psn);
+	s->rx_acked.data_base = p->rx_data_psn;
+	s->rx_acked.req_base = p->rx_req_psn;
+	s->tx_acked.data_base = s->cc.data_next = p->tx_data_psn;
+	s->tx_acked.req_base = s->cc.req_next = p->tx_req_psn;
+	s->cc.fcwnd = p->fcwnd << FALCON_EV_fcwnd_fraction_WIDTH;
+	s->cc.ncwnd = p->ncwnd;
+	s->cc.rto = falcon_time_of_ns(p->rto_ns);
+}
+
+static void init_windows(struct fcore_conn *c, struct fc_ctx *ctx)
+{
+	struct falcon_conn *s = c->shared;
+
+	c->data = (struct fc_win){
+		.base = c->params.tx_data_psn,
+		.next = c->params.tx_data_psn,
+		.size = FALCON_DATA_WINDOW,
+		.words = FALCON_DATA_WORDS,
+		.ctx = ctx,
+		.shared_next = &s->cc.data_next,
+		.shared_base = &s->tx_acked.data_base,
+		.acked_ring = s->tx_acked.data_ack,
+		.rx_ring = s->tx_acked.data_rx,
+	};
+	c->req = (struct fc_win){
+		.base = c->params.tx_req_psn,
+		.next = c->params.tx_req_psn,
+		.size = FALCON_REQ_WINDOW,
+		.words = FALCON_REQ_WORDS,
+		.ctx = ctx + FALCON_DATA_WINDOW,
+		.shared_next = &s->cc.req_next,
+		.shared_base = &s->tx_acked.req_base,
+		.acked_ring = s->tx_acked.req_ack,
+		.rx_ring = s->tx_acked.req_ack,
+	};
+	fc_tx_set_windows(c, c->params.fcwnd, c->params.ncwnd);
+	falcon_ring_init(c->arrived_data, FALCON_DATA_WORDS, c->params.rx_data_psn);
+	falcon_ring_init(c->arrived_req, FALCON_REQ_WORDS, c->params.rx_req_psn);
+}
+
+/* What a connection and all its rings take, as one block. */
+struct conn_block {
+	struct fcore_conn conn;
+	struct fc_ttxn ttxn[FCORE_MAX_TXNS] FALCON_ALIGNED;
+	struct fc_ctx ctx[FALCON_DATA_WINDOW + FALCON_REQ_WINDOW];
+	struct fc_resp resp[FALCON_DATA_WINDOW];
+	struct fc_itxn itxn[FCORE_MAX_TXNS];
+	uint32_t resp_queue[FCORE_MAX_TXNS];
+};
+
+static struct fcore_conn *conn_alloc(void)
+{
+	struct conn_block *b = aligned_alloc(FALCON_CACHE_LINE, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	memset(b, 0, sizeof(*b));
+	b->conn.resp_queue = b->resp_queue;
+	b->conn.resp = b->resp;
+	b->conn.itxn = b->itxn;
+	b->conn.ttxn = b->ttxn;
+	b->conn.data.ctx = b->ctx;
+	return &b->conn;
+}
+
+struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falcon_conn *shared,
+				   const struct fcore_params *params, uint64_t now)
+{
+	struct fcore_conn *c;
+
+	if (cid >= FALCON_MAX_CONNS || core->conns[cid] || core->nconns >= core->max_conns)
+		return NULL;
+	c = conn_alloc();
+	if (!c)
+		return NULL;
+	c->core = core;
+	c->cid = cid;
+	c->shared = shared;
+	c->params = *params;
+	c->params.max_retx = at_most(params->max_retx, UINT8_MAX - 1);
+	c->params.ar_percent = at_most(params->ar_percent, 100);
+	c->ordered = params->ordered;
+	c->rto = params->rto_ns;
+	c->last_ack = now;
+	c->init_base = c->init_told = c->init_send = c->init_next = params->tx_rsn;
+	c->tgt_cursor = c->tgt_next = params->rx_rsn;
+	list_init(&c->link);
+	for (uint8_t kind = 0; kind < FC_TIMERS; kind++)
+		c->timer[kind].kind = kind;
+	init_shared(shared, params);
+	init_windows(c, c->data.ctx);
+	core->conns[cid] = c;
+	core->nconns++;
+	return c;
+}
+
+/* Give back the responses that are on the wire and not acknowledged. */
+static void close_responses(struct fcore_conn *c)
+{
+	struct fc_win *w = &c->data;
+
+	for (uint32_t psn = w->base; psn != w->next; psn++) {
+		uint32_t bit = 1U << (psn & 31);
+
+		if (fc_ctx(w, psn)->type == FALCON_PULL_DATA &&
+		    !(*fc_bits(w, w->done, psn >> FALCON_GROUP_SHIFT) & bit))
+			c->core->ops.on_response_done(c->core->arg, c,
+						      c->resp[psn & (w->size - 1)].cookie);
+	}
+}
+
+void fcore_conn_close(struct fcore_conn *c, enum falcon_completion_code code)
+{
+	struct fcore *core = c->core;
+
+	if (c->closed)
+		return;
+	fc_enter(core);
+	c->dead = c->closed = true;
+	fc_sched_remove(c);
+	for (int kind = 0; kind < FC_TIMERS; kind++)
+		fc_timer_cancel(&core->wheel, &c->timer[kind]);
+	fc_init_close(c, code);
+	fc_tgt_close(c);
+	close_responses(c);
+	core->conns[c->cid] = NULL;
+	core->nconns--;
+	c->next_closed = core->closed;
+	core->closed = c;
+	fc_leave(core);
+}
+
+struct fcore_conn *fcore_conn_lookup(struct fcore *core, uint32_t cid)
+{
+	return cid < FALCON_MAX_CONNS ? core->conns[cid] : NULL;
+}
+
+uint32_t fcore_conn_cid(const struct fcore_conn *c)
+{
+	return c->cid;
+}
+
+struct falcon_conn *fcore_conn_shared(struct fcore_conn *c)
+{
+	return c->shared;
+}
+
+const struct fcore_stats *fcore_conn_stats(const struct fcore_conn *c)
+{
+	return &c->stats;
+}
+
+void fcore_conn_set_user(struct fcore_conn *c, void *user)
+{
+	c->user = user;
+}
+
+void *fcore_conn_user(const struct fcore_conn *c)
+{
+	return c->user;
+}
+
+/* Falcon time units to ns. */
+static uint64_t units_ns(uint32_t units)
+{
+	return ((uint64_t)units << FALCON_TIME_SHIFT) / FALCON_PS_PER_NS;
+}
+
+/* What the next RUE event hands back to the RUE. */
+static void keep_rue_state(struct falcon_cc *cc, const struct falcon_rue_result *r)
+{
+	falcon_store(&cc->fabric_window_time_marker,
+		     (__u32)falcon_res_get(r, fabric_window_time_marker));
+	falcon_store(&cc->nic_window_time_marker, (__u32)falcon_res_get(r, nic_window_time_marker));
+	falcon_store(&cc->base_delay_target, (__u32)falcon_res_get(r, base_delay_target));
+	falcon_store(&cc->delay_state, (__u32)falcon_res_get(r, delay_state));
+	falcon_store(&cc->rtt_state, (__u32)falcon_res_get(r, rtt_state));
+	falcon_store(&cc->ncwnd_direction, (__u8)falcon_res_get(r, ncwnd_direction));
+	falcon_store(&cc->cc_opaque, (__u8)falcon_res_get(r, cc_opaque));
+}
+
+void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, uint64_t now)
+{
+	struct falcon_cc *cc = &c->shared->cc;
+	uint32_t fcwnd = (uint32_t)falcon_res_get(r, fcwnd);
+	uint32_t ncwnd = (uint32_t)falcon_res_get(r, ncwnd);
+	uint32_t gap = (uint32_t)falcon_res_get(r, inter_packet_gap);
+	uint32_t rto = (uint32_t)falcon_res_get(r, retransmit_timeout);
+
+	falcon_store(&cc->fcwnd, fcwnd << FALCON_RES_fcwnd_fraction_WIDTH |
+					 (__u32)falcon_res_get(r, fcwnd_fraction));
+	falcon_store(&cc->ncwnd, ncwnd);
+	falcon_store(&cc->inter_packet_gap, gap);
+	falcon_store(&c->shared->rx_acked.rue_info, (__u32)falcon_res_get(r, cc_metadata));
+	keep_rue_state(cc, r);
+	/* 10.6.2.1: a window of at least one packet is not paced. */
+	c->pace_gap = fcwnd ? 0 : units_ns(gap);
+	if (!fcwnd)
+		c->pace_next = c->pace_next > now ? c->pace_next : now;
+	if (rto) {
+		falcon_store(&cc->rto, rto);
+		c->rto = units_ns(rto);
+		if (c->data.base != c->data.next || c->req.base != c->req.next)
+			fc_arm(c, FC_TIMER_RTO, now + c->rto);
+	}
+	fc_tx_set_windows(c, fcwnd, ncwnd);
+	fc_sched_wake(c);
+}

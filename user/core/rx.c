@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Received packets, already claimed in the window: the acknowledged state (Falcon 9.2.2.4), and
+ * who gets them.
+ *
+ * The core keeps rings of its own of what has arrived. The difference to the shared rings of what
+ * has been claimed is what got lost between the two.
+ */
+#include "core/conn.h"
+
+void fc_rx_ack_psn(struct fcore_conn *c, bool req, uint32_t psn)
+{
+	struct falcon_rx_acked *a = &c->shared->rx_acked;
+	uint32_t words = req ? FALCON_REQ_WORDS : FALCON_DATA_WORDS;
+	__u64 *ring = req ? a->req_ack : a->data_ack;
+	__u32 *base = req ? &a->req_base : &a->data_base;
+	uint32_t next;
+
+	falcon_ring_set(ring, words, psn);
+	if (psn != *base)
+		return;
+	next = falcon_ring_first_clear(ring, words, psn);
+	c->rx_ahead -= next - psn;
+	falcon_store(base, next);
+}
+
+/* Note the arrival of |rx|. False if it has arrived before, which a correct claim rules out. */
+static bool arrive(struct fcore_conn *c, const struct falcon_hdr *h)
+{
+	bool req = falcon_in_req_window(h->type, h->resync_type);
+	__u64 *ring = req ? c->arrived_req : c->arrived_data;
+	uint32_t words = req ? FALCON_REQ_WORDS : FALCON_DATA_WORDS;
+
+	if (falcon_ring_test(ring, words, h->psn))
+		return false;
+	falcon_ring_set(ring, words, h->psn);
+	c->rx_ahead++;
+	c->stats.rx_packets++;
+	return true;
+}
+
+void fc_rx_release(struct fcore_conn *c, bool req, uint32_t psn)
+{
+	struct falcon_rx_state *rx = &c->shared->rx;
+
+	c->rx_ahead--;
+	if (req) {
+		falcon_ring_release(c->arrived_req, FALCON_REQ_WORDS, psn);
+		falcon_ring_release(rx->req_rx, FALCON_REQ_WORDS, psn);
+	} else {
+		falcon_ring_release(c->arrived_data, FALCON_DATA_WORDS, psn);
+		falcon_ring_release(rx->data_rx, FALCON_DATA_WORDS, psn);
+	}
+}
+
+void fc_rx_refuse(struct fcore_conn *c, const struct fcore_rx *rx)
+{
+	bool req = falcon_in_req_window(rx->hdr.type, rx->hdr.resync_type);
+	const struct falcon_ack nack = {
+		.nack_psn = rx->hdr.psn,
+		.nack_code = FALCON_NACK_RESOURCE,
+		.nack_req_window = req,
+	};
+
+	fc_rx_release(c, req, rx->hdr.psn);
+	c->stats.rx_discarded++;
+	c->core->ops.frame_put(c->core->arg, rx->frame);
+	/* If there is no room for it, the peer's timeout does what the NACK would have hastened. */
+	fc_ack_send_nack(c, &nack);
+}
+
+void fc_rx_accept(struct fcore_conn *c, const struct fcore_rx *rx, bool ar)
+{
+	fc_rx_ack_psn(c, falcon_in_req_window(rx->hdr.type, rx->hdr.resync_type), rx->hdr.psn);
+	fc_ack_owe(c, rx->now, 1, ar);
+}
+
+void fc_rx_discard(struct fcore_conn *c, const struct fcore_rx *rx)
+{
+	fc_rx_accept(c, rx, rx->hdr.ar);
+	c->stats.rx_discarded++;
+	c->core->ops.frame_put(c->core->arg, rx->frame);
+}
+
+static void resync(struct fcore_conn *c, const struct fcore_rx *rx)
+{
+	if (rx->hdr.resync_type != FALCON_PULL_DATA) {
+		fc_tgt_resync(c, rx);
+		return;
+	}
+	fc_rx_accept(c, rx, true);
+	c->core->ops.frame_put(c->core->arg, rx->frame);
+	fc_init_voided(c, rx->hdr.rsn);
+}
+
+void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx)
+{
+	struct fcore *core = c->core;
+
+	if (c->dead || !arrive(c, &rx->hdr)) {
+		core->ops.frame_put(core->arg, rx->frame);
+		return;
+	}
+	fc_enter(core);
+	switch (rx->hdr.type) {
+	case FALCON_PUSH_DATA:
+	case FALCON_PULL_REQUEST:
+		fc_tgt_request(c, rx);
+		break;
+	case FALCON_PULL_DATA:
+		fc_init_pull_data(c, rx);
+		break;
+	default:
+		resync(c, rx);
+		break;
+	}
+	fc_leave(core);
+}
+
+/* Release what of a ring's window was claimed and never arrived. */
+static uint32_t release_ring(__u64 *claimed, const __u64 *arrived, uint32_t words, uint32_t base,
+			     uint32_t window)
+{
+	uint32_t n = 0;
+
+	for (uint32_t psn = base; psn != base + window; psn++) {
+		if (falcon_ring_test(claimed, words, psn) &&
+		    !falcon_ring_test(arrived, words, psn)) {
+			falcon_ring_release(claimed, words, psn);
+			n++;
+		}
+	}
+	return n;
+}
+
+void fcore_release_claims(struct fcore_conn *c)
+{
+	struct falcon_conn *s = c->shared;
+	uint32_t n = release_ring(s->rx.data_rx, c->arrived_data, FALCON_DATA_WORDS,
+				  s->rx_acked.data_base, FALCON_DATA_WINDOW);
+
+	n += release_ring(s->rx.req_rx, c->arrived_req, FALCON_REQ_WORDS,
+			  s->rx_acked.req_base, FALCON_REQ_WINDOW);
+	c->stats.claims_released += n;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The connection scheduler (Falcon 8.3), and the core's heartbeat.
+ *
+ * Two levels of round-robin: between connections here, a quantum of packets each; between a
+ * connection's two queues, packet by packet, in tx.c. A connection is in the active list only while
+ * it may have something to send; windows that are full take it out, an ACK puts it back.
+ */
+#include "core/conn.h"
+
+static void list_remove(struct fc_list *l)
+{
+	l->next->prev = l->prev;
+	l->prev->next = l->next;
+	l->next = l->prev = l;
+}
+
+static void list_append(struct fc_list *head, struct fc_list *l)
+{
+	l->prev = head->prev;
+	l->next = head;
+	head->prev->next = l;
+	head->prev = l;
+}
+
+static bool list_empty(const struct fc_list *l)
+{
+	return l->next == l;
+}
+
+static struct fcore_conn *conn_of(struct fc_list *l)
+{
+	return (struct fcore_conn *)((char *)l - offsetof(struct fcore_conn, link));
+}
+
+void fc_sched_wake(struct fcore_conn *c)
+{
+	if (c->link.next == &c->link && !c->dead)
+		list_append(&c->core->active, &c->link);
+}
+
+void fc_sched_remove(struct fcore_conn *c)
+{
+	list_remove(&c->link);
+}
+
+/* Retransmissions before new packets: they come first in RSN order. */
+static enum fc_sent send_one(struct fcore_conn *c, uint64_t now)
+{
+	enum fc_sent r = FC_IDLE;
+
+	if (c->nack_owed)
+		r = fc_nack_send(c);
+	if (r != FC_IDLE)
+		return r;
+	if (c->pace_gap && now < c->pace_next) {
+		fc_arm(c, FC_TIMER_PACE, c->pace_next);
+		return FC_IDLE;
+	}
+	if (c->data.npending | c->req.npending)
+		r = fc_retx_send(c, now);
+	if (r == FC_IDLE)
+		r = fc_tx_new(c, now);
+	if (r == FC_SENT)
+		c->pace_next = now + c->pace_gap;
+	return r;
+}
+
+/*
+ * One turn of |c|: at most |quota| packets. The ACK that is due goes last, since a data packet may
+ * make it unnecessary; its place in the quota is kept.
+ */
+static uint32_t serve(struct fcore_conn *c, uint64_t now, uint32_t quota, enum fc_sent *last)
+{
+	uint32_t n = 0, reserve = c->ack_due ? 1 : 0;
+
+	*last = FC_SENT;
+	while (n + reserve < quota && *last == FC_SENT) {
+		*last = send_one(c, now);
+		n += *last == FC_SENT;
+	}
+	if (c->ack_due && *last != FC_STALLED && n < quota) {
+		if (fc_ack_send(c) == FC_SENT)
+			n++;
+		else
+			*last = FC_STALLED;
+	}
+	return n;
+}
+
+/* Where |c| goes after its turn. */
+static void requeue(struct fcore *core, struct fcore_conn *c, enum fc_sent last)
+{
+	list_remove(&c->link);
+	if (c->dead)
+		return;
+	if (last == FC_STALLED)
+		list_append(&core->stalled, &c->link);
+	else if (last == FC_SENT)
+		list_append(&core->active, &c->link);
+}
+
+/* Those that found no room have their next try at the next fcore_run(), in the same order. */
+static void unstall(struct fcore *core)
+{
+	while (!list_empty(&core->stalled)) {
+		struct fc_list *l = core->stalled.next;
+
+		list_remove(l);
+		list_append(&core->active, l);
+	}
+}
+
+static void fire(void *arg, struct fc_timer *t, uint64_t now)
+{
+	struct fcore_conn *c = (struct fcore_conn *)((char *)(t - t->kind) -
+						     offsetof(struct fcore_conn, timer));
+
+	(void)arg;
+	switch (t->kind) {
+	case FC_TIMER_RTO:
+		fc_retx_timeout(c, now);
+		break;
+	case FC_TIMER_ACK:
+		fc_ack_timeout(c, now);
+		break;
+	case FC_TIMER_TXN:
+		fc_init_timeout(c, now);
+		break;
+	case FC_TIMER_RNR:
+		fc_tgt_timeout(c, now);
+		break;
+	default:
+		fc_sched_wake(c);
+		break;
+	}
+}
+
+uint32_t fcore_run(struct fcore *core, uint64_t now, uint32_t budget)
+{
+	uint32_t sent = 0;
+
+	fc_enter(core);
+	fc_wheel_advance(&core->wheel, now, fire, NULL);
+	while (sent < budget && !list_empty(&core->active)) {
+		struct fcore_conn *c = conn_of(core->active.next);
+		uint32_t room = budget - sent;
+		enum fc_sent last;
+
+		sent += serve(c, now, room < FC_QUANTUM ? room : FC_QUANTUM, &last);
+		requeue(core, c, last);
+	}
+	unstall(core);
+	fc_leave(core);
+	return sent;
+}
+
+uint64_t fcore_next_deadline(const struct fcore *core, uint64_t now)
+{
+	if (!list_empty(&core->active))
+		return now;
+	return fc_wheel_next(&core->wheel);
+}

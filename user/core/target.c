@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The target: transactions of the peer's, from the packet to the upper layer and back (Falcon 8.5).
+ *
+ * A ring of slots by RSN reorders and holds. Ordered delivery is a cursor that walks over the ring:
+ * from where an RNR answer put it back, over what is done, to the first RSN that has not arrived.
+ */
+#include "core/conn.h"
+
+static bool is_waiting(const struct fcore_conn *c, uint32_t rsn)
+{
+	uint32_t i = rsn & FC_TXN_MASK;
+
+	return c->tgt_wait[i / 64] >> (i % 64) & 1;
+}
+
+static void set_waiting(struct fcore_conn *c, uint32_t rsn, bool on)
+{
+	uint32_t i = rsn & FC_TXN_MASK;
+
+	if (is_waiting(c, rsn) == on)
+		return;
+	c->tgt_wait[i / 64] ^= 1ULL << (i % 64);
+	c->tgt_waiting += on ? 1 : -1U;
+}
+
+/* A slot whose transaction is not over; a response that is on the wire lives in the window. */
+static bool is_busy(const struct fc_ttxn *t)
+{
+	return t->state != FC_TARGET_FREE && t->state != PullDataTx && t->state != PullDataAckd;
+}
+
+static void put_frame(struct fcore_conn *c, struct fc_ttxn *t)
+{
+	void *frame = t->frame;
+
+	t->frame = NULL;
+	if (frame)
+		c->core->ops.frame_put(c->core->arg, frame);
+}
+
+/* Hand |t| to the ULP, which may answer, or close the connection, before this returns. */
+static void deliver(struct fcore_conn *c, struct fc_ttxn *t)
+{
+	const struct fcore_ops *ops = &c->core->ops;
+
+	if (t->state == PushDataRx) {
+		t->state = PushReqUlpTx;
+		fc_nack_forget(c, t->rsn);
+		ops->on_push(c->core->arg, c, t->proto, t->rsn, t->payload, t->len);
+	} else if (t->state == PullReqRx) {
+		t->state = PullReqUlpTx;
+		ops->on_pull(c->core->arg, c, t->proto, t->rsn, t->payload, t->len, t->request_len);
+	}
+}
+
+/* Deliver in RSN order as far as possible. Answers from within a delivery end up here again. */
+static void deliver_in_order(struct fcore_conn *c)
+{
+	if (c->tgt_delivering)
+		return;
+	c->tgt_delivering = true;
+	while (!c->closed && !c->tgt_waiting) {
+		struct fc_ttxn *t = fc_ttxn(c, c->tgt_cursor);
+		bool again = c->tgt_cursor != c->tgt_next;
+
+		if (!again && !(is_busy(t) && t->rsn == c->tgt_cursor))
+			break;
+		c->tgt_next += !again;
+		c->tgt_cursor++;
+		if (t->rsn != c->tgt_cursor - 1)
+			continue;
+		if (t->state == FC_TARGET_VOID)
+			t->state = FC_TARGET_FREE;
+		deliver(c, t);
+	}
+	c->tgt_delivering = false;
+}
+
+/* Where a request with |rsn| belongs. */
+enum place {
+	PLACE_NEW,
+	PLACE_NACKED,	/* it ended in error, and the peer has not heard */
+	PLACE_STALE,	/* it is over */
+	PLACE_NONE,	/* its slot is taken, or beyond the ring */
+};
+
+static enum place find_place(struct fcore_conn *c, uint32_t rsn)
+{
+	struct fc_ttxn *t = fc_ttxn(c, rsn);
+	int32_t ahead = falcon_seq_diff(rsn, c->tgt_next);
+
+	if (is_busy(t) && t->rsn == rsn)
+		return t->state == FC_TARGET_NACKED ? PLACE_NACKED : PLACE_STALE;
+	if (c->ordered && ahead < 0)
+		return PLACE_STALE;
+	if (is_busy(t) || (c->ordered && ahead >= FCORE_MAX_TXNS))
+		return PLACE_NONE;
+	return PLACE_NEW;
+}
+
+/* Take |rx| into its slot. */
+static void admit(struct fcore_conn *c, const struct fcore_rx *rx)
+{
+	struct fc_ttxn *t = fc_ttxn(c, rx->hdr.rsn);
+	bool push = rx->hdr.type == FALCON_PUSH_DATA;
+
+	t->frame = rx->frame;
+	t->payload = rx->payload;
+	t->len = rx->len;
+	t->rsn = rx->hdr.rsn;
+	t->psn = rx->hdr.psn;
+	t->request_len = rx->hdr.request_len;
+	t->proto = rx->hdr.proto;
+	t->ar = rx->hdr.ar;
+	t->state = push ? PushDataRx : PullReqRx;
+	c->stats.push_received += push;
+	c->stats.pull_received += !push;
+	if (push)
+		fc_ack_owe(c, rx->now, 0, false);
+	else
+		fc_rx_accept(c, rx, rx->hdr.ar);
+	if (c->ordered)
+		deliver_in_order(c);
+	else
+		deliver(c, t);
+}
+
+void fc_tgt_request(struct fcore_conn *c, const struct fcore_rx *rx)
+{
+	switch (find_place(c, rx->hdr.rsn)) {
+	case PLACE_NEW:
+		admit(c, rx);
+		break;
+	case PLACE_NACKED:
+		/* 6.6.5: the same NACK again; the claim stays open for the Resync. */
+		fc_nack_owe(c, fc_ttxn(c, rx->hdr.rsn));
+		fc_rx_release(c, rx->hdr.type == FALCON_PULL_REQUEST, rx->hdr.psn);
+		c->core->ops.frame_put(c->core->arg, rx->frame);
+		break;
+	case PLACE_STALE:
+		fc_rx_discard(c, rx);
+		break;
+	default:
+		fc_rx_refuse(c, rx);
+		break;
+	}
+}
+
+void fc_tgt_resync(struct fcore_conn *c, const struct fcore_rx *rx)
+{
+	struct fc_ttxn *t = fc_ttxn(c, rx->hdr.rsn);
+	enum place place = find_place(c, rx->hdr.rsn);
+
+	if (place == PLACE_NONE && c->ordered) {
+		fc_rx_refuse(c, rx);
+		return;
+	}
+	fc_rx_accept(c, rx, true);
+	c->core->ops.frame_put(c->core->arg, rx->frame);
+	if (place == PLACE_NACKED) {
+		fc_nack_forget(c, t->rsn);
+		t->state = FC_TARGET_FREE;
+	} else if (place == PLACE_NEW && c->ordered) {
+		t->rsn = rx->hdr.rsn;
+		t->state = FC_TARGET_VOID;
+		deliver_in_order(c);
+	}
+}
+
+/* Back to "received", to be delivered again when |rnr| has passed (8.5.3.4, 11). */
+static void wait_for_ready(struct fcore_conn *c, struct fc_ttxn *t, uint8_t rnr, uint64_t now)
+{
+	t->redeliver = now + falcon_rnr_timeout_ns(rnr);
+	set_waiting(c, t->rsn, true);
+	if (falcon_seq_diff(t->rsn, c->tgt_cursor) < 0)
+		c->tgt_cursor = t->rsn;
+	fc_arm(c, FC_TIMER_RNR, t->redeliver);
+}
+
+static void push_acked(struct fcore_conn *c, struct fc_ttxn *t, uint64_t now)
+{
+	t->state = PushReqUlpAckd;
+	fc_rx_ack_psn(c, false, t->psn);
+	fc_ack_owe(c, now, 1, t->ar);
+	t->state = FC_TARGET_FREE;
+	put_frame(c, t);
+}
+
+/* The push ends in error. Its PSN is opened again for the Resync, or for a repeated push (6.6.5). */
+static void push_failed(struct fcore_conn *c, struct fc_ttxn *t, enum fcore_push_outcome outcome)
+{
+	t->nack_code = outcome == FCORE_PUSH_CIE   ? FALCON_NACK_CIE
+		       : outcome == FCORE_PUSH_NRE ? FALCON_NACK_NRE
+						   : FALCON_NACK_INVALID_CID;
+	t->state = FC_TARGET_NACKED;
+	fc_nack_owe(c, t);
+	fc_rx_release(c, false, t->psn);
+	put_frame(c, t);
+}
+
+void fcore_push_done(struct fcore_conn *c, uint32_t rsn, enum fcore_push_outcome outcome,
+		     uint8_t rnr, uint8_t ulp_code, uint64_t now)
+{
+	struct fc_ttxn *t = fc_ttxn(c, rsn);
+
+	if (c->closed || t->rsn != rsn || t->state != PushReqUlpTx)
+		return;
+	fc_enter(c->core);
+	t->rnr = rnr;
+	t->ulp_code = ulp_code;
+	if (outcome == FCORE_PUSH_ACK) {
+		push_acked(c, t, now);
+	} else if (outcome == FCORE_PUSH_RNR) {
+		t->state = PushDataRx;
+		t->nack_code = FALCON_NACK_RNR;
+		wait_for_ready(c, t, rnr, now);
+		fc_nack_owe(c, t);
+	} else {
+		push_failed(c, t, outcome);
+	}
+	fc_leave(c->core);
+}
+
+void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const void *payload, uint32_t len,
+			uint64_t cookie, uint64_t now)
+{
+	struct fc_ttxn *t = fc_ttxn(c, rsn);
+
+	(void)now;
+	fc_enter(c->core);
+	if (c->closed || t->rsn != rsn || t->state != PullReqUlpTx) {
+		c->core->ops.on_response_done(c->core->arg, c, cookie);
+	} else {
+		t->state = PullReqUlpAckd;
+		t->resp = payload;
+		t->resp_len = len;
+		t->cookie = cookie;
+		put_frame(c, t);
+		t->state = PullDataUlpRx;
+		c->resp_queue[c->resp_tail++ & FC_TXN_MASK] = rsn;
+		fc_sched_wake(c);
+	}
+	fc_leave(c->core);
+}
+
+void fcore_pull_rnr(struct fcore_conn *c, uint32_t rsn, uint8_t rnr, uint64_t now)
+{
+	struct fc_ttxn *t = fc_ttxn(c, rsn);
+
+	if (c->closed || t->rsn != rsn || t->state != PullReqUlpTx)
+		return;
+	t->state = PullReqRx;
+	wait_for_ready(c, t, rnr, now);
+}
+
+/* Redeliver |t| if its time has come. Returns when it will, FCORE_NEVER if it has. */
+static uint64_t redeliver(struct fcore_conn *c, struct fc_ttxn *t, uint64_t now)
+{
+	if (t->redeliver > now)
+		return t->redeliver;
+	set_waiting(c, t->rsn, false);
+	if (!c->ordered)
+		deliver(c, t);
+	return FCORE_NEVER;
+}
+
+void fc_tgt_timeout(struct fcore_conn *c, uint64_t now)
+{
+	uint64_t earliest = FCORE_NEVER;
+
+	for (uint32_t i = 0; i < FC_TXN_WORDS; i++) {
+		uint64_t bits = c->tgt_wait[i];
+
+		for (; bits && !c->closed; bits &= bits - 1) {
+			uint32_t n = i * 64 + (uint32_t)__builtin_ctzll(bits);
+			uint64_t due = redeliver(c, &c->ttxn[n], now);
+
+			earliest = due < earliest ? due : earliest;
+		}
+	}
+	if (c->closed)
+		return;
+	if (earliest != FCORE_NEVER)
+		fc_arm(c, FC_TIMER_RNR, earliest);
+	if (c->ordered)
+		deliver_in_order(c);
+}
+
+void fc_tgt_close(struct fcore_conn *c)
+{
+	for (uint32_t i = 0; i < FCORE_MAX_TXNS; i++) {
+		struct fc_ttxn *t = &c->ttxn[i];
+
+		put_frame(c, t);
+		if (t->state == PullDataUlpRx)
+			c->core->ops.on_response_done(c->core->arg, c, t->cookie);
+		t->state = FC_TARGET_FREE;
+	}
+}

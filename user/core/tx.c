@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The transmitter: gating, first transmission, building packets (Falcon 9.1.2, 9.1.3). */
+#include "core/conn.h"
+
+#include <errno.h>
+
+static uint32_t at_most(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+void fc_tx_set_windows(struct fcore_conn *c, uint32_t fcwnd, uint32_t ncwnd)
+{
+	/* Below one packet means one packet, paced; no window may stop a connection for good. */
+	c->fcwnd = fcwnd ? fcwnd : 1;
+	c->ncwnd = ncwnd ? ncwnd : 1;
+	c->data.limit = at_most(c->fcwnd, c->data.size);
+	c->req.limit = at_most(c->fcwnd, c->req.size);
+}
+
+/* Put what follows the Falcon header into |p|, and its length into the header. */
+static void tx_fill(struct fcore_conn *c, const struct fc_ctx *ctx, uint32_t psn,
+		    struct falcon_hdr *h, struct fcore_packet *p)
+{
+	const struct fc_itxn *t = fc_itxn(c, ctx->rsn);
+	const struct fc_resp *r = &c->resp[psn & (FALCON_DATA_WINDOW - 1)];
+
+	p->ulp_hdr = p->payload = NULL;
+	p->ulp_hdr_len = p->payload_len = 0;
+	if (h->type == FALCON_PULL_DATA) {
+		p->payload = r->payload;
+		p->payload_len = r->len;
+	} else if (h->type == FALCON_PUSH_DATA) {
+		p->ulp_hdr = t->hdr;
+		p->ulp_hdr_len = t->hdr_len;
+		p->payload = t->payload;
+		p->payload_len = t->len;
+		h->request_len = (__u16)(t->hdr_len + t->len);
+	} else if (h->type == FALCON_PULL_REQUEST) {
+		p->ulp_hdr = t->hdr;
+		p->ulp_hdr_len = t->hdr_len;
+		h->request_len = (__u16)t->len;
+	}
+}
+
+int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bool ar, bool again)
+{
+	const struct fc_ctx *ctx = fc_ctx(w, psn);
+	bool resync = ctx->flags & FC_CTX_RESYNC;
+	struct fcore_packet p;
+	struct falcon_hdr h = {
+		.cid = c->shared->id.peer_cid,
+		.function = c->params.function,
+		.proto = ctx->proto,
+		.type = resync ? FALCON_RESYNC : ctx->type,
+		.ar = ar,
+		.rdbpsn = c->shared->rx_acked.data_base,
+		.rrbpsn = c->shared->rx_acked.req_base,
+		.psn = psn,
+		.rsn = ctx->rsn,
+		.resync_code = ctx->resync_code,
+		.resync_type = ctx->type,
+	};
+
+	tx_fill(c, ctx, psn, &h, &p);
+	p.hdr_len = falcon_hdr_pack(&h, p.hdr);
+	p.type = h.type;
+	p.retransmission = again;
+	if (c->core->ops.transmit(c->core->arg, c, &p))
+		return -EAGAIN;
+	c->stats.tx_resyncs += resync;
+	fc_ack_piggybacked(c);
+	return 0;
+}
+
+/* RORC or DORC below ncwnd: the gate of new requests. */
+static bool request_fits(const struct fcore_conn *c, const struct fc_win *w)
+{
+	return fc_tx_fits(w, w->next) && w->orc < c->ncwnd;
+}
+
+/*
+ * 9.1.3.1: every packet at small windows, else the configured fraction; and also the packet that
+ * closes the window or empties the queue of pushes, since only an ACK lets those go on. A lone Pull
+ * Request needs none: its data is the answer.
+ */
+static bool wants_ar(struct fcore_conn *c, const struct fc_win *w, uint8_t type)
+{
+	uint32_t out = w->next - w->base + 1;
+
+	if (c->fcwnd <= c->params.ar_fcwnd || out >= w->limit)
+		return true;
+	if (fc_is_request(type) && w->orc + 1 >= c->ncwnd)
+		return true;
+	if (type == FALCON_PUSH_DATA && c->init_send + 1 == c->init_next)
+		return true;
+	c->ar_credit = (uint8_t)(c->ar_credit + c->params.ar_percent);
+	if (c->ar_credit < 100)
+		return false;
+	c->ar_credit = (uint8_t)(c->ar_credit - 100);
+	return true;
+}
+
+/* Give |ctx|, filled in for PSN w->next, its first transmission. Nothing has changed if refused. */
+static enum fc_sent tx_first(struct fcore_conn *c, struct fc_win *w, struct fc_ctx *ctx,
+			     uint64_t now)
+{
+	uint8_t credit = c->ar_credit;
+	uint32_t psn = w->next;
+
+	/* The peer may answer before transmit() returns; its ACK must find the PSN sent. */
+	falcon_store(w->shared_next, psn + 1);
+	if (fc_tx_packet(c, w, psn, wants_ar(c, w, ctx->type), false)) {
+		falcon_store(w->shared_next, psn);
+		c->ar_credit = credit;
+		return FC_STALLED;
+	}
+	w->next = psn + 1;
+	w->orc += fc_is_request(ctx->type);
+	ctx->last_tx = now;
+	c->stats.tx_packets++;
+	fc_arm(c, FC_TIMER_RTO, now + c->rto);
+	return FC_SENT;
+}
+
+/* Head of the queue of Pull Requests and Push Data (8.3). */
+static enum fc_sent send_request(struct fcore_conn *c, uint64_t now)
+{
+	struct fc_itxn *t = fc_itxn(c, c->init_send);
+	bool pull = t->flags & FC_ITXN_PULL;
+	struct fc_win *w = pull ? &c->req : &c->data;
+	struct fc_ctx *ctx = fc_ctx(w, w->next);
+	enum fc_sent r;
+
+	if (!request_fits(c, w))
+		return FC_IDLE;
+	*ctx = (struct fc_ctx){
+		.rsn = c->init_send,
+		.type = pull ? FALCON_PULL_REQUEST : FALCON_PUSH_DATA,
+		.proto = t->proto,
+		.flags = t->flags & FC_ITXN_DONE ? FC_CTX_RESYNC : 0,
+		.resync_code = t->resync_code,
+	};
+	t->psn = w->next;
+	r = tx_first(c, w, ctx, now);
+	if (r == FC_SENT) {
+		c->init_send++;
+		t->flags |= FC_ITXN_SENT | FC_ITXN_WIRE;
+		t->state = pull ? PullReqTx : PushDataTx;
+	}
+	return r;
+}
+
+/* Head of the queue of Pull Data (8.3). */
+static enum fc_sent send_response(struct fcore_conn *c, uint64_t now)
+{
+	struct fc_win *w = &c->data;
+	struct fc_ctx *ctx = fc_ctx(w, w->next);
+	struct fc_ttxn *t;
+	enum fc_sent r;
+
+	if (!fc_tx_fits(w, w->next))
+		return FC_IDLE;
+	t = fc_ttxn(c, c->resp_queue[c->resp_head & FC_TXN_MASK]);
+	*ctx = (struct fc_ctx){ .rsn = t->rsn, .type = FALCON_PULL_DATA, .proto = t->proto };
+	c->resp[w->next & (w->size - 1)] =
+		(struct fc_resp){ .payload = t->resp, .cookie = t->cookie, .len = t->resp_len };
+	r = tx_first(c, w, ctx, now);
+	if (r == FC_SENT) {
+		c->resp_head++;
+		t->state = PullDataTx;
+	}
+	return r;
+}
+
+enum fc_sent fc_tx_new(struct fcore_conn *c, uint64_t now)
+{
+	for (int i = 0; i < 2; i++) {
+		bool response = c->turn;
+		enum fc_sent r = FC_IDLE;
+
+		if (response && c->resp_head != c->resp_tail)
+			r = send_response(c, now);
+		else if (!response && c->init_send != c->init_next)
+			r = send_request(c, now);
+		if (r == FC_STALLED)
+			return r;
+		c->turn = !response;
+		if (r == FC_SENT)
+			return r;
+	}
+	return FC_IDLE;
+}
