@@ -1,0 +1,209 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+# What the tree promises about itself: licences, layout, sizes, the purity of the core, tidy text.
+. "$(dirname "$0")/../tap.sh"
+tap_need git awk
+cd "$TAP_TOP" || exit 1
+
+MAX_FILE=800		# lines, hard
+MAX_FUNCTION=100	# lines, hard
+WARN_FUNCTION=60	# lines, remarked only
+MAX_COLUMNS=110		# 100 is the aim
+TOP='bpf include selftests tools user LICENSE Makefile README.md'
+
+# files PATTERN...: of the tree, as git knows it, with what is new; outside git, all but build/.
+files()
+{
+	if git rev-parse --git-dir >/dev/null 2>&1; then
+		git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do
+			[ -f "$f" ] && printf '%s\n' "$f"
+		done
+	else
+		local p names=()
+
+		for p; do
+			names+=(-o -path "./$p")
+		done
+		find . -path ./build -prune -o -type f \( "${names[@]:1}" \) -printf '%P\n'
+	fi | sort
+}
+
+# empty LIST NAME: ok if there is nothing on the list.
+empty()
+{
+	tap_is "$1" "" "$2"
+}
+
+spdx_missing()
+{
+	local f
+
+	files '*.c' '*.h' '*.sh' '*.mk' '*.lua' '*.py' '*.pml' Makefile 'tools/falcon-*' '.ci/*' |
+		while read -r f; do
+			head -n 2 "$f" | grep -q SPDX-License-Identifier: || printf '%s\n' "$f"
+		done
+}
+
+# What a BPF program includes must allow the GPL, and BPF objects must say so to the kernel.
+bpf_licence()
+{
+	local f
+
+	files 'bpf/*.c' 'bpf/*.h' '*.bpf.c' '*.bpf.h' | while read -r f; do
+		head -n 1 "$f" | grep -q 'GPL-2.0' || printf '%s: SPDX without GPL-2.0\n' "$f"
+	done
+	files '*.bpf.c' | while read -r f; do
+		grep -qE 'SEC\("license"\) *= *"(Dual BSD/GPL|GPL)"' "$f" ||
+			printf '%s: no license section\n' "$f"
+	done
+	files '*.bpf.c' 'bpf/*.h' | xargs -r grep -ho '<falcon/[a-z_]*\.h>' | sort -u |
+		tr -d '<>' | while read -r f; do
+		head -n 1 "include/$f" | grep -q 'GPL-2.0' ||
+			printf 'include/%s: used by BPF, SPDX without GPL-2.0\n' "$f"
+	done
+}
+
+top_level()
+{
+	local f
+
+	for f in *; do
+		case " $TOP build " in
+		*" $f "*) ;;
+		*) git check-ignore -q "$f" 2>/dev/null || printf '%s\n' "$f" ;;
+		esac
+	done
+}
+
+long_files()
+{
+	files '*.c' '*.h' '*.sh' '*.lua' '*.py' 'tools/falcon-*' | xargs -r wc -l |
+		awk -v max=$MAX_FILE '$2 != "total" && $1 > max { print $2 ": " $1 " lines" }'
+}
+
+# LINES NAME (FILE) of every C function, longest first.
+functions()
+{
+	files '*.c' '*.h' | ctags -L - --languages=C --langmap=C:.c.h --kinds-C=f --fields=+ne -o - |
+		awk -F '\t' '{
+			line = end = 0
+			for (i = 4; i <= NF; i++) {
+				if ($i ~ /^line:/) line = substr($i, 6)
+				if ($i ~ /^end:/) end = substr($i, 5)
+			}
+			if (end) print end - line + 1, $1, "(" $2 ")"
+		}' | sort -rn
+}
+
+check_functions()
+{
+	local list
+
+	if ! ctags --version 2>/dev/null | grep -q 'Universal Ctags'; then
+		tap_skip "no function over $MAX_FUNCTION lines" "universal-ctags is not installed"
+		return
+	fi
+	list=$(functions)
+	empty "$(awk -v max=$MAX_FUNCTION '$1 > max' <<<"$list")" \
+		"no function over $MAX_FUNCTION lines"
+	awk -v warn=$WARN_FUNCTION -v max=$MAX_FUNCTION \
+		'$1 > warn && $1 <= max { print "# long: " $0 }' <<<"$list"
+	tap_note "functions: $(awk '{ n[NR] = $1 } END {
+		print NR ", median " n[int((NR + 1) / 2)] " lines, p90 " n[int(NR / 10) + 1] }' \
+		<<<"$list")"
+}
+
+# C source without comments and string contents, as FILE:LINE: TEXT.
+code_of()
+{
+	# shellcheck disable=SC2016 # awk's dollars
+	xargs -r awk '
+		FNR == 1 { comment = 0 }
+		{
+			line = $0
+			gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
+			sub(/\/\/.*/, "", line)
+			gsub(/\/\*[^*]*\*\//, "", line)
+			if (comment && sub(/.*\*\//, "", line)) comment = 0
+			if (comment) next
+			if (sub(/\/\*.*/, "", line)) comment = 1
+			print FILENAME ":" FNR ": " line
+		}'
+}
+
+# The core has no clock and no I/O: time and packets come in as arguments. Memory is taken when a
+# core is made and given back with it, both in core.c, and nowhere else.
+core_impure()
+{
+	local calls='clock_gettime|gettimeofday|time|socket|open|read|write|ioctl|syscall|u?sleep'
+	local more='[a-z]*printf|puts|rand|random|getrandom|pthread_[a-z_]*'
+	local memory='malloc|calloc|realloc|free|strdup|alloca'
+	local float='(^|[^a-z_A-Z0-9])(double|float)[^a-z_A-Z0-9]'
+
+	files 'user/core/*.c' 'user/core/*.h' | code_of |
+		grep -E "[^a-z_A-Z0-9>.]($calls|$more) *\(|$float|include <(time|stdio|sys/|unistd)"
+	files 'user/core/*.c' 'user/core/*.h' | grep -v '/core\.c$' | code_of |
+		grep -E "[^a-z_A-Z0-9>.]($memory) *\(|include <stdlib"
+}
+
+check_scripts()
+{
+	local list
+
+	if ! command -v shellcheck >/dev/null; then
+		tap_skip "shellcheck has no complaint" "shellcheck is not installed"
+		return
+	fi
+	mapfile -t list < <({ files '*.sh' '.ci/*'; files 'tools/falcon-*' |
+		while read -r f; do head -n 1 "$f" | grep -q '^#!.*sh' && printf '%s\n' "$f"; done
+	} | sort -u)
+	tap_run "shellcheck has no complaint in ${#list[@]} scripts" \
+		shellcheck -x -P SCRIPTDIR -S warning "${list[@]}"
+}
+
+untidy()
+{
+	files | grep -vE '\.(pcap|csv|png|cfg)$' | xargs -r grep -InE '[[:blank:]]+$' | cut -c 1-100
+	files '*.c' '*.h' | xargs -r grep -nP '^ {8,}[^ *\\]' | cut -c 1-100
+	files '*.c' '*.h' '*.sh' '*.lua' | while read -r f; do
+		expand -t 8 "$f" | awk -v f="$f" -v max=$MAX_COLUMNS \
+			'length > max { print f ":" NR ": over " max " columns" }'
+	done
+}
+
+unfinished()
+{
+	files '*.c' '*.h' '*.sh' '*.lua' '*.mk' Makefile '*.md' '*.scd' ':!selftests/lint' |
+		xargs -r grep -nE '\b(TODO|FIXME|XXX|HACK)\b'
+}
+
+# The dissector names what codes.h names.
+dissector_types()
+{
+	sed -n 's/.*return "\(Pull.*\|Push.*\|Resync\|NACK\|BACK\|EACK\)";/\1/p' \
+		include/falcon/codes.h | while read -r name; do
+		grep -q "\"$name\"" tools/falcon.lua || printf '%s\n' "$name"
+	done
+}
+
+# Every test script can be run, every test program is reachable by the runner.
+not_executable()
+{
+	files '*.t.sh' '.ci/run' 'selftests/*/run.sh' 'selftests/run.sh' | while read -r f; do
+		[ -x "$f" ] || printf '%s\n' "$f"
+	done
+}
+
+empty "$(spdx_missing)" "every source says its licence first"
+empty "$(bpf_licence)" "what runs in the kernel may: GPL-compatible"
+empty "$(top_level)" "the top level holds what the layout names"
+empty "$(long_files)" "no file over $MAX_FILE lines"
+check_functions
+empty "$(core_impure)" "user/core does no I/O, asks no clock, allocates nothing"
+check_scripts
+empty "$(untidy)" "no trailing blanks, tabs indent, no line over $MAX_COLUMNS columns"
+empty "$(unfinished)" "nothing left to do is left in the source"
+empty "$(dissector_types)" "the dissector knows every packet type"
+empty "$(not_executable)" "scripts that are run are executable"
+tap_done
