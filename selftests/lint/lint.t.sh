@@ -3,7 +3,7 @@
 # timeout: 120
 # What the tree promises about itself: licences, layout, sizes, the purity of the core, tidy text.
 . "$(dirname "$0")/../tap.sh"
-tap_need git awk
+tap_need awk
 cd "$TAP_TOP" || exit 1
 
 MAX_FILE=800		# lines, hard
