@@ -62,7 +62,7 @@ static void send_open(struct cm_conn *c)
 	struct cm_msg m;
 
 	do
-		draw(&c->ours, sizeof(c->ours));
+		draw(&c->ours, offsetof(struct cm_values, mtu));
 	while (!c->ours.incarnation || !c->ours.spi);
 	c->ours.mtu = c->cfg.mtu;
 	c->reopen_at = UINT64_MAX;
