@@ -79,11 +79,12 @@ static __noinline enum falcon_verdict falcon_take_ack(struct xdp_md *ctx, struct
 {
 	struct falcon_ack a;
 	int err = falcon_ack_unpack(falcon_packet(ctx, w), falcon_data_end(ctx), &a);
-	bool deliver = a.type == FALCON_NACK && a.nack_code != FALCON_NACK_RESOURCE;
 	enum falcon_verdict v;
+	bool deliver;
 
 	if (err)
 		return falcon_wire_verdict(err);
+	deliver = a.type == FALCON_NACK && a.nack_code != FALCON_NACK_RESOURCE;
 	if (deliver) {
 		v = falcon_reserve(ctx, w);
 		if (v != FALCON_V_rx_data)

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Tests of falcon.bpf.o by BPF_PROG_TEST_RUN and on a veth pair. Each NAME below is NAME.c plus the
+# stage they share.
+
+BPF_TESTS := $(basename $(notdir $(wildcard $(addprefix selftests/bpf/,$(addsuffix .c,\
+	verdict_drop verdict_rx verdict_ack verdict_answer spi differential mutate starve)))))
+BPF_STAGE := env packet reference verdict
+BPF_BINS := $(BPF_TESTS:%=$(B)/selftests/bpf/%.t)
+
+$(BPF_BINS): $(B)/selftests/bpf/%.t: $(B)/obj/selftests/bpf/%.o \
+		$(BPF_STAGE:%=$(B)/obj/selftests/bpf/%.o) | $(B)/falcon.bpf.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lcmocka -lxdp -lbpf
+
+# A neighbour for falcon_rx in libxdp's dispatcher.
+$(B)/selftests/bpf/pass.bpf.o: selftests/bpf/pass.bpf.c
+	$(call say,BPF,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
+
+TESTS += $(BPF_BINS) $(B)/selftests/bpf/pass.bpf.o

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "env.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xdp/xsk.h>
+
+#include "falcon/window.h"
+
+#define OBJECT "falcon.bpf.o"
+
+enum { AREA_FRAMES = 4096, FRAME_SIZE = 4096 };
+
+struct rings {
+	struct xsk_ring_prod fill, tx;
+	struct xsk_ring_cons comp, rx;
+};
+
+static void *map_mem(int fd, size_t value_size, size_t entries)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), len = value_size * entries;
+	void *p = mmap(NULL, (len + page - 1) & ~(page - 1), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		       0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int map_fd(const struct env *e, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(e->obj, name);
+}
+
+static int on_event(void *arg, void *data, size_t len)
+{
+	struct env *e = arg;
+
+	if (len == sizeof(e->event))
+		memcpy(&e->event, data, sizeof(e->event));
+	return 0;
+}
+
+static int on_wake(void *arg, void *data, size_t len)
+{
+	struct env *e = arg;
+
+	(void)data;
+	(void)len;
+	e->wakes++;
+	return 0;
+}
+
+/* The object beside the test's own directory: build/selftests/bpf/x.t -> build/falcon.bpf.o. */
+static void object_path(char *path, size_t len)
+{
+	ssize_t n = readlink("/proc/self/exe", path, len - 1);
+
+	path[n < 0 ? 0 : n] = 0;
+	for (int i = 0; i < 3; i++) {
+		char *slash = strrchr(path, '/');
+
+		if (slash)
+			*slash = 0;
+	}
+	strncat(path, "/" OBJECT, len - strlen(path) - 1);
+}
+
+static int load(struct env *e)
+{
+	char path[512];
+	struct bpf_map *map;
+
+	object_path(path, sizeof(path));
+	e->obj = bpf_object__open_file(path, NULL);
+	if (!e->obj)
+		return -1;
+	/* Nothing pinned: tests neither see nor leave maps of an agent on this host. */
+	bpf_object__for_each_map(map, e->obj)
+		bpf_map__set_pin_path(map, NULL);
+	if (bpf_object__load(e->obj))
+		return -1;
+	e->prog_fd = bpf_program__fd(bpf_object__find_program_by_name(e->obj, "falcon_rx"));
+	e->ports_fd = map_fd(e, "falcon_ports");
+	e->xsks_fd = map_fd(e, "falcon_xsks");
+	e->counters_fd = map_fd(e, "falcon_counters");
+	e->conns = map_mem(map_fd(e, "falcon_conns"), sizeof(*e->conns), FALCON_MAX_CONNS);
+	e->config = map_mem(map_fd(e, "falcon_config"), sizeof(*e->config), 1);
+	e->credits = map_mem(map_fd(e, "falcon_credits"), sizeof(*e->credits), FALCON_MAX_XSKS);
+	e->dirty = map_mem(map_fd(e, "falcon_dirty"), sizeof(*e->dirty), 1);
+	e->ncpu = libbpf_num_possible_cpus();
+	e->percpu = calloc((size_t)e->ncpu, sizeof(*e->percpu));
+	e->rings = ring_buffer__new(map_fd(e, "falcon_rue"), on_event, e, NULL);
+	if (!e->rings || ring_buffer__add(e->rings, map_fd(e, "falcon_wake"), on_wake, e))
+		return -1;
+	return e->conns && e->config && e->credits && e->dirty && e->percpu ? 0 : -1;
+}
+
+/* Offload programs of both ends off, so that checksums in the frames are real. */
+static int make_veth(struct env *e)
+{
+	if (system("ip link set lo up && "
+		   "ip link add fa numtxqueues 2 numrxqueues 2 type veth "
+		   "peer name fb numtxqueues 2 numrxqueues 2 && "
+		   "ip link set fa mtu 3498 up && ip link set fb mtu 3498 up"))
+		return -1;
+	e->ifindex = (int)if_nametoindex("fb");
+	return e->ifindex ? 0 : -1;
+}
+
+static int make_xsk(struct env *e)
+{
+	const struct xsk_socket_config cfg = {
+		.rx_size = 2048,
+		.tx_size = 2048,
+		.libbpf_flags = XSK_LIBBPF_FLAGS__INHIBIT_PROG_LOAD,
+		.bind_flags = XDP_COPY,
+	};
+	struct falcon_port port = { .index = ENV_PORT, .max_frame = ENV_MAX_FRAME };
+	struct rings *r = calloc(1, sizeof(*r));
+	uint32_t key = ENV_XSK;
+	int fd;
+
+	e->rings_mem = r;
+	e->area = mmap(NULL, AREA_FRAMES * FRAME_SIZE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!r || e->area == MAP_FAILED)
+		return -1;
+	if (xsk_umem__create(&e->umem, e->area, AREA_FRAMES * FRAME_SIZE, &r->fill, &r->comp, NULL))
+		return -1;
+	if (xsk_socket__create(&e->xsk, "fb", 0, e->umem, &r->rx, &r->tx, &cfg))
+		return -1;
+	fd = xsk_socket__fd(e->xsk);
+	if (bpf_map_update_elem(e->xsks_fd, &key, &fd, BPF_ANY))
+		return -1;
+	return bpf_map_update_elem(e->ports_fd, &e->ifindex, &port, BPF_ANY);
+}
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	return level == LIBBPF_WARN ? vfprintf(stderr, fmt, args) : 0;
+}
+
+int env_open(struct env *e, const char **why)
+{
+	memset(e, 0, sizeof(*e));
+	libbpf_set_print(quiet);
+	if (unshare(CLONE_NEWNET)) {
+		*why = "needs root";
+		return 1;
+	}
+	if (load(e) || make_veth(e) || make_xsk(e)) {
+		fprintf(stderr, "cannot set the stage: %s\n", strerror(errno));
+		return -1;
+	}
+	env_reset(e);
+	return 0;
+}
+
+void env_close(struct env *e)
+{
+	xsk_socket__delete(e->xsk);
+	xsk_umem__delete(e->umem);
+	ring_buffer__free(e->rings);
+	bpf_object__close(e->obj);
+	free(e->rings_mem);
+	free(e->percpu);
+}
+
+void env_windows(struct falcon_conn *c, uint32_t psn)
+{
+	memset(&c->rx, 0, sizeof(c->rx));
+	memset(&c->rx_acked, 0, sizeof(c->rx_acked));
+	memset(&c->tx_acked, 0, sizeof(c->tx_acked));
+	memset(&c->cc_event, 0, sizeof(c->cc_event));
+	c->rx_acked.data_base = c->rx_acked.req_base = psn;
+	c->tx_acked.data_base = c->tx_acked.req_base = psn;
+	c->cc.data_next = c->cc.req_next = psn + 16;
+	c->cc_event.last_acked = 2 * psn;
+	falcon_ring_init(c->rx.data_rx, FALCON_DATA_WORDS, psn);
+	falcon_ring_init(c->rx.req_rx, FALCON_REQ_WORDS, psn);
+	falcon_ring_init(c->rx_acked.data_ack, FALCON_DATA_WORDS, psn);
+	falcon_ring_init(c->rx_acked.req_ack, FALCON_REQ_WORDS, psn);
+	falcon_ring_init(c->tx_acked.data_ack, FALCON_DATA_WORDS, psn);
+	falcon_ring_init(c->tx_acked.data_rx, FALCON_DATA_WORDS, psn);
+	falcon_ring_init(c->tx_acked.req_ack, FALCON_REQ_WORDS, psn);
+}
+
+static void reset_conn(struct falcon_conn *c, uint32_t cid)
+{
+	bool ipv6 = cid & 1;
+
+	memset(c, 0, sizeof(*c));
+	c->id.flags = FALCON_CONN_ALIVE | FALCON_CONN_CLEAR | (ipv6 ? FALCON_CONN_IPV6 : 0);
+	c->id.cid = cid;
+	c->id.peer_cid = 0xabc00 + cid;
+	c->id.cur_spi = c->id.prev_spi = ENV_SPI + cid;
+	c->id.cur_spi_gen = 7;
+	c->id.peer_spi = ENV_PEER_SPI + cid;
+	c->id.pcid = 0x1122334455667788ULL + cid;
+	c->id.local_addr[0] = c->id.peer_addr[0] = ipv6 ? 0xfd : 10;
+	c->id.local_addr[3] = 1;
+	c->id.peer_addr[3] = (uint8_t)(2 + cid);
+	if (ipv6) {
+		c->id.local_addr[15] = 1;
+		c->id.peer_addr[15] = (uint8_t)(2 + cid);
+	}
+	c->cc.fcwnd = 16 << 10;
+	c->cc.ncwnd = 16;
+	c->cc.rto = 1000;
+	env_windows(c, ENV_PSN);
+}
+
+void env_reset(struct env *e)
+{
+	env_consume(e);
+	memset(e->conns, 0, sizeof(*e->conns) * 16);
+	for (uint32_t cid = 0; cid < ENV_CONNS; cid++)
+		reset_conn(&e->conns[cid], cid);
+	memset(e->config, 0, sizeof(*e->config));
+	e->config->replay_margin = 1000000;
+	e->config->cur_spi_gen = 7;
+	e->config->rue_threshold[0] = 1 << 18;
+	e->config->rue_threshold[1] = 1 << 19;
+	e->config->rue_threshold[2] = 3 << 18;
+	memset(e->dirty, 0, sizeof(*e->dirty));
+	memset(e->credits, 0, sizeof(*e->credits) * FALCON_MAX_XSKS);
+	e->credits[ENV_XSK].credits = 64;
+	memset(&e->event, 0, sizeof(e->event));
+	e->wakes = 0;
+}
+
+void env_shape(const struct env *e, uint32_t cid, uint64_t iv, struct packet_shape *s)
+{
+	const struct falcon_conn_id *id = &e->conns[cid].id;
+
+	memset(s, 0, sizeof(*s));
+	s->ipv6 = id->flags & FALCON_CONN_IPV6;
+	s->ttl = 60;
+	s->psp_version = FALCON_PSP_CLEAR;
+	memcpy(s->saddr, id->peer_addr, 16);
+	memcpy(s->daddr, id->local_addr, 16);
+	s->spi = id->cur_spi;
+	s->iv = iv;
+	s->cookie = id->pcid;
+}
+
+void env_push(const struct env *e, uint32_t cid, uint32_t psn, struct falcon_hdr *h)
+{
+	memset(h, 0, sizeof(*h));
+	h->cid = cid;
+	h->proto = FALCON_PROTO_RAW;
+	h->type = FALCON_PUSH_DATA;
+	h->rdbpsn = e->conns[cid].tx_acked.data_base;
+	h->rrbpsn = e->conns[cid].tx_acked.req_base;
+	h->psn = psn;
+	h->rsn = psn + 5;
+}
+
+int env_run_on(struct env *e, const uint8_t *frame, size_t len, int ifindex, uint32_t queue,
+	       struct env_result *r)
+{
+	struct xdp_md in = { .data_end = (__u32)len, .ingress_ifindex = (__u32)ifindex,
+			     .rx_queue_index = queue };
+	struct xdp_md out = {};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame, .data_size_in = (__u32)len,
+		    .data_out = r->buf, .data_size_out = sizeof(r->buf), .ctx_in = &in,
+		    .ctx_size_in = sizeof(in), .ctx_out = &out, .ctx_size_out = sizeof(out),
+		    .repeat = 1);
+	int rc = bpf_prog_test_run_opts(e->prog_fd, &opts);
+
+	r->action = (int)opts.retval;
+	r->meta_len = out.data - out.data_meta;
+	r->len = out.data_end - out.data;
+	return rc;
+}
+
+int env_run(struct env *e, const uint8_t *frame, size_t len, uint32_t queue, struct env_result *r)
+{
+	return env_run_on(e, frame, len, e->ifindex, queue, r);
+}
+
+void env_counters(struct env *e, struct falcon_counters *sum)
+{
+	uint32_t zero = 0;
+	uint64_t *to = (uint64_t *)sum;
+
+	memset(sum, 0, sizeof(*sum));
+	if (bpf_map_lookup_elem(e->counters_fd, &zero, e->percpu))
+		return;
+	for (int cpu = 0; cpu < e->ncpu; cpu++) {
+		const uint64_t *from = (const uint64_t *)&e->percpu[cpu];
+
+		for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+			to[i] += from[i];
+	}
+}
+
+int env_verdict(const struct falcon_counters *before, const struct falcon_counters *after)
+{
+	const uint64_t *b = (const uint64_t *)before, *a = (const uint64_t *)after;
+	int found = -1;
+
+	for (int v = 0; v < FALCON_VERDICT_COUNT; v++) {
+		if (a[v] == b[v])
+			continue;
+		if (found >= 0 || a[v] - b[v] != 1)
+			return -1;
+		found = v;
+	}
+	return found;
+}
+
+const char *env_verdict_name(int v)
+{
+	static const char *const names[] = {
+#define NAME(name, text) #name,
+		FALCON_VERDICTS(NAME)
+#undef NAME
+	};
+
+	return v >= 0 && v < FALCON_VERDICT_COUNT ? names[v] : "none, or several";
+}
+
+int env_consume(struct env *e)
+{
+	return ring_buffer__consume(e->rings);
+}

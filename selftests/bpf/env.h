@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The stage for tests of falcon.bpf.o: the object loaded but pinned nowhere, its maps in reach, and
+ * in a network namespace of the process a veth pair whose end "fb" has an AF_XDP socket on queue 0
+ * of two, so that redirects have somewhere to go.
+ */
+#ifndef FALCON_SELFTESTS_ENV_H
+#define FALCON_SELFTESTS_ENV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "falcon/maps.h"
+#include "falcon/rue.h"
+#include "packet.h"
+
+struct bpf_object;
+struct ring_buffer;
+struct xsk_socket;
+struct xsk_umem;
+
+enum env_const {
+	ENV_CONNS = 4,			/* connections that env_reset() sets up, CIDs 0 .. 3 */
+	ENV_PORT = 3,			/* index of the veth in falcon_ports */
+	ENV_XSK = ENV_PORT * FALCON_MAX_QUEUES,	/* index of the socket */
+	ENV_MAX_FRAME = 3000,		/* of that port, bytes */
+	ENV_SPI = 0x1234,
+	ENV_PEER_SPI = 0x5678,
+	ENV_PSN = 1000,			/* first PSN of all windows */
+};
+
+struct env {
+	struct bpf_object *obj;
+	int prog_fd, ports_fd, xsks_fd, counters_fd;
+	struct falcon_conn *conns;
+	struct falcon_config *config;
+	struct falcon_credit *credits;
+	struct falcon_dirty *dirty;
+	struct ring_buffer *rings;
+	struct falcon_rue_event event;	/* the latest that env_consume() got */
+	uint64_t wakes;			/* records that env_consume() got from falcon_wake */
+	int ifindex;			/* of "fb" */
+	struct xsk_umem *umem;
+	struct xsk_socket *xsk;
+	void *area;			/* of the UMEM */
+	void *rings_mem;		/* the socket's rings, see env.c */
+	struct falcon_counters *percpu;	/* scratch for env_counters() */
+	int ncpu;
+};
+
+/* What BPF_PROG_TEST_RUN returned. */
+struct env_result {
+	int action;			/* enum xdp_action */
+	uint32_t meta_len;		/* bytes of metadata before the frame */
+	uint32_t len;			/* bytes of frame */
+	uint8_t buf[4096];		/* metadata, then frame */
+};
+
+/* Set the stage. 0; 1 with *|why| set if it cannot be had here (no root); -1 after an error. */
+int env_open(struct env *e, const char **why);
+void env_close(struct env *e);
+
+/*
+ * Configuration and connections as fresh: CID 0 IPv4, 1 IPv6, 2 IPv4 with another peer, 3 IPv6.
+ * All windows start at ENV_PSN and 16 packets of each transmit window are out. Credits: 64.
+ */
+void env_reset(struct env *e);
+/* Let all windows of |c| start at |psn|. */
+void env_windows(struct falcon_conn *c, uint32_t psn);
+
+/* The encapsulation that connection |cid| accepts: TTL 60, no ECN, |iv| as given. */
+void env_shape(const struct env *e, uint32_t cid, uint64_t iv, struct packet_shape *s);
+/* A Push Data header for connection |cid| with |psn|, which acknowledges nothing new. */
+void env_push(const struct env *e, uint32_t cid, uint32_t psn, struct falcon_hdr *h);
+
+/* Run the program once on |frame|, arriving on "fb", queue |queue|. 0 or a negative errno. */
+int env_run(struct env *e, const uint8_t *frame, size_t len, uint32_t queue, struct env_result *r);
+/* The same, arriving on interface |ifindex|. */
+int env_run_on(struct env *e, const uint8_t *frame, size_t len, int ifindex, uint32_t queue,
+	       struct env_result *r);
+
+/* Sum of the counters over all CPUs. */
+void env_counters(struct env *e, struct falcon_counters *sum);
+/*
+ * The one verdict counted between |before| and |after|; -1 if none or more than one has moved, or
+ * by more than one.
+ */
+int env_verdict(const struct falcon_counters *before, const struct falcon_counters *after);
+const char *env_verdict_name(int v);
+
+/* Drain falcon_rue and falcon_wake. Returns how many records there were. */
+int env_consume(struct env *e);
+
+#endif /* FALCON_SELFTESTS_ENV_H */

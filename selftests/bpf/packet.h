@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Frames for tests: build any Falcon packet in any encapsulation, and take an answer apart.
+ * Checksums are computed here by the book, two bytes at a time, not by the code under test.
+ */
+#ifndef FALCON_SELFTESTS_PACKET_H
+#define FALCON_SELFTESTS_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "falcon/parse.h"
+#include "falcon/wire.h"
+
+enum packet_const {
+	PACKET_MAX = 3520,	/* longest frame that BPF_PROG_TEST_RUN takes */
+	PACKET_SRC_PORT = 49152,
+};
+
+/* Everything around the Falcon packet. */
+struct packet_shape {
+	bool ipv6, vc;
+	unsigned int vlans;	/* 0..2; the tags are 100 and 101 */
+	uint8_t ttl, ecn, psp_version;
+	uint8_t saddr[16], daddr[16];	/* IPv4 in the first 4 bytes */
+	uint32_t spi;
+	uint64_t iv, cookie;
+};
+
+/*
+ * Write the frame that carries the |len| bytes of Falcon packet |falcon| in |shape| to |out|
+ * (PACKET_MAX bytes), with right lengths and checksums. Returns its length.
+ */
+size_t packet_build(const struct packet_shape *shape, const void *falcon, size_t len, uint8_t *out);
+
+/* Falcon packet of |h| with |payload_len| bytes of payload; |out| has room. Returns its length. */
+size_t packet_reliable(const struct falcon_hdr *h, size_t payload_len, uint8_t *out);
+
+/* Where the parts of a frame of |shape| are, bytes from its start. */
+size_t packet_l3_off(const struct packet_shape *shape);
+size_t packet_udp_off(const struct packet_shape *shape);
+size_t packet_psp_off(const struct packet_shape *shape);
+size_t packet_falcon_off(const struct packet_shape *shape);
+
+/*
+ * Give a frame, mutated perhaps, right IP and UDP checksums where it looks like UDP over IP and its
+ * lengths lie within the frame; else leave it alone.
+ */
+void packet_fix_csum(uint8_t *frame, size_t len);
+
+/* An answer, taken apart. */
+struct packet_reply {
+	struct falcon_frame frame;
+	uint8_t src_mac[6], dst_mac[6];
+	uint8_t saddr[16], daddr[16];
+	uint16_t src_port;
+	bool ip_csum_ok, udp_csum_ok;
+	int wire_error;		/* of falcon_ack_unpack() */
+	struct falcon_ack ack;
+};
+
+/* Take the answer |frame| apart. 0, or -1 if it is no Falcon packet. */
+int packet_parse_reply(const uint8_t *frame, size_t len, struct packet_reply *r);
+
+/* The MAC addresses of built frames. */
+extern const uint8_t packet_src_mac[6], packet_dst_mac[6];
+
+#endif /* FALCON_SELFTESTS_PACKET_H */

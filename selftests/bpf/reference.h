@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The receive path once more, on the host: the same decisions from include/falcon/, in the order
+ * in which falcon_rx takes them, on memory of its own. The differential test holds it against the
+ * BPF build, the fuzzers drive it alone.
+ */
+#ifndef FALCON_SELFTESTS_REFERENCE_H
+#define FALCON_SELFTESTS_REFERENCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "falcon/rx.h"
+
+struct reference {
+	struct falcon_conn *conns;	/* |nconns| of them, indexed by CID */
+	uint32_t nconns;
+	struct falcon_config config;
+	bool agent;			/* the queue has a socket */
+	int64_t credits;
+	uint32_t max_frame;		/* bytes */
+	uint32_t rue_used;		/* bytes waiting in falcon_rue */
+	uint64_t dirty;			/* bit n: connection n was made dirty */
+};
+
+/* What happened to a frame. */
+struct reference_result {
+	enum falcon_verdict verdict;
+	bool claimed;			/* a PSN was claimed */
+	struct falcon_frame frame;	/* valid unless it was not Falcon */
+	struct falcon_hdr hdr;		/* reliable packets that passed the checks */
+	struct falcon_ack ack;		/* received, or sent as the answer */
+};
+
+/* Receive |frame| at |now_ns|. Fills |r| and returns its verdict. */
+enum falcon_verdict reference_rx(struct reference *ref, const uint8_t *frame, size_t len,
+				 uint64_t now_ns, struct reference_result *r);
+
+#endif /* FALCON_SELFTESTS_REFERENCE_H */

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Table-driven tests of single verdicts: a case spoils or prepares one thing of a good packet, and
+ * is run in every encapsulation. Each run must move exactly the counter of the case's verdict.
+ */
+#ifndef FALCON_SELFTESTS_VERDICT_H
+#define FALCON_SELFTESTS_VERDICT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <linux/bpf.h>
+
+#include "env.h"
+
+/* A packet on its way to be sent, as a case may change it. */
+struct verdict_packet {
+	struct packet_shape shape;
+	struct falcon_hdr hdr;
+	size_t payload;		/* bytes after the header of a reliable packet */
+	uint8_t falcon[2048];	/* the packed packet */
+	size_t falcon_len;
+	uint8_t frame[PACKET_MAX];
+	size_t len;
+	uint32_t queue;
+	int ifindex;
+};
+
+struct verdict_case {
+	const char *name;
+	enum falcon_verdict want;
+	bool ipv4_only;
+	/* Each may be NULL. Called with the connection that the packet is for. */
+	void (*header)(struct env *e, struct falcon_conn *c, struct verdict_packet *p);
+	void (*packed)(struct env *e, struct falcon_conn *c, struct verdict_packet *p);
+	void (*framed)(struct env *e, struct falcon_conn *c, struct verdict_packet *p);
+	/* What must be true afterwards, beside the verdict. */
+	void (*verify)(struct env *e, struct falcon_conn *c, const struct falcon_conn *before,
+		       const struct verdict_packet *p, const struct env_result *r);
+};
+
+/* The stage of all cases. */
+extern struct env verdict_env;
+
+/*
+ * Run the |n| cases as a group named |group|, results in TAP; for use as "return verdict_main();".
+ */
+int verdict_main(const char *group, const struct verdict_case *cases, size_t n);
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif /* FALCON_SELFTESTS_VERDICT_H */
