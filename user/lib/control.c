@@ -13,8 +13,9 @@
 #include "lib/lib.h"
 
 enum control_const {
-	MAX_ANSWER = 16384,	/* bytes */
+	MAX_ANSWER = 65536,	/* bytes */
 	MAX_FDS = 3,
+	MAX_ERRNO = 4096,
 	ANSWER_TIMEOUT_S = 10,	/* an agent that takes longer is stuck */
 };
 
@@ -96,22 +97,15 @@ static int receive_answer(struct falcon *f, json_t **answer)
 	return 0;
 }
 
-/* The errno value of a name as the agent writes it; -EPROTO for one not in the list. */
+/* The errno value of a name as the agent writes it; -EPROTO for what is none. */
 static int errno_of_name(const char *name)
 {
-	static const struct {
-		const char *name;
-		int value;
-	} names[] = {
-		{ "ENOENT", ENOENT }, { "EADDRINUSE", EADDRINUSE }, { "EINVAL", EINVAL },
-		{ "ENOMEM", ENOMEM }, { "EUSERS", EUSERS }, { "EPERM", EPERM },
-		{ "EACCES", EACCES }, { "EBUSY", EBUSY }, { "EEXIST", EEXIST },
-		{ "ENOTSUP", ENOTSUP }, { "EPROTO", EPROTO },
-	};
+	for (int e = 1; name && e < MAX_ERRNO; e++) {
+		const char *known = strerrorname_np(e);
 
-	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(name, names[i].name))
-			return -names[i].value;
+		if (known && !strcmp(name, known))
+			return -e;
+	}
 	return -EPROTO;
 }
 
