@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# falcon-perf between two hosts of the lab, as JSON on stdout: selftests/bench/falcon.sh MTU on|off
+#
+# Operations/s of pushes and pulls of 8 and 64 bytes, goodput with operations of a whole segment,
+# latency with one operation at a time. The second argument is falcon-lab's --offload.
+# BENCH_SECONDS is how long each load runs (default 2).
+set -euo pipefail
+TOP=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=${BUILD:-$TOP/build}
+SECS=${BENCH_SECONDS:-2}
+MTU=$1
+OFFLOAD=$2
+DEPTH=256
+export FALCON_LAB=bench$$
+LAB=$BUILD/falcon-lab
+TMP=$(mktemp -d)
+server=
+
+cleanup()
+{
+	[ -z "$server" ] || kill "$server" 2>/dev/null || :
+	wait
+	"$LAB" down >/dev/null 2>&1 || :
+	rm -rf "$TMP"
+}
+trap cleanup EXIT
+
+# perf NAME ARGS...: one run; appends {NAME: result} to $TMP/results.
+perf()
+{
+	local name=$1
+
+	shift
+	timeout $((SECS + 30)) "$LAB" exec a -- falcon-perf b --seconds "$SECS" -j "$@" \
+		>"$TMP/run" || { echo "falcon-perf $* failed" >&2; return 1; }
+	jq --arg name "$name" '{($name): {size, depth, ops_per_s, goodput_gbps,
+		latency_us: {p50: .latency_us.p50, p99: .latency_us.p99}}}' "$TMP/run" >>"$TMP/results"
+}
+
+answered()
+{
+	timeout 5 "$LAB" exec a -- falcon-perf b --count 1 --timeout 1 -j >"$TMP/first" 2>/dev/null
+}
+
+"$LAB" up --clear --mtu "$MTU" --offload "$OFFLOAD" >&2
+"$LAB" exec b -- falcon-perf --serve >&2 &
+server=$!
+for ((i = 0; i < 20; i++)); do
+	! answered || break
+done
+segment=$(jq .segment "$TMP/first")
+perf push_8 --op push --size 8 --depth $DEPTH
+perf push_64 --op push --size 64 --depth $DEPTH
+perf pull_64 --op pull --size 64 --depth $DEPTH
+perf push_mtu --op push --size "$segment" --depth $DEPTH
+perf pull_mtu --op pull --size "$segment" --depth $DEPTH
+perf push_latency --op push --size 64 --depth 1
+perf pull_latency --op pull --size 64 --depth 1
+jq -s --argjson mtu "$MTU" --arg offload "$OFFLOAD" \
+	'add + {mtu: $mtu, offload: ($offload == "on")}' "$TMP/results"

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# make bench: Falcon beside what the same kind of link carries without it, in one run. Prints a
+# table and writes build/bench/results.json.
+#
+# BENCH_SECONDS (2) is the length of each load, BENCH_MTUS ("1500 3498") the MTUs.
+#
+# Ratios: operations/s to the packets/s from AF_XDP to AF_XDP at 64-byte frames; goodput to the
+# Gb/s from AF_XDP to AF_XDP at full frames, headers of the frames included in the latter only;
+# latency, from submission to completion, to a round trip of kernel UDP.
+set -euo pipefail
+HERE=$(cd "$(dirname "$0")" && pwd)
+TOP=$(cd "$HERE/../.." && pwd)
+export BUILD=${BUILD:-$TOP/build}
+OUT=$BUILD/bench
+MTUS=${BENCH_MTUS:-1500 3498}
+
+[ "$(id -u)" -eq 0 ] || { echo "bench: needs root" >&2; exit 1; }
+mkdir -p "$OUT"
+parts=$(mktemp -d)
+trap 'rm -rf "$parts"' EXIT
+
+for mtu in $MTUS; do
+	echo "bench: MTU $mtu, the link alone" >&2
+	"$HERE/ceiling.sh" "$mtu" >"$parts/$mtu.link"
+	for offload in on off; do
+		echo "bench: MTU $mtu, Falcon with offload $offload" >&2
+		"$HERE/falcon.sh" "$mtu" "$offload" >"$parts/$mtu.$offload"
+	done
+	jq -n --slurpfile link "$parts/$mtu.link" --slurpfile on "$parts/$mtu.on" \
+		--slurpfile off "$parts/$mtu.off" '
+		def against($l): . + {
+			ratio: {
+				push_8: (.push_8.ops_per_s / $l.recv_64.pps),
+				push_64: (.push_64.ops_per_s / $l.recv_64.pps),
+				pull_64: (.pull_64.ops_per_s / $l.recv_64.pps),
+				push_mtu: (.push_mtu.goodput_gbps / $l.recv_mtu.gbps),
+				pull_mtu: (.pull_mtu.goodput_gbps / $l.recv_mtu.gbps),
+				push_latency_p50: (.push_latency.latency_us.p50 /
+					(2 * $l.udp.oneway_p50_us)),
+				push_latency_p99: (.push_latency.latency_us.p99 /
+					(2 * $l.udp.oneway_p99_us))
+			}};
+		{mtu: $link[0].mtu, link: $link[0],
+		 falcon: {on: ($on[0] | against($link[0])), off: ($off[0] | against($link[0]))}}' \
+		>"$parts/$mtu.json"
+done
+jq -s --arg kernel "$(uname -r)" --argjson cpus "$(nproc)" --argjson seconds "${BENCH_SECONDS:-2}" \
+	'{kernel: $kernel, cpus: $cpus, seconds: $seconds, runs: .}' "$parts"/*.json \
+	>"$OUT/results.json"
+
+jq -r '
+	def n($d): . * pow(10; $d) | round / pow(10; $d);
+	def pct: . * 100 | round | tostring + " %";
+	.runs[] | . as $r | .link as $l |
+	(["MTU \(.mtu)", "link alone", "offload on", "ratio", "offload off", "ratio"],
+	 ["AF_XDP to XDP drop, 64 B frames, kpps", ($l.drop_64.pps / 1e3 | n(0)), "", "", "", ""],
+	 ["AF_XDP to XDP drop, full frames, Gb/s", ($l.drop_mtu.gbps | n(1)), "", "", "", ""],
+	 ["TCP (iperf3), Gb/s", ($l.tcp.gbps | n(1)), "", "", "", ""],
+	 ["operations 8 B push, kop/s", ($l.recv_64.pps / 1e3 | n(0)),
+	  (.falcon.on, .falcon.off | (.push_8.ops_per_s / 1e3 | n(0)), (.ratio.push_8 | pct))],
+	 ["operations 64 B push, kop/s", ($l.recv_64.pps / 1e3 | n(0)),
+	  (.falcon.on, .falcon.off | (.push_64.ops_per_s / 1e3 | n(0)), (.ratio.push_64 | pct))],
+	 ["operations 64 B pull, kop/s", ($l.recv_64.pps / 1e3 | n(0)),
+	  (.falcon.on, .falcon.off | (.pull_64.ops_per_s / 1e3 | n(0)), (.ratio.pull_64 | pct))],
+	 ["goodput push, Gb/s", ($l.recv_mtu.gbps | n(1)),
+	  (.falcon.on, .falcon.off | (.push_mtu.goodput_gbps | n(2)), (.ratio.push_mtu | pct))],
+	 ["goodput pull, Gb/s", ($l.recv_mtu.gbps | n(1)),
+	  (.falcon.on, .falcon.off | (.pull_mtu.goodput_gbps | n(2)), (.ratio.pull_mtu | pct))],
+	 ["latency 64 B p50, us (UDP round trip)", (2 * $l.udp.oneway_p50_us | n(1)),
+	  (.falcon.on, .falcon.off | (.push_latency.latency_us.p50 | n(1)),
+	   (.ratio.push_latency_p50 | pct))],
+	 ["latency 64 B p99, us (UDP round trip)", (2 * $l.udp.oneway_p99_us | n(1)),
+	  (.falcon.on, .falcon.off | (.push_latency.latency_us.p99 | n(1)),
+	   (.ratio.push_latency_p99 | pct))],
+	 ["", "", "", "", "", ""]) | @tsv' "$OUT/results.json" |
+	awk -F '\t' '{ printf "%-40s %12s %12s %8s %12s %8s\n", $1, $2, $3, $4, $5, $6 }'
+echo "results: ${OUT#"$TOP"/}/results.json"
