@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Helpers of the scripts here; not tests by themselves.
-NET_HELPERS := $(patsubst selftests/net/%.c,$(B)/selftests/net/%,$(wildcard selftests/net/*.c))
-TESTS += $(NET_HELPERS)
+NET_HELPERS := $(patsubst selftests/net/%.c,$(B)/selftests/net/%, \
+	$(filter-out %.bpf.c,$(wildcard selftests/net/*.c)))
+TESTS += $(NET_HELPERS) $(B)/selftests/net/beside.bpf.o
 
 $(NET_HELPERS): $(B)/selftests/net/%: $(B)/obj/selftests/net/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
+
+$(B)/selftests/net/%.bpf.o: selftests/net/%.bpf.c
+	$(call say,BPF,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<

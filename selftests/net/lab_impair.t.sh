@@ -17,6 +17,7 @@ volley()
 
 	# The kernel drops what it cannot keep while it waits for the neighbour's address.
 	on a ping -n -q -c 1 -w 10 10.250.0.2 >/dev/null
+	before=$(falcon-lab status)
 	on b numbered recv 300 >"$SCRATCH/recv" &
 	pid=$!
 	tap_wait 10 grep -q ready "$SCRATCH/recv"
@@ -32,10 +33,12 @@ got()
 	field "$report" ".$1"
 }
 
-# switched WORD: a counter of the switch.
+# switched WORD: what a counter of the switch has gained in the last volley.
 switched()
 {
-	falcon-lab status | sed -n "s/^switch: .*$1 \([0-9]*\).*/\1/p"
+	local pick="s/^switch: .*$1 \([0-9]*\).*/\1/p"
+
+	echo $(($(falcon-lab status | sed -n "$pick") - $(sed -n "$pick" <<<"$before")))
 }
 
 # linked KEY: a counter of the emulator, all links together.

@@ -46,16 +46,30 @@ write_config()
 	done
 }
 
-# The way that the README shows: plain ip link.
+# attach_command OBJECT: in $attach, how the program gets on eth0 of a host; with plain ip link, as
+# the README shows, or beside others with libxdp.
+attach_command()
+{
+	case $xdp in
+	native) attach=(ip link set dev eth0 xdp obj "$1" sec xdp) ;;
+	generic) attach=(ip link set dev eth0 xdpgeneric obj "$1" sec xdp) ;;
+	libxdp)
+		# shellcheck disable=SC2016 # expanded by the shell inside
+		attach=(sh -c 'mkdir -p /sys/fs/bpf/falcon &&
+			xdp-loader load -m native -p /sys/fs/bpf/falcon -s xdp eth0 "$0"' "$1")
+		;;
+	esac
+}
+
 attach_xdp()
 {
-	local object mode=xdp
+	local object attach
 
 	[ "$xdp" != off ] || return 0
-	[ "$xdp" != generic ] || mode=xdpgeneric
 	object=$(find_object falcon.bpf.o)
-	run_on "$1" ip link set dev eth0 "$mode" obj "$object" sec xdp 2>"$RUN/$1/xdp.log" ||
-		die "ip link does not attach $object to eth0 of host $1:"$'\n'"$(tail -n 5 "$RUN/$1/xdp.log")"
+	attach_command "$object"
+	run_on "$1" "${attach[@]}" >"$RUN/$1/xdp.log" 2>&1 ||
+		die "cannot attach $object to eth0 of host $1:"$'\n'"$(tail -n 5 "$RUN/$1/xdp.log")"
 }
 
 start_agent()

@@ -108,6 +108,12 @@ percent()
 	awk -v s="$1" 'BEGIN { printf "%.6f%%", s / 42949672.96 }'
 }
 
+# tc 6.1 knows no "ns".
+tc_time()
+{
+	printf '%d.%03dus' $(($1 / 1000)) $(($1 % 1000))
+}
+
 # netem's limit counts what waits and what flies; ours is meant to count what waits.
 start_netem()
 {
@@ -118,7 +124,7 @@ start_netem()
 	if [ "$rate" -gt 0 ]; then
 		limit=$(((queue + rate * (delay / 1000) / 8000000) / mtu + 2))
 	fi
-	args=(limit "$limit" delay "${delay}ns" "${jitter}ns")
+	args=(limit "$limit" delay "$(tc_time "$delay")" "$(tc_time "$jitter")")
 	[ "$rate" -eq 0 ] || args+=(rate "${rate}bit")
 	[ "$reorder" -eq 0 ] || args+=(reorder "$(percent "$reorder")")
 	[ "$dup" -eq 0 ] || args+=(duplicate "$(percent "$dup")")

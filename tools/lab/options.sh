@@ -28,7 +28,7 @@ parse_options()
 		--queues) queues=$(integer "$name" "$value" 1 64) ;;
 		--paths) paths=$(integer "$name" "$value" 1 16) ;;
 		--seed) seed=$(integer "$name" "$value" 1 4294967295) ;;
-		--xdp) xdp=$(one_of "$name" "$value" native generic off) ;;
+		--xdp) xdp=$(one_of "$name" "$value" native generic libxdp off) ;;
 		--offload) offload=$(one_of "$name" "$value" on off) ;;
 		--emulator) emulator=$(one_of "$name" "$value" auto netem own) ;;
 		--set) [[ $value == ?*=* ]] || die "--set: want KEY=VALUE"; settings+=("$value") ;;
