@@ -61,7 +61,10 @@ void control_close(struct control *ctl);
 int control_fd(const struct control *ctl);
 void control_process(struct control *ctl);
 
-/* Disconnect |cl|, now or, from within its handler, after the reply. Calls |closed|. */
+/*
+ * Disconnect |cl|, now or, from within control_process(), at its end: after the reply, if its own
+ * handler asks. Calls |closed|.
+ */
 void control_drop(struct control *ctl, struct control_client *cl);
 
 /* Call |fn| for each client; |fn| may not drop clients. */

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The control socket: requests, replies, descriptors, limits, and who may listen where. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <agent/control.h>
+#include <agent/log.h>
+
+static char dir[] = "/tmp/falcon-control-XXXXXX";
+static char path[64];
+static struct control *ctl;
+static struct control_client *last;	/* client of the latest request */
+static unsigned int closed;
+static int taken = -1;			/* descriptor kept by "take" */
+
+/* Requests that the tests make: each does one thing a handler may do. */
+static int handler(void *arg, struct control_client *cl, json_t *req, int *fds, int nfds,
+		   json_t **reply)
+{
+	const char *op = json_string_value(json_object_get(req, "op"));
+
+	assert_ptr_equal(arg, dir);
+	last = cl;
+	if (strcmp(op, "echo") == 0) {
+		*reply = json_pack("{s:O, s:i}", "req", req, "fds", nfds);
+		return 0;
+	}
+	if (strcmp(op, "quiet") == 0)
+		return 0;
+	if (strcmp(op, "take") == 0) {
+		taken = fds[0];
+		fds[0] = -1;
+		return 0;
+	}
+	if (strcmp(op, "drop") == 0) {
+		control_drop(ctl, cl);
+		return 0;
+	}
+	if (strcmp(op, "large") == 0) {
+		char *text = test_malloc(200001);
+
+		memset(text, 'x', 200000);
+		text[200000] = 0;
+		*reply = json_pack("{s:s}", "text", text);
+		test_free(text);
+		return 0;
+	}
+	if (strcmp(op, "explain") == 0)
+		return control_error(reply, -ENOENT, "no connection named \"%s\"", "\xff\n");
+	return -EOPNOTSUPP;
+}
+
+static void on_closed(void *arg, struct control_client *cl)
+{
+	assert_ptr_equal(arg, dir);
+	assert_non_null(cl);
+	closed++;
+}
+
+static int open_control(struct control **out)
+{
+	char err[256];
+
+	return control_open(out, path, "", handler, on_closed, dir, err, sizeof(err));
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	closed = 0;
+	assert_int_equal(open_control(&ctl), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	control_close(ctl);
+	assert_int_equal(access(path, F_OK), -1);
+	return 0;
+}
+
+static int client(void)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	strcpy(sun.sun_path, path);
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	return fd;
+}
+
+/* Turn the server until |fd| has something to read or is closed. */
+static void turn(int fd)
+{
+	for (int i = 0; i < 1000; i++) {
+		struct pollfd p[2] = {{.fd = control_fd(ctl), .events = POLLIN},
+				      {.fd = fd, .events = POLLIN}};
+
+		assert_true(poll(p, 2, 5000) > 0);
+		if (p[1].revents)
+			return;
+		control_process(ctl);
+	}
+	fail_msg("no reply");
+}
+
+static void send_fds(int fd, const void *text, size_t len, const int *fds, int nfds)
+{
+	char cbuf[CMSG_SPACE(sizeof(int) * 8)] __attribute__((aligned(8))) = {0};
+	struct iovec iov = {.iov_base = (void *)text, .iov_len = len};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (nfds) {
+		struct cmsghdr *c;
+
+		msg.msg_control = cbuf;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)nfds);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)nfds);
+		memcpy(CMSG_DATA(c), fds, sizeof(int) * (size_t)nfds);
+	}
+	assert_int_equal(sendmsg(fd, &msg, 0), len);
+}
+
+/* Receive a reply; *|passed| is set to its descriptor, -1 if it has none. */
+static json_t *receive(int fd, int *passed)
+{
+	static char text[CONTROL_MSG_MAX];
+	char cbuf[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	struct iovec iov = {.iov_base = text, .iov_len = sizeof(text)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = cbuf,
+			     .msg_controllen = sizeof(cbuf)};
+	struct cmsghdr *c;
+	json_t *reply;
+	ssize_t n;
+
+	turn(fd);
+	n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	assert_true(n > 0);
+	c = CMSG_FIRSTHDR(&msg);
+	*passed = -1;
+	if (c)
+		memcpy(passed, CMSG_DATA(c), sizeof(int));
+	reply = json_loadb(text, (size_t)n, 0, NULL);
+	assert_non_null(reply);
+	return reply;
+}
+
+static json_t *ask(int fd, const char *req)
+{
+	json_t *reply;
+	int passed;
+
+	send_fds(fd, req, strlen(req), NULL, 0);
+	reply = receive(fd, &passed);
+	assert_int_equal(passed, -1);
+	return reply;
+}
+
+static void assert_error(json_t *reply, const char *name)
+{
+	assert_true(json_is_false(json_object_get(reply, "ok")));
+	assert_string_equal(json_string_value(json_object_get(reply, "errno")), name);
+	assert_non_null(json_string_value(json_object_get(reply, "error")));
+	json_decref(reply);
+}
+
+static void assert_ok(json_t *reply)
+{
+	assert_true(json_is_true(json_object_get(reply, "ok")));
+	json_decref(reply);
+}
+
+static void request_and_reply(void **state)
+{
+	int fd = client();
+	json_t *reply = ask(fd, "{\"op\":\"echo\",\"n\":7}");
+
+	(void)state;
+	assert_int_equal(
+		json_integer_value(json_object_get(json_object_get(reply, "req"), "n")), 7);
+	assert_ok(reply);
+	assert_int_equal(last->pid, getpid());
+	assert_int_equal(last->uid, getuid());
+	assert_ok(ask(fd, "{\"op\":\"quiet\"}"));
+	assert_error(ask(fd, "{\"op\":\"none\"}"), "EOPNOTSUPP");
+	close(fd);
+}
+
+static void error_text_is_clean(void **state)
+{
+	int fd = client();
+	json_t *reply = ask(fd, "{\"op\":\"explain\"}");
+
+	(void)state;
+	assert_string_equal(json_string_value(json_object_get(reply, "error")),
+			    "no connection named \"\?\?\"");
+	assert_error(reply, "ENOENT");
+	close(fd);
+}
+
+static void malformed(void **state)
+{
+	static const char *const bad[] = {
+		"{", "[1]", "7", "{}", "{\"op\":7}", "{\"op\":\"echo\",\"op\":\"echo\"}",
+		"{\"op\":\"echo\"} x", "\xff\xfe",
+	};
+	char deep[4096];
+	int fd = client();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_error(ask(fd, bad[i]), "EPROTO");
+	memset(deep, '[', sizeof(deep) - 1);
+	deep[sizeof(deep) - 1] = 0;
+	assert_error(ask(fd, deep), "EPROTO");
+	assert_ok(ask(fd, "{\"op\":\"quiet\"}"));
+	close(fd);
+}
+
+static void too_large(void **state)
+{
+	char *text = test_malloc(CONTROL_MSG_MAX + 1);
+	int fd = client(), passed;
+
+	(void)state;
+	memset(text, ' ', CONTROL_MSG_MAX + 1);
+	memcpy(text, "{\"op\":\"quiet\"}", 14);
+	send_fds(fd, text, CONTROL_MSG_MAX, NULL, 0);
+	assert_ok(receive(fd, &passed));
+	send_fds(fd, text, CONTROL_MSG_MAX + 1, NULL, 0);
+	assert_error(receive(fd, &passed), "EMSGSIZE");
+	assert_ok(ask(fd, "{\"op\":\"quiet\"}"));
+	test_free(text);
+	close(fd);
+}
+
+static int open_fds(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	close(fd);
+	return fd; /* the lowest free number */
+}
+
+static void descriptors(void **state)
+{
+	const char *echo = "{\"op\":\"echo\"}", *take = "{\"op\":\"take\"}";
+	int fd = client(), passed, before, null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int fds[5] = {null, null, null, null, null};
+	json_t *reply;
+
+	(void)state;
+	assert_ok(ask(fd, "{\"op\":\"quiet\"}"));
+	before = open_fds();
+	send_fds(fd, echo, strlen(echo), fds, 4);
+	reply = receive(fd, &passed);
+	assert_int_equal(json_integer_value(json_object_get(reply, "fds")), 4);
+	assert_ok(reply);
+	send_fds(fd, echo, strlen(echo), fds, 5);
+	assert_error(receive(fd, &passed), "EMSGSIZE");
+	assert_int_equal(open_fds(), before);
+	send_fds(fd, take, strlen(take), fds, 1);
+	assert_ok(receive(fd, &passed));
+	assert_int_equal(taken, before);
+	close(taken);
+	close(null);
+	close(fd);
+}
+
+static void large_reply(void **state)
+{
+	const char *req = "{\"op\":\"large\"}";
+	int fd = client(), memfd;
+	json_t *reply, *whole;
+	size_t size;
+	char *map;
+
+	(void)state;
+	send_fds(fd, req, strlen(req), NULL, 0);
+	reply = receive(fd, &memfd);
+	assert_true(memfd >= 0);
+	size = (size_t)json_integer_value(json_object_get(reply, "memfd"));
+	assert_true(size > 200000);
+	map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, memfd, 0);
+	assert_ptr_not_equal(map, MAP_FAILED);
+	whole = json_loadb(map, size, 0, NULL);
+	assert_int_equal(json_string_length(json_object_get(whole, "text")), 200000);
+	assert_ok(whole);
+	assert_ok(reply);
+	munmap(map, size);
+	close(memfd);
+	close(fd);
+}
+
+/* A client that asks and never reads is dropped; another is served on. */
+static void slow_client(void **state)
+{
+	const char *req = "{\"op\":\"echo\",\"pad\":\"0123456789012345678901234567890123456789\"}";
+	int slow = client(), fd = client();
+
+	(void)state;
+	assert_ok(ask(fd, "{\"op\":\"quiet\"}"));
+	for (int i = 0; i < 100000 && closed == 0; i++) {
+		if (send(slow, req, strlen(req), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+		    errno != EAGAIN)
+			break;
+		control_process(ctl);
+	}
+	assert_int_equal(closed, 1);
+	assert_ok(ask(fd, "{\"op\":\"quiet\"}"));
+	close(slow);
+	close(fd);
+}
+
+static void client_limit(void **state)
+{
+	int fds[CONTROL_CLIENTS_MAX], one_more, passed;
+
+	(void)state;
+	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+		fds[i] = client();
+		control_process(ctl);
+	}
+	one_more = client();
+	assert_error(receive(one_more, &passed), "EMFILE");
+	close(one_more);
+	assert_ok(ask(fds[CONTROL_CLIENTS_MAX - 1], "{\"op\":\"quiet\"}"));
+	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++)
+		close(fds[i]);
+	for (int i = 0; i < CONTROL_CLIENTS_MAX && closed < CONTROL_CLIENTS_MAX; i++)
+		control_process(ctl);
+	assert_int_equal(closed, CONTROL_CLIENTS_MAX);
+}
+
+static void count(void *arg, struct control_client *cl)
+{
+	assert_non_null(cl);
+	(*(int *)arg)++;
+}
+
+static void drop(void **state)
+{
+	int fd = client(), other = client(), n = 0;
+
+	(void)state;
+	assert_ok(ask(other, "{\"op\":\"quiet\"}"));
+	assert_ok(ask(fd, "{\"op\":\"drop\"}"));
+	assert_int_equal(closed, 1);
+	turn(fd);
+	assert_int_equal(recv(fd, &n, sizeof(n), 0), 0);
+	control_each(ctl, count, &n);
+	assert_int_equal(n, 1);
+	assert_ok(ask(other, "{\"op\":\"quiet\"}"));
+	control_drop(ctl, last);
+	assert_int_equal(closed, 2);
+	close(fd);
+	close(other);
+}
+
+static void private_file(void **state)
+{
+	struct control *second;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(open_control(&second), -EADDRINUSE);
+	assert_null(second);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+static void stale_file(void **state)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	strcpy(sun.sun_path, path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	close(fd);
+	assert_int_equal(open_control(&ctl), 0);
+	control_close(ctl);
+}
+
+/* What is no socket is somebody's file. */
+static void foreign_file(void **state)
+{
+	char err[256];
+	FILE *f = fopen(path, "w");
+
+	(void)state;
+	assert_non_null(f);
+	fclose(f);
+	assert_int_equal(open_control(&ctl), -ENOTSOCK);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(control_open(&ctl, path, "no-such-group", handler, NULL, dir, err,
+				      sizeof(err)), -ESRCH);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(request_and_reply),      TEST(error_text_is_clean),
+		TEST(malformed),	      TEST(too_large),
+		TEST(descriptors),	      TEST(large_reply),
+		TEST(slow_client),	      TEST(client_limit),
+		TEST(drop),		      TEST(private_file),
+		cmocka_unit_test(stale_file), cmocka_unit_test(foreign_file),
+	};
+	int ret;
+
+	log_set_level(LOG_LEVEL_ERROR);
+	if (!mkdtemp(dir))
+		return 1;
+	snprintf(path, sizeof(path), "%s/sock", dir);
+	ret = unit_run(tests);
+	rmdir(dir);
+	return ret;
+}
