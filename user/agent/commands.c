@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Requests on the control socket: what applications need to attach and find connections, and what
+ * changes connections. What only shows is in show.c.
+ */
+#include "agent/commands.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/log.h"
+
+/* A request's handler: 0, or a negative errno with *|reply| made by control_error(). */
+typedef int (*command_fn)(struct agent *a, struct control_client *cl, json_t *req, int *fds,
+			  int nfds, json_t **reply);
+
+static int attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		  json_t **reply)
+{
+	json_int_t service = json_integer_value(json_object_get(req, "service"));
+	struct client *app;
+	char err[256];
+	int rc;
+
+	if (cl->user)
+		return control_error(reply, -EALREADY, "this connection has attached already");
+	if (nfds != 3 || service < 0 || service > UINT16_MAX)
+		return control_error(reply, -EINVAL,
+				     "attach wants a service of 0..65535 and three descriptors");
+	rc = raw_attach(a->raw, fds[0], fds[1], fds[2], (uint16_t)service, &app, err, sizeof(err));
+	if (rc < 0)
+		return control_error(reply, rc, "%s", err);
+	/* The client owns them now. */
+	for (int i = 0; i < 3; i++)
+		fds[i] = -1;
+	cl->user = app;
+	agent_watch(a, client_doorbell(app));
+	log_info("application attached service=%u pid=%d uid=%u", client_service(app), cl->pid,
+		 cl->uid);
+	*reply = json_pack("{s:i}", "service", client_service(app));
+	return 0;
+}
+
+static struct agent_conn *conn_of_request(struct agent *a, const json_t *req, json_t **reply)
+{
+	const char *name = json_string_value(json_object_get(req, "name"));
+	struct agent_conn *c = name ? agent_conn_find(a, name) : NULL;
+
+	if (!name)
+		control_error(reply, -EINVAL, "\"name\" is missing");
+	else if (!c)
+		control_error(reply, -ENOENT,
+			      "no connection named \"%s\"; falconctl conn show lists them", name);
+	return c;
+}
+
+static int lookup(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		  json_t **reply)
+{
+	const struct agent_conn *c = conn_of_request(a, req, reply);
+
+	(void)cl, (void)fds, (void)nfds;
+	if (!c)
+		return -ENOENT;
+	*reply = json_pack("{s:I}", "conn", (json_int_t)c->cfg.local_cid);
+	return 0;
+}
+
+static int conn_info(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		     json_t **reply)
+{
+	json_int_t cid = json_integer_value(json_object_get(req, "conn"));
+	const struct agent_conn *c = cid > 0 && cid < FALCON_MAX_CONNS ? a->conns[cid] : NULL;
+
+	(void)cl, (void)fds, (void)nfds;
+	if (!c)
+		return control_error(reply, -ENOENT, "no connection %lld", (long long)cid);
+	*reply = json_pack("{s:s, s:b, s:b, s:I, s:I, s:s}", "name", c->cfg.name, "up",
+			   c->state == AGENT_CONN_UP, "ordered", c->cfg.params.ordered, "segment",
+			   (json_int_t)c->segment, "mtu", (json_int_t)c->mtu, "reason", c->reason);
+	return 0;
+}
+
+static int conn_add(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		    json_t **reply)
+{
+	struct conn_config cfg;
+	char err[256];
+	int rc = config_conn_from_json(req, &a->config.agent, &cfg, err, sizeof(err));
+
+	(void)cl, (void)fds, (void)nfds;
+	if (rc == 0)
+		rc = agent_conn_add(a, &cfg, err, sizeof(err));
+	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
+}
+
+static int change(struct agent *a, json_t *req, json_t **reply,
+		  int (*fn)(struct agent *a, const char *name, char *err, size_t errlen))
+{
+	const char *name = json_string_value(json_object_get(req, "name"));
+	char err[256];
+	int rc;
+
+	if (!name)
+		return control_error(reply, -EINVAL, "\"name\" is missing");
+	rc = fn(a, name, err, sizeof(err));
+	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
+}
+
+static int conn_del(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		    json_t **reply)
+{
+	(void)cl, (void)fds, (void)nfds;
+	return change(a, req, reply, agent_conn_del);
+}
+
+static int conn_reset(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		      json_t **reply)
+{
+	(void)cl, (void)fds, (void)nfds;
+	return change(a, req, reply, agent_conn_reset);
+}
+
+static int show(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		json_t **reply)
+{
+	(void)cl, (void)fds, (void)nfds;
+	return agent_show(a, req, reply);
+}
+
+static const struct command {
+	const char *op;
+	command_fn fn;
+	bool changes;	/* connections of everybody: for the agent's owner and root */
+} commands[] = {
+	{ "attach", attach, false },
+	{ "lookup", lookup, false },
+	{ "conn-info", conn_info, false },
+	{ "conn-add", conn_add, true },
+	{ "conn-del", conn_del, true },
+	{ "conn-reset", conn_reset, true },
+	{ "show", show, false },
+};
+
+int agent_command(void *arg, struct control_client *cl, json_t *req, int *fds, int nfds,
+		  json_t **reply)
+{
+	const char *op = json_string_value(json_object_get(req, "op"));
+
+	for (size_t i = 0; op && i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strcmp(op, commands[i].op))
+			continue;
+		if (commands[i].changes && cl->uid != 0 && cl->uid != geteuid())
+			return control_error(reply, -EPERM, "%s is for root", op);
+		return commands[i].fn(arg, cl, req, fds, nfds, reply);
+	}
+	return control_error(reply, -EOPNOTSUPP, "unknown request \"%s\"", op ? op : "");
+}
+
+void agent_client_gone(void *arg, struct control_client *cl)
+{
+	struct agent *a = arg;
+	struct client *app = cl->user;
+
+	if (!app)
+		return;
+	cl->user = NULL;
+	log_info("application gone service=%u pid=%d", client_service(app), cl->pid);
+	agent_unwatch(a, client_doorbell(app));
+	raw_detach(a->raw, app);
+}
+
+struct drop {
+	struct control_client *found;
+	const struct client *app;
+};
+
+static void find_owner(void *arg, struct control_client *cl)
+{
+	struct drop *d = arg;
+
+	if (cl->user == d->app)
+		d->found = cl;
+}
+
+void agent_client_broken(struct agent *a, struct client *app)
+{
+	struct drop d = { .app = app };
+
+	control_each(a->control, find_owner, &d);
+	if (d.found)
+		control_drop(a->control, d.found);
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The agent's tables as JSON: one array of flat objects for each object of falconctl. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/commands.h"
+#include "agent/version.h"
+
+/* Fills |rows|; only the connection |only| unless that is NULL. */
+typedef void (*show_fn)(struct agent *a, const struct agent_conn *only, json_t *rows);
+
+static void put_addr(json_t *row, const char *key, int family, const uint8_t *addr)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(family, addr, text, sizeof(text));
+	json_object_set_new(row, key, json_string(text));
+}
+
+static void put(json_t *row, const char *key, uint64_t value)
+{
+	json_object_set_new(row, key, json_integer((json_int_t)value));
+}
+
+static void put_stats(json_t *row, const struct fcore_stats *s)
+{
+	put(row, "tx_packets", s->tx_packets);
+	put(row, "tx_retx_rto", s->tx_retx_rto);
+	put(row, "tx_retx_early", s->tx_retx_early);
+	put(row, "tx_retx_own", s->tx_retx_own);
+	put(row, "tx_acks", s->tx_acks);
+	put(row, "tx_nacks", s->tx_nacks);
+	put(row, "tx_resyncs", s->tx_resyncs);
+	put(row, "rx_packets", s->rx_packets);
+	put(row, "rx_discarded", s->rx_discarded);
+	put(row, "push_submitted", s->push_submitted);
+	put(row, "pull_submitted", s->pull_submitted);
+	put(row, "push_received", s->push_received);
+	put(row, "pull_received", s->pull_received);
+	put(row, "completed", s->completed);
+	put(row, "completed_in_error", s->completed_in_error);
+	put(row, "rnr_nacks_sent", s->rnr_nacks_sent);
+	put(row, "rnr_nacks_received", s->rnr_nacks_received);
+	put(row, "claims_released", s->claims_released);
+	put(row, "rtt_ns", s->rtt_ns);
+}
+
+static void show_one_conn(const struct agent_conn *c, json_t *rows)
+{
+	json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "name", c->cfg.name, "state",
+				agent_conn_state_name(c->state), "ordering",
+				c->cfg.params.ordered ? "ordered" : "unordered", "security",
+				"clear", "reason", c->reason, "routed", c->routed);
+
+	put_addr(row, "local", c->cfg.family, c->cfg.local);
+	put_addr(row, "remote", c->cfg.family, c->cfg.remote);
+	put(row, "local_cid", c->cfg.local_cid);
+	put(row, "remote_cid", c->cfg.remote_cid);
+	json_object_set_new(row, "port", json_string(c->port ? c->port->ifname : ""));
+	put(row, "mtu", c->mtu);
+	put(row, "segment", c->segment);
+	put(row, "setups", c->setups);
+	put(row, "tx_unrouted", c->tx_unrouted);
+	put(row, "rx_answered", c->rx_answered);
+	if (c->core)
+		put_stats(row, fcore_conn_stats(c->core));
+	json_array_append_new(rows, row);
+}
+
+static void show_conn(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+		if (a->conns[cid] && (!only || a->conns[cid] == only))
+			show_one_conn(a->conns[cid], rows);
+}
+
+static void show_one_window(const struct agent_conn *c, json_t *rows)
+{
+	const struct falcon_conn *s = c->shared;
+	json_t *row = json_pack("{s:s}", "name", c->cfg.name);
+
+	put(row, "local_cid", c->cfg.local_cid);
+	put(row, "rx_data_base", falcon_load(&s->rx_acked.data_base));
+	put(row, "rx_req_base", falcon_load(&s->rx_acked.req_base));
+	put(row, "rx_accepted", falcon_load(&s->rx.accepted));
+	put(row, "rx_own", falcon_load(&s->rx.own));
+	put(row, "ecn_count", falcon_load(&s->rx.ecn_count));
+	put(row, "hops", falcon_load(&s->rx.hops));
+	put(row, "tx_data_base", falcon_load(&s->tx_acked.data_base));
+	put(row, "tx_data_next", falcon_load(&s->cc.data_next));
+	put(row, "tx_req_base", falcon_load(&s->tx_acked.req_base));
+	put(row, "tx_req_next", falcon_load(&s->cc.req_next));
+	put(row, "acks", falcon_load(&s->tx_acked.acks));
+	put(row, "eacks", falcon_load(&s->tx_acked.eacks));
+	put(row, "resource_nacks", falcon_load(&s->tx_acked.nacks_resource));
+	put(row, "fcwnd", falcon_load(&s->cc.fcwnd) >> FALCON_EV_fcwnd_fraction_WIDTH);
+	put(row, "ncwnd", falcon_load(&s->cc.ncwnd));
+	put(row, "rto_units", falcon_load(&s->cc.rto));
+	put(row, "rue_events", falcon_load(&s->cc_event.events));
+	put(row, "rue_suppressed", falcon_load(&s->cc_event.suppressed));
+	json_array_append_new(rows, row);
+}
+
+static void show_window(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+		if (a->conns[cid] && a->conns[cid]->core && (!only || a->conns[cid] == only))
+			show_one_window(a->conns[cid], rows);
+}
+
+static void show_port(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	(void)only;
+	for (unsigned i = 0; i < a->nports; i++) {
+		const struct port *p = &a->ports[i];
+
+		for (uint32_t q = 0; q < p->nqueues; q++) {
+			const struct xsk *x = &p->xsks[q];
+			json_t *row = json_pack("{s:s, s:s, s:s}", "dev", p->ifname, "xdp",
+						p->native ? "native" : "generic", "af_xdp",
+						x->zerocopy ? "zerocopy" : "copy");
+
+			put(row, "queue", q);
+			put(row, "rx_frames", x->rx_packets);
+			put(row, "tx_frames", x->tx_packets);
+			put(row, "tx_no_slot", x->tx_no_slot);
+			put(row, "tx_kicks", x->tx_kicks);
+			put(row, "rx_free", x->rx_nfree);
+			json_object_set_new(row, "credits",
+					    json_integer(falcon_load(&x->credit->credits)));
+			put(row, "refused", falcon_load(&x->credit->refused));
+			put(row, "drops", x->drops_seen);
+			json_array_append_new(rows, row);
+		}
+	}
+}
+
+static void put_counter(json_t *rows, const char *name, const char *text, uint64_t xdp,
+			uint64_t agent)
+{
+	json_t *row = json_pack("{s:s, s:s}", "name", name, "meaning", text);
+
+	put(row, "xdp", xdp);
+	put(row, "agent", agent);
+	json_array_append_new(rows, row);
+}
+
+static void show_counters(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	const struct falcon_counters *g = &a->counters;
+	struct falcon_counters x;
+
+	(void)only;
+	if (maps_counters(&a->maps, &x) < 0)
+		return;
+#define PUT_VERDICT(name, text) put_counter(rows, #name, text, x.name, g->name);
+	FALCON_VERDICTS(PUT_VERDICT)
+#undef PUT_VERDICT
+	put_counter(rows, "xdp_tx", "frames turned round and sent by XDP_TX", x.xdp_tx, 0);
+	put_counter(rows, "rue_events", "events for the rate update engine", x.rue_events,
+		    a->stats.rue_events);
+	put_counter(rows, "rue_suppressed", "events withheld by the policy of Falcon 10.6.1",
+		    x.rue_suppressed, 0);
+	put_counter(rows, "wakeups", "times XDP woke the sleeping agent", x.wakeups, 0);
+	put_counter(rows, "ce_marked", "packets accepted with ECN CE", x.ce_marked, 0);
+	put_counter(rows, "loop_turns", "turns of the agent's loop", 0, a->stats.turns);
+	put_counter(rows, "loop_sleeps", "times the agent went to sleep", 0, a->stats.sleeps);
+	put_counter(rows, "drops_recovered", "times dropped frames made the agent release claims", 0,
+		    a->stats.drops_recovered);
+}
+
+static void show_one_client(void *arg, struct control_client *cl)
+{
+	const struct client_stats *s;
+	json_t *row;
+
+	if (!cl->user)
+		return;
+	s = client_stats(cl->user);
+	row = json_pack("{s:i, s:i, s:i}", "service", client_service(cl->user), "pid", (int)cl->pid,
+			"uid", (int)cl->uid);
+	put(row, "taken", s->taken);
+	put(row, "completed", s->completed);
+	put(row, "outstanding", s->outstanding);
+	put(row, "messages", s->messages);
+	put(row, "ring_full", s->ring_full);
+	put(row, "wakes", s->wakes);
+	json_array_append_new(arg, row);
+}
+
+static void show_client(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	(void)only;
+	control_each(a->control, show_one_client, rows);
+}
+
+static void show_config(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	json_t *all = config_show(&a->config);
+
+	(void)only;
+	if (all)
+		json_array_extend(rows, all);
+	json_decref(all);
+}
+
+static void show_version(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	(void)only;
+	json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:b}", "version",
+					      FALCON_VERSION_STRING, "pid", (int)getpid(), "maps",
+					      a->maps.dir, "rue", a->rue->name, "offload",
+					      a->offload));
+}
+
+static const struct {
+	const char *object;
+	show_fn fn;
+} tables[] = {
+	{ "conn", show_conn },	       { "window", show_window }, { "port", show_port },
+	{ "counters", show_counters }, { "client", show_client }, { "config", show_config },
+	{ "version", show_version },
+};
+
+int agent_show(struct agent *a, json_t *req, json_t **reply)
+{
+	const char *object = json_string_value(json_object_get(req, "object"));
+	const char *name = json_string_value(json_object_get(req, "name"));
+	const struct agent_conn *only = name ? agent_conn_find(a, name) : NULL;
+	json_t *rows;
+
+	if (name && !only)
+		return control_error(reply, -ENOENT,
+				     "no connection named \"%s\"; falconctl conn show lists them",
+				     name);
+	for (size_t i = 0; object && i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (strcmp(object, tables[i].object))
+			continue;
+		rows = json_array();
+		tables[i].fn(a, only, rows);
+		*reply = json_pack("{s:o}", "rows", rows);
+		return 0;
+	}
+	return control_error(reply, -EINVAL, "unknown object \"%s\"", object ? object : "");
+}
