@@ -1,0 +1,111 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 180
+# The dissector on traffic of our own: files are copied both ways between two hosts of a lab that
+# loses packets, everything that passes the middle is captured, and tshark must understand it all.
+#
+#	a ==== to-a  net  to-b ==== b        captured: what enters to-a, what enters to-b
+. "$(dirname "$0")/../tap.sh"
+tap_need_root
+tap_need tshark tcpdump mergecap
+
+export FALCON_LAB=live$$
+LAB=$TAP_BUILD/falcon-lab
+NET=falcon-$FALCON_LAB-net
+TMP=$(mktemp -d)
+captures=() server=
+
+cleanup()
+{
+	[ -z "$server" ] || kill "$server" 2>/dev/null
+	for p in "${captures[@]}"; do
+		kill "$p" 2>/dev/null
+	done
+	wait
+	"$LAB" down >/dev/null 2>&1
+	rm -rf "$TMP"
+}
+trap cleanup EXIT
+
+capture()
+{
+	# Unprivileged users are not to read what is captured here, nor does tcpdump become one.
+	nsenter --net="/run/netns/$NET" tcpdump -i "to-$1" -Q in -U -s 0 -Z root -w "$TMP/$1.pcap" \
+		udp port 1000 2>"$TMP/$1.log" &
+	captures+=($!)
+	tap_wait 10 grep -q 'listening on' "$TMP/$1.log"
+}
+
+stop_captures()
+{
+	kill -INT "${captures[@]}"
+	wait "${captures[@]}"
+	captures=()
+	mergecap -w "$TMP/all.pcap" "$TMP/a.pcap" "$TMP/b.pcap"
+}
+
+copy()
+{
+	timeout 60 "$LAB" exec a -- falcon-cp "$@"
+}
+
+served()
+{
+	copy "$TMP/small" b:probe
+}
+
+# count FILTER: packets that match.
+count()
+{
+	tshark -n -X "lua_script:$TAP_TOP/tools/falcon.lua" -r "$TMP/all.pcap" -Y "$1" \
+		-T fields -e frame.number 2>/dev/null | wc -l
+}
+
+# seen NAME FILTER
+seen()
+{
+	local n
+
+	n=$(count "$2")
+	if [ "$n" -gt 0 ]; then
+		tap_ok "$1 seen ($n)"
+	else
+		tap_not_ok "$1 seen"
+	fi
+}
+
+out=$("$LAB" up --clear --delay 100us --loss 2 2>&1) || {
+	tap_not_ok "the lab comes up" "$out"
+	tap_done
+}
+mkdir "$TMP/dir"
+echo small >"$TMP/small"
+head -c 1000000 /dev/urandom >"$TMP/file"
+capture a
+capture b
+"$LAB" exec b -- falcon-cp --serve "$TMP/dir" >"$TMP/serve.log" 2>&1 &
+server=$!
+tap_wait 20 served
+tap_run "a file goes from a to b" copy "$TMP/file" b:file
+tap_run "and back" copy b:file "$TMP/back"
+tap_run "unchanged" cmp "$TMP/file" "$TMP/back"
+timeout 60 "$LAB" exec b -- falcon-perf --serve >/dev/null 2>&1 &
+captures+=($!)
+tap_run "pulls are answered" timeout 60 "$LAB" exec a -- \
+	falcon-perf b --op pull --size 5000 --count 200
+kill "${captures[2]}" 2>/dev/null
+unset 'captures[2]'
+stop_captures
+tap_note "$(capinfos -c "$TMP/all.pcap" 2>/dev/null | tail -n 1)"
+tap_is "$(count 'udp.dstport == 1000 && !falcon')" 0 "every packet is Falcon"
+tap_is "$(count '_ws.malformed')" 0 "no malformed packet"
+tap_is "$(count 'falcon.reserved_code || falcon.reserved_set || falcon_psp.no_checksum')" 0 \
+	"nothing reserved, nothing without checksum"
+seen "Pull Request" "falcon.type == 0"
+seen "Pull Data" "falcon.type == 3"
+seen "Push Data" "falcon.type == 5"
+seen "BACK" "falcon.type == 9"
+seen "EACK" "falcon.type == 10"
+seen "raw PUT" "falcon_raw.op == 1"
+seen "raw GET" "falcon_raw.op == 2"
+tap_done
