@@ -4,7 +4,7 @@
 
 BPF_TESTS := $(basename $(notdir $(wildcard $(addprefix selftests/bpf/,$(addsuffix .c,\
 	verdict_drop verdict_rx verdict_ack verdict_answer spi differential mutate starve)))))
-BPF_STAGE := env packet reference verdict
+BPF_STAGE := env packet reference traffic verdict
 BPF_BINS := $(BPF_TESTS:%=$(B)/selftests/bpf/%.t)
 
 $(BPF_BINS): $(B)/selftests/bpf/%.t: $(B)/obj/selftests/bpf/%.o \

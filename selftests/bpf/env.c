@@ -238,17 +238,7 @@ void env_reset(struct env *e)
 
 void env_shape(const struct env *e, uint32_t cid, uint64_t iv, struct packet_shape *s)
 {
-	const struct falcon_conn_id *id = &e->conns[cid].id;
-
-	memset(s, 0, sizeof(*s));
-	s->ipv6 = id->flags & FALCON_CONN_IPV6;
-	s->ttl = 60;
-	s->psp_version = FALCON_PSP_CLEAR;
-	memcpy(s->saddr, id->peer_addr, 16);
-	memcpy(s->daddr, id->local_addr, 16);
-	s->spi = id->cur_spi;
-	s->iv = iv;
-	s->cookie = id->pcid;
+	packet_shape_of(&e->conns[cid].id, iv, s);
 }
 
 void env_push(const struct env *e, uint32_t cid, uint32_t psn, struct falcon_hdr *h)

@@ -55,6 +55,19 @@ size_t packet_falcon_off(const struct packet_shape *s)
 	return packet_psp_off(s) + falcon_psp_len(s->vc);
 }
 
+void packet_shape_of(const struct falcon_conn_id *id, uint64_t iv, struct packet_shape *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->ipv6 = id->flags & FALCON_CONN_IPV6;
+	s->ttl = 60;
+	s->psp_version = FALCON_PSP_CLEAR;
+	memcpy(s->saddr, id->peer_addr, 16);
+	memcpy(s->daddr, id->local_addr, 16);
+	s->spi = id->cur_spi;
+	s->iv = iv;
+	s->cookie = id->pcid;
+}
+
 static uint8_t *put_eth(const struct packet_shape *s, uint8_t *p)
 {
 	memcpy(p, packet_dst_mac, 6);

@@ -28,6 +28,9 @@ struct packet_shape {
 	uint64_t iv, cookie;
 };
 
+/* The encapsulation that connection |id| accepts: TTL 60, no ECN, no tags, |iv| as given. */
+void packet_shape_of(const struct falcon_conn_id *id, uint64_t iv, struct packet_shape *s);
+
 /*
  * Write the frame that carries the |len| bytes of Falcon packet |falcon| in |shape| to |out|
  * (PACKET_MAX bytes), with right lengths and checksums. Returns its length.
