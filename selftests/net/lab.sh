@@ -51,3 +51,77 @@ between()
 		tap_not_ok "$4" "$2 is not in $1..$3"
 	fi
 }
+
+# ---- with agents ----------------------------------------------------------------------------
+
+# MB to copy where the amount does not matter.
+# shellcheck disable=SC2034 # for the scripts
+SIZE_MB=${FALCON_TEST_MB:-$([ -n "${VM:-}" ] && echo 4 || echo 64)}
+SERVERS=()
+
+is_serving()
+{
+	on "$1" falconctl -j client show | jq -e '[.. | objects | select(.service? == 2)] | length > 0'
+}
+
+# serve HOST: falcon-cp --serve of $SCRATCH/HOST, until the script ends.
+serve()
+{
+	mkdir -p "$SCRATCH/$1"
+	on "$1" falcon-cp --serve "$SCRATCH/$1" 2>"$SCRATCH/serve.$1" &
+	SERVERS+=($!)
+	tap_wait 30 is_serving "$1" || tap_not_ok "falcon-cp serves on $1" "$(cat "$SCRATCH/serve.$1")"
+}
+
+stop_serving()
+{
+	local pid
+
+	for pid in "${SERVERS[@]}"; do
+		kill "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	done
+	SERVERS=()
+}
+
+# random_file NAME BYTES: in $SCRATCH, quickly.
+random_file()
+{
+	head -c "$2" /dev/urandom >"$SCRATCH/$1"
+}
+
+same()
+{
+	[ "$(sha256sum <"$1")" = "$(sha256sum <"$2")" ]
+}
+
+# put FROM CONNECTION TO FILE, get FROM CONNECTION TO FILE: copy $SCRATCH/FILE with falcon-cp as a
+# client on host FROM, to or from the server on host TO, and compare.
+put()
+{
+	on "$1" falcon-cp "$SCRATCH/$4" "$2:$4" && same "$SCRATCH/$4" "$SCRATCH/$3/$4" &&
+		rm "$SCRATCH/$3/$4"
+}
+
+get()
+{
+	cp "$SCRATCH/$4" "$SCRATCH/$3/$4"
+	on "$1" falcon-cp "$2:$4" "$SCRATCH/got" && same "$SCRATCH/$4" "$SCRATCH/got" &&
+		rm "$SCRATCH/got" "$SCRATCH/$3/$4"
+}
+
+# counter HOST NAME: of the XDP program.
+counter()
+{
+	on "$1" falconctl -j counters show | jq --arg n "$2" '[.. | objects | .[$n]? // empty] | add // 0'
+}
+
+# conn_state HOST CONNECTION: what the maps say about it, as JSON.
+conn_state()
+{
+	local cid
+
+	cid=$(sed -n "/^\[connection $2\]/,/^\[/s/^local_cid = //p" "/run/falcon-$FALCON_LAB/$1/falcond.conf")
+	on "$1" bpftool -j map lookup pinned /sys/fs/bpf/tc/globals/falcon_conns key \
+		$((cid & 255)) $((cid >> 8)) 0 0 | jq -c .formatted.value
+}
