@@ -15,15 +15,6 @@
 
 #include "falcon/window.h"
 
-#define OBJECT "falcon.bpf.o"
-
-enum { AREA_FRAMES = 4096, FRAME_SIZE = 4096 };
-
-struct rings {
-	struct xsk_ring_prod fill, tx;
-	struct xsk_ring_cons comp, rx;
-};
-
 static void *map_mem(int fd, size_t value_size, size_t entries)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), len = value_size * entries;
@@ -57,8 +48,8 @@ static int on_wake(void *arg, void *data, size_t len)
 	return 0;
 }
 
-/* The object beside the test's own directory: build/selftests/bpf/x.t -> build/falcon.bpf.o. */
-static void object_path(char *path, size_t len)
+/* build/selftests/bpf/x.t -> build/NAME */
+void env_object_path(const char *name, char *path, size_t len)
 {
 	ssize_t n = readlink("/proc/self/exe", path, len - 1);
 
@@ -69,7 +60,8 @@ static void object_path(char *path, size_t len)
 		if (slash)
 			*slash = 0;
 	}
-	strncat(path, "/" OBJECT, len - strlen(path) - 1);
+	n = (ssize_t)strlen(path);
+	snprintf(path + n, len - (size_t)n, "/%s", name);
 }
 
 static int load(struct env *e)
@@ -77,7 +69,7 @@ static int load(struct env *e)
 	char path[512];
 	struct bpf_map *map;
 
-	object_path(path, sizeof(path));
+	env_object_path("falcon.bpf.o", path, sizeof(path));
 	e->obj = bpf_object__open_file(path, NULL);
 	if (!e->obj)
 		return -1;
@@ -102,11 +94,10 @@ static int load(struct env *e)
 	return e->conns && e->config && e->credits && e->dirty && e->percpu ? 0 : -1;
 }
 
-/* Offload programs of both ends off, so that checksums in the frames are real. */
 static int make_veth(struct env *e)
 {
 	if (system("ip link set lo up && "
-		   "ip link add fa numtxqueues 2 numrxqueues 2 type veth "
+		   "ip link add fa numtxqueues 1 numrxqueues 2 type veth "
 		   "peer name fb numtxqueues 2 numrxqueues 2 && "
 		   "ip link set fa mtu 3498 up && ip link set fb mtu 3498 up"))
 		return -1;
@@ -123,18 +114,16 @@ static int make_xsk(struct env *e)
 		.bind_flags = XDP_COPY,
 	};
 	struct falcon_port port = { .index = ENV_PORT, .max_frame = ENV_MAX_FRAME };
-	struct rings *r = calloc(1, sizeof(*r));
+	const size_t size = (size_t)ENV_FRAMES * ENV_FRAME_SIZE;
 	uint32_t key = ENV_XSK;
 	int fd;
 
-	e->rings_mem = r;
-	e->area = mmap(NULL, AREA_FRAMES * FRAME_SIZE, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (!r || e->area == MAP_FAILED)
+	e->area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (e->area == MAP_FAILED)
 		return -1;
-	if (xsk_umem__create(&e->umem, e->area, AREA_FRAMES * FRAME_SIZE, &r->fill, &r->comp, NULL))
+	if (xsk_umem__create(&e->umem, e->area, size, &e->fill, &e->comp, NULL))
 		return -1;
-	if (xsk_socket__create(&e->xsk, "fb", 0, e->umem, &r->rx, &r->tx, &cfg))
+	if (xsk_socket__create(&e->xsk, "fb", 0, e->umem, &e->rx, &e->tx, &cfg))
 		return -1;
 	fd = xsk_socket__fd(e->xsk);
 	if (bpf_map_update_elem(e->xsks_fd, &key, &fd, BPF_ANY))
@@ -169,7 +158,6 @@ void env_close(struct env *e)
 	xsk_umem__delete(e->umem);
 	ring_buffer__free(e->rings);
 	bpf_object__close(e->obj);
-	free(e->rings_mem);
 	free(e->percpu);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The stage for tests of falcon.bpf.o: the object loaded but pinned nowhere, its maps in reach, and
- * in a network namespace of the process a veth pair whose end "fb" has an AF_XDP socket on queue 0
- * of two, so that redirects have somewhere to go.
+ * in a network namespace of the process a veth pair, "fa" to "fb". The end "fb" has an AF_XDP
+ * socket on queue 0 of two, so that redirects have somewhere to go, and all that "fa" sends
+ * arrives there.
  */
 #ifndef FALCON_SELFTESTS_ENV_H
 #define FALCON_SELFTESTS_ENV_H
@@ -10,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <xdp/xsk.h>
 
 #include "falcon/maps.h"
 #include "falcon/rue.h"
@@ -17,13 +19,13 @@
 
 struct bpf_object;
 struct ring_buffer;
-struct xsk_socket;
-struct xsk_umem;
 
 enum env_const {
 	ENV_CONNS = 4,			/* connections that env_reset() sets up, CIDs 0 .. 3 */
 	ENV_PORT = 3,			/* index of the veth in falcon_ports */
 	ENV_XSK = ENV_PORT * FALCON_MAX_QUEUES,	/* index of the socket */
+	ENV_FRAMES = 512,
+	ENV_FRAME_SIZE = 4096,
 	ENV_MAX_FRAME = 3000,		/* of that port, bytes */
 	ENV_SPI = 0x1234,
 	ENV_PEER_SPI = 0x5678,
@@ -43,8 +45,9 @@ struct env {
 	int ifindex;			/* of "fb" */
 	struct xsk_umem *umem;
 	struct xsk_socket *xsk;
-	void *area;			/* of the UMEM */
-	void *rings_mem;		/* the socket's rings, see env.c */
+	struct xsk_ring_prod fill, tx;	/* the socket's; nothing is in the fill ring at first */
+	struct xsk_ring_cons comp, rx;
+	uint8_t *area;			/* of the UMEM: ENV_FRAMES of ENV_FRAME_SIZE bytes */
 	struct falcon_counters *percpu;	/* scratch for env_counters() */
 	int ncpu;
 };
@@ -56,6 +59,9 @@ struct env_result {
 	uint32_t len;			/* bytes of frame */
 	uint8_t buf[4096];		/* metadata, then frame */
 };
+
+/* Path of |name| under the build directory that this test program lies in. */
+void env_object_path(const char *name, char *path, size_t len);
 
 /* Set the stage. 0; 1 with *|why| set if it cannot be had here (no root); -1 after an error. */
 int env_open(struct env *e, const char **why);
