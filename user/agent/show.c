@@ -50,7 +50,8 @@ static void put_stats(json_t *row, const struct fcore_stats *s)
 
 static void show_one_conn(const struct agent_conn *c, json_t *rows)
 {
-	json_t *row = json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "name", c->cfg.name, "state",
+	json_t *row = json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:b}", "name", c->cfg.name,
+				"up", c->state == AGENT_CONN_UP, "state",
 				agent_conn_state_name(c->state), "ordering",
 				c->cfg.params.ordered ? "ordered" : "unordered", "security",
 				"clear", "reason", c->reason, "routed", c->routed);
