@@ -110,12 +110,13 @@ int config_conn_conflict(const struct conn_config *a, const struct conn_config *
 			 size_t errlen);
 
 /*
- * Every key of every section with its value: a new array of {"section", "key", "value", "unit",
- * "source": "configured"|"agent" (inherited from that section)|"default", "help"}. NULL if memory is short.
+ * Every key of [agent] and the ports with its value: a new array of {"section", "key", "value",
+ * "unit", "source": "configured"|"agent" (inherited from that section)|"default", "help"}. NULL if
+ * memory is short. Connections come and go: append each with config_show_conn().
  */
 json_t *config_show(const struct agent_config *cfg);
 
-/* As config_show(), for one connection that is not in the file: appends its keys to |rows|. */
+/* Append the keys of |conn| to |rows|. 0, or -ENOMEM. */
 int config_show_conn(json_t *rows, const struct conn_config *conn);
 
 #endif /* FALCON_AGENT_CONFIG_H */

@@ -107,7 +107,7 @@ int config_show_conn(json_t *rows, const struct conn_config *c)
 	return show_section(rows, &config_sections[CONFIG_CONNECTION], title, c, c->set);
 }
 
-static int show_all(json_t *rows, const struct agent_config *cfg)
+static int show_agent_and_ports(json_t *rows, const struct agent_config *cfg)
 {
 	char title[CONFIG_NAME_MAX + 16];
 	int ret;
@@ -120,8 +120,6 @@ static int show_all(json_t *rows, const struct agent_config *cfg)
 		snprintf(title, sizeof(title), "port %s", p->ifname);
 		ret = show_section(rows, &config_sections[CONFIG_PORT], title, p, p->set);
 	}
-	for (unsigned int i = 0; i < cfg->nconns && !ret; i++)
-		ret = config_show_conn(rows, &cfg->conns[i]);
 	return ret;
 }
 
@@ -129,7 +127,7 @@ json_t *config_show(const struct agent_config *cfg)
 {
 	json_t *rows = json_array();
 
-	if (rows && show_all(rows, cfg)) {
+	if (rows && show_agent_and_ports(rows, cfg)) {
 		json_decref(rows);
 		return NULL;
 	}

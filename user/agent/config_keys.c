@@ -125,6 +125,7 @@ const struct config_key *config_key_at(const struct config_section *s, unsigned 
 		return &s->keys[i];
 	}
 	i -= s->nkeys;
+	*offset = 0;
 	if (i >= s->nparams)
 		return NULL;
 	*offset = s->params_offset + s->params[i].offset;

@@ -200,12 +200,14 @@ static void show_client(struct agent *a, const struct agent_conn *only, json_t *
 
 static void show_config(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	json_t *all = config_show(&a->config);
+	json_t *all = only ? NULL : config_show(&a->config);
 
-	(void)only;
 	if (all)
 		json_array_extend(rows, all);
 	json_decref(all);
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+		if (a->conns[cid] && (!only || a->conns[cid] == only))
+			config_show_conn(rows, &a->conns[cid]->cfg);
 }
 
 static void show_version(struct agent *a, const struct agent_conn *only, json_t *rows)

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Tests of the agent's control plane. $(call agent_test,NAME,objects of user/agent,libraries)
+
+define agent_test
+$(B)/selftests/unit/$(1).t: $(B)/asan/selftests/unit/$(1).o $(2:%=$(B)/asan/user/agent/%.o) $(B)/asan/libfcore.a
+	$$(call say,LD,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$$(CC) $$(CFLAGS) $$(ASAN) -o $$@ $$^ -lcmocka $(3)
+TESTS += $(B)/selftests/unit/$(1).t
+endef
+
+$(eval $(call agent_test,config_file,config config_conn config_json config_keys log,-ljansson -linih))
+$(eval $(call agent_test,config_json,config config_conn config_json config_keys log,-ljansson -linih))
+$(eval $(call agent_test,log_lines,log,))
+$(eval $(call agent_test,cm_wire,cm_wire,))
+$(eval $(call agent_test,cm_pair,cm cm_session cm_wire log,))
+$(eval $(call agent_test,control_socket,control log,-ljansson))
+$(eval $(call agent_test,neigh_lookup,neigh neigh_msg log,-lmnl))

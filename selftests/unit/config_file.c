@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* falcon.conf(5): every key, what is inherited, and every refusal with its line. */
+#include "unit.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <agent/config.h>
+#include <falcon/falcon.h>
+
+static char path[] = "/tmp/falcon-config-XXXXXX";
+static char err[512];
+
+static int load(const char *text, struct agent_config *cfg)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+	err[0] = 0;
+	return config_load(path, cfg, err, sizeof(err));
+}
+
+/* A connection that needs no more than |rest|. */
+#define CONN(name, cid, rest)                                                                      \
+	"[connection " name "]\nlocal = 10.0.0.1\nremote = 10.0.0.2\nlocal_cid = " #cid            \
+	"\nremote_cid = 9\nsecurity = clear\n" rest
+
+static void defaults(void **state)
+{
+	struct agent_config cfg;
+	struct fcore_params p;
+
+	(void)state;
+	fcore_params_default(&p);
+	assert_int_equal(config_load(NULL, &cfg, err, sizeof(err)), 0);
+	assert_string_equal(cfg.agent.socket, FALCON_DEFAULT_SOCKET);
+	assert_string_equal(cfg.agent.socket_group, "");
+	assert_true(cfg.agent.offload);
+	assert_int_equal(cfg.agent.control_port, 1000);
+	assert_int_equal(cfg.agent.log_level, LOG_LEVEL_INFO);
+	assert_true(cfg.agent.replay_margin_ps == 1000000000000);
+	assert_int_equal(cfg.agent.params.rto_ns, p.rto_ns);
+	assert_int_equal(cfg.nports + cfg.nconns, 0);
+}
+
+static void every_key(void **state)
+{
+	static const char text[] =
+		"# comment\n; comment\n\n"
+		"[agent]\n"
+		"socket = /tmp/s\nsocket_group = falcon\npin_path = /tmp/p\noffload = off\n"
+		"control_port = 2000\nlog_level = debug\nreplay_margin_ms = 2\nrue_p1_us = 3\n"
+		"rue_p2_packets = 4\nfcwnd = 5\nncwnd = 6\nrto_us = 70\nmax_retx = 8\n"
+		"txn_timeout_ms = 9\nack_timeout_us = 10\nack_count = 11\nar_fcwnd = 12\n"
+		"ar_percent = 13\nooo_threshold = 14\n"
+		"[ port  eth0 ]\n"
+		"  queues = 2 ; comment\n\tmode = copy\nrx_csum = trusted\n"
+		"[port eth1]\n"
+		"[connection b]\r\n"
+		"local = 10.0.0.1\r\nremote=10.0.0.2\r\nlocal_cid = 0x7\nremote_cid = 8\n"
+		"ordering = unordered\nsecurity = clear\nhandshake = off\nlocal_spi = 4294967295\n"
+		"remote_spi = 10\nfunction = 11\nrto_us = 12\n";
+	struct agent_config cfg;
+	struct agent_options *a = &cfg.agent;
+	struct conn_config *c;
+
+	(void)state;
+	if (load(text, &cfg))
+		fail_msg("%s", err);
+	assert_string_equal(a->socket, "/tmp/s");
+	assert_string_equal(a->socket_group, "falcon");
+	assert_string_equal(a->pin_path, "/tmp/p");
+	assert_false(a->offload);
+	assert_int_equal(a->control_port, 2000);
+	assert_int_equal(a->log_level, LOG_LEVEL_DEBUG);
+	assert_int_equal(a->replay_margin_ps, 2000000000);
+	assert_int_equal(a->rue_p1_ns, 3000);
+	assert_int_equal(a->rue_p2_packets, 4);
+	assert_int_equal(a->params.fcwnd, 5);
+	assert_int_equal(a->params.ncwnd, 6);
+	assert_int_equal(a->params.rto_ns, 70000);
+	assert_int_equal(a->params.max_retx, 8);
+	assert_int_equal(a->params.txn_timeout_ns, 9000000);
+	assert_int_equal(a->params.ack_timeout_ns, 10000);
+	assert_int_equal(a->params.ack_count, 11);
+	assert_int_equal(a->params.ar_fcwnd, 12);
+	assert_int_equal(a->params.ar_percent, 13);
+	assert_int_equal(a->params.ooo_threshold, 14);
+	assert_int_equal(cfg.nports, 2);
+	assert_string_equal(cfg.ports[0].ifname, "eth0");
+	assert_int_equal(cfg.ports[0].queues, 2);
+	assert_int_equal(cfg.ports[0].mode, CONFIG_XSK_COPY);
+	assert_int_equal(cfg.ports[0].rx_csum, CONFIG_CSUM_TRUSTED);
+	assert_string_equal(cfg.ports[1].ifname, "eth1");
+	assert_int_equal(cfg.ports[1].queues, 0);
+	assert_int_equal(cfg.nconns, 1);
+	c = &cfg.conns[0];
+	assert_string_equal(c->name, "b");
+	assert_int_equal(c->family, AF_INET);
+	assert_memory_equal(c->remote, "\x0a\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+	assert_int_equal(c->local_cid, 7);
+	assert_int_equal(c->remote_cid, 8);
+	assert_false(c->params.ordered);
+	assert_false(c->handshake);
+	assert_true(c->local_spi == UINT32_MAX);
+	assert_int_equal(c->remote_spi, 10);
+	assert_int_equal(c->params.function, 11);
+	/* Its own, and inherited. */
+	assert_int_equal(c->params.rto_ns, 12000);
+	assert_int_equal(c->params.max_retx, 8);
+	config_free(&cfg);
+}
+
+/* [agent] counts for connections above it too. */
+static void inherits_from_below(void **state)
+{
+	struct agent_config cfg;
+
+	(void)state;
+	assert_int_equal(load(CONN("b", 1, "") "[agent]\nfcwnd = 77\n", &cfg), 0);
+	assert_int_equal(cfg.conns[0].params.fcwnd, 77);
+	assert_true(cfg.conns[0].params.ordered);
+	config_free(&cfg);
+}
+
+static void ipv6_and_long_name(void **state)
+{
+	struct agent_config cfg;
+
+	(void)state;
+	assert_int_equal(load("[connection abcdefghijklmnopqrstuvwxyz.abcdefghijklmnopqrstuvwxyz_"
+			      "123456789]\n"
+			      "local = fd00::1\nremote = fd00::2\nlocal_cid = 1\nremote_cid = 2\n"
+			      "security = clear\n", &cfg), 0);
+	assert_int_equal(strlen(cfg.conns[0].name), 63);
+	assert_int_equal(cfg.conns[0].family, AF_INET6);
+	config_free(&cfg);
+}
+
+struct refusal {
+	const char *text;
+	unsigned int line;
+	const char *part;	/* of the message */
+};
+
+static void refusals(void **state)
+{
+	static const struct refusal cases[] = {
+		{"fcwnd = 1\n", 1, "before any section"},
+		{"[agent]\nbogus = 1\n", 2, "unknown key bogus in [agent]"},
+		{"\n\n[bogus]\n", 3, "unknown section [bogus]"},
+		{"[agent\n", 1, "malformed section header"},
+		{"[agent x]\n", 1, "[agent] takes no name"},
+		{"[agent]\n[port eth0]\n[agent]\n", 3, "second [agent] section; the first is in line 1"},
+		{"[agent]\nwhat\n", 2, "neither key = value nor a section"},
+		{"[agent]\nfcwnd = 1\n\nfcwnd = 2\n", 4, "given twice"},
+		{"[agent]\nfcwnd = 0\n", 2, "fcwnd must be a number from 1 to 255, not \"0\""},
+		{"[agent]\nfcwnd = 256\n", 2, "from 1 to 255"},
+		{"[agent]\nfcwnd = -1\n", 2, "from 1 to 255"},
+		{"[agent]\nfcwnd = 5x\n", 2, "from 1 to 255"},
+		{"[agent]\nfcwnd =\n", 2, "from 1 to 255"},
+		{"[agent]\nfcwnd = 99999999999999999999999\n", 2, "from 1 to 255"},
+		{"[agent]\noffload = yes\n", 2, "offload must be one of off on, not \"yes\""},
+		{"[agent]\nar_percent = 101\n", 2, "from 0 to 100"},
+		{"[port]\n", 1, "interface name"},
+		{"[port abcdefghijklmnop]\n", 1, "interface name"},
+		{"[port a/b]\n", 1, "interface name"},
+		{"[port a]\n[port a]\n", 2, "second section for port a"},
+		{"[port a]\nqueues = 65\n", 2, "auto or a number from 0 to 64"},
+		{"[connection]\n", 1, "needs a name"},
+		{"[connection a b]\n", 1, "malformed section header"},
+		{"[connection b]\nlocal = 10.0.0\n", 2, "must be an IPv4 or IPv6 address"},
+		{"[connection b]\nlocal = 0.0.0.0\n", 2, "unicast"},
+		{"[connection b]\nlocal = 224.0.0.1\n", 2, "unicast"},
+		{"[connection b]\nlocal = fe80::1\n", 2, "unicast"},
+		{"[connection b]\nlocal = ::\n", 2, "unicast"},
+		{"[connection b]\nlocal = ::ffff:10.0.0.1\n", 2, "unicast"},
+		{"[connection b]\nlocal = 10.0.0.1\nremote = fd00::1\n", 3, "both be IPv4 or both IPv6"},
+		{"[connection b]\nlocal_cid = 0\n", 2, "local_cid must be"},
+		{"[connection b]\nremote_cid = 0x1000000\n", 2, "remote_cid must be"},
+		{"[connection b]\nlocal = 10.0.0.1\n", 1, "connection b: remote is missing"},
+		{"\n" CONN("b", 1, "handshake = off\nlocal_spi = 1\n"), 2, "needs local_spi and"},
+		{CONN("b", 1, "local_spi = 1\n"), 1, "go with handshake = off"},
+		{CONN("b", 1, "") CONN("b", 2, ""), 7, "a connection named b already"},
+		{CONN("b", 1, "") CONN("c", 1, ""), 7, "local_cid 1 is connection b's already"},
+		{"[connection b]\nlocal = 10.0.0.1\nremote = 10.0.0.1\nlocal_cid = 1\n"
+		 "remote_cid = 1\nsecurity = clear\n", 1, "the same address"},
+		{"[connection b]\nlocal = 10.0.0.1\nremote = 10.0.0.2\nlocal_cid = 1\n"
+		 "remote_cid = 1\n", 1, "security = psp is not built yet; set security = clear"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct agent_config cfg;
+		char where[64];
+
+		if (load(cases[i].text, &cfg) == 0)
+			fail_msg("accepted: %s", cases[i].text);
+		snprintf(where, sizeof(where), "%s:%u: ", path, cases[i].line);
+		if (strncmp(err, where, strlen(where)) || !strstr(err, cases[i].part))
+			fail_msg("\"%s\" is not line %u: %s", err, cases[i].line, cases[i].part);
+	}
+}
+
+static void long_line(void **state)
+{
+	struct agent_config cfg;
+	char text[512] = "[agent]\nsocket = /";
+
+	(void)state;
+	memset(text + strlen(text), 'x', 300);
+	assert_int_equal(load(text, &cfg), -EINVAL);
+	assert_non_null(strstr(err, ":2: line is longer than"));
+}
+
+static void no_file(void **state)
+{
+	struct agent_config cfg;
+
+	(void)state;
+	assert_int_equal(config_load("/nonexistent/falcon.conf", &cfg, err, sizeof(err)), -ENOENT);
+	assert_string_equal(err, "/nonexistent/falcon.conf: No such file or directory");
+}
+
+/* Nothing that stands in a file may crash the parser; ASan watches. */
+static void random_text(void **state)
+{
+	static const char *const words[] = {
+		"[", "]", "agent", "port", "connection", " ", "\n", "=", "local", "10.0.0.1", ";",
+		"fcwnd", "\t", "b", "#", "\xff", ":", "0x", "on", "remote_cid",
+	};
+	uint64_t seed = 7;
+
+	(void)state;
+	for (int round = 0; round < 500; round++) {
+		struct agent_config cfg;
+		char text[2048] = "";
+
+		for (unsigned int n = unit_random(&seed) % 100; n > 0; n--)
+			strcat(text, words[unit_random(&seed) % ARRAY_SIZE(words)]);
+		if (load(text, &cfg) == 0)
+			config_free(&cfg);
+		else
+			assert_int_not_equal(err[0], 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),	       cmocka_unit_test(every_key),
+		cmocka_unit_test(inherits_from_below), cmocka_unit_test(ipv6_and_long_name),
+		cmocka_unit_test(refusals),	       cmocka_unit_test(long_line),
+		cmocka_unit_test(no_file),	       cmocka_unit_test(random_text),
+	};
+	int fd = mkstemp(path), ret;
+
+	if (fd < 0)
+		return 1;
+	close(fd);
+	ret = unit_run(tests);
+	unlink(path);
+	return ret;
+}
