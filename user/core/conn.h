@@ -218,6 +218,7 @@ struct fcore_conn {
 	struct fcore_stats stats;
 	void *user;
 	struct fcore_conn *next_closed;
+	void *memory;		/* what to free */
 
 	/* Rings, in the same allocation. */
 	uint32_t *resp_queue;	/* RSNs of queued responses; FCORE_MAX_TXNS */

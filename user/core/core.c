@@ -27,7 +27,7 @@ void fcore_params_default(struct fcore_params *p)
 		.ack_count = 16,
 		.ar_fcwnd = 8,
 		.ar_percent = 10,
-		.ooo_threshold = 3,
+		.ooo_threshold = 2,
 	};
 }
 
@@ -66,7 +66,7 @@ void fc_leave(struct fcore *core)
 		struct fcore_conn *c = core->closed;
 
 		core->closed = c->next_closed;
-		free(c);
+		free(c->memory);
 	}
 }
 
@@ -135,13 +135,17 @@ struct conn_block {
 	uint32_t resp_queue[FCORE_MAX_TXNS];
 };
 
+/* From calloc(), which leaves fresh pages untouched: an idle connection costs what it has used. */
 static struct fcore_conn *conn_alloc(void)
 {
-	struct conn_block *b = aligned_alloc(FALCON_CACHE_LINE, sizeof(*b));
+	void *memory = calloc(1, sizeof(struct conn_block) + FALCON_CACHE_LINE);
+	struct conn_block *b;
 
-	if (!b)
+	if (!memory)
 		return NULL;
-	memset(b, 0, sizeof(*b));
+	b = (struct conn_block *)(((uintptr_t)memory + FALCON_CACHE_LINE - 1) &
+				  ~(uintptr_t)(FALCON_CACHE_LINE - 1));
+	b->conn.memory = memory;
 	b->conn.resp_queue = b->resp_queue;
 	b->conn.resp = b->resp;
 	b->conn.itxn = b->itxn;

@@ -58,7 +58,11 @@ enum fcore_push_outcome {
 	FCORE_PUSH_INVALID_CID,	/* not a connection for this ULP */
 };
 
-/* Effects. All are called from within an fcore_* call, with the arg of fcore_create(). */
+/*
+ * Effects. All are called from within an fcore_* call, with the arg of fcore_create(). They may
+ * call back into the core, fcore_conn_close() included; transmit() alone may not. rue_event(),
+ * on_xon() and on_fatal() may be NULL.
+ */
 struct fcore_ops {
 	/* Send |p| on |c|. 0, or -EAGAIN if there is no room: it is tried again at fcore_run(). */
 	int (*transmit)(void *arg, struct fcore_conn *c, const struct fcore_packet *p);
@@ -91,7 +95,10 @@ struct fcore_ops {
 	/* Initiator side. A submission that was refused with -EAGAIN may be tried again. */
 	void (*on_xon)(void *arg, struct fcore_conn *c);
 
-	/* Retransmissions are exhausted (Falcon 9.1.5): the connection should be torn down. */
+	/*
+	 * Retransmissions are exhausted (Falcon 9.1.5): the connection should be torn down, now or
+	 * later. Until then it sends nothing and gives received frames back unread.
+	 */
 	void (*on_fatal)(void *arg, struct fcore_conn *c, const char *why);
 };
 
@@ -117,7 +124,7 @@ struct fcore_params {
 	uint32_t ooo_threshold;		/* Out-of-order Distance Threshold, PSNs */
 };
 
-/* Set |p| to the defaults; PSNs and RSNs 0. */
+/* Set |p| to the defaults: ordered, the largest fixed windows; PSNs and RSNs 0. */
 void fcore_params_default(struct fcore_params *p);
 
 /* A transaction to start. */
@@ -156,7 +163,8 @@ void fcore_destroy(struct fcore *core);
 
 /*
  * Open connection |cid| over shared state |shared|, whose windows this call initializes; the
- * caller has filled |shared->id| and makes it alive afterwards. NULL if memory is short.
+ * caller has filled |shared->id| and makes it alive afterwards. NULL if memory is short, |cid| is
+ * taken or not below FALCON_MAX_CONNS, or |max_conns| connections are open.
  */
 struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falcon_conn *shared,
 				   const struct fcore_params *params, uint64_t now);
@@ -173,7 +181,8 @@ void *fcore_conn_user(const struct fcore_conn *c);
 
 /*
  * Start a transaction (Falcon 8.4.3). 0, -EAGAIN if FCORE_MAX_TXNS are outstanding (on_xon()
- * follows), -EMSGSIZE if it does not fit the 16-bit Request Length.
+ * follows), -EMSGSIZE if it does not fit the 16-bit Request Length or the ULP header is too long,
+ * -ENOTCONN after on_fatal() or from within fcore_conn_close(). Nothing is sent before fcore_run().
  */
 int fcore_push(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now);
 int fcore_pull(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now);
