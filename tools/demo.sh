@@ -69,11 +69,11 @@ checksum()
 	sha256sum <"$1" | cut -d' ' -f1
 }
 
-# Whatever the JSON around it looks like: the sum of all fields of this name.
+# counter HOST NAME: of the XDP program.
 counter()
 {
 	falcon-lab exec "$1" -- falconctl -j counters show |
-		jq --arg n "$2" '[.. | objects | .[$n]? | numbers] | add // 0'
+		jq --arg n "$2" '.[] | select(.name == $n) | .xdp'
 }
 
 is_serving()

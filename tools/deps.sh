@@ -6,6 +6,7 @@ set -euo pipefail
 
 PACKAGES=(
 	bpftool
+	bsdextrautils
 	clang
 	clang-format
 	ethtool

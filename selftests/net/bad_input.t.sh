@@ -77,7 +77,7 @@ refused drop_csum "damaged checksum" sum=1
 refused drop_ip_length "cut short" cut=5
 refused drop_udp_length "UDP length contradicts IP" udp_short=3
 answered old_acked "below the window" psn=$(((base - 10) & 0xffffffff))
-answered oow_acked "beyond the window" psn=$(((base + 500) & 0xffffffff))
+answered oow_acked "beyond the window" payload=200 psn=$(((base + 500) & 0xffffffff))
 tap_run "a copy after" put a b b small
 tap_run "and back" get a b b small
 tap_done

@@ -41,6 +41,7 @@ copy_fails()
 	between 1 $? 123 "$1: the copy fails"
 	tap_note "$(cat "$SCRATCH/copy")"
 	between 1 "$(wc -c <"$SCRATCH/copy")" 2000 "$1: and says why"
+	tap_wait 30 eval '[ -z "$(ls "$SCRATCH/b")" ]'
 	tap_is "$(ls "$SCRATCH/b")" "" "$1: no file, whole or partial, is left"
 }
 

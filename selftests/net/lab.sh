@@ -110,10 +110,19 @@ get()
 		rm "$SCRATCH/got" "$SCRATCH/$3/$4"
 }
 
-# counter HOST NAME: of the XDP program.
+# counter HOST NAME [BY]: what ended so in the XDP program, or, BY agent, in the agent. NAME is a
+# regular expression; the sum over all that match.
 counter()
 {
-	on "$1" falconctl -j counters show | jq --arg n "$2" '[.. | objects | .[$n]? // empty] | add // 0'
+	on "$1" falconctl -j counters show |
+		jq --arg n "^($2)\$" --arg by "${3:-xdp}" '[.[] | select(.name | test($n)) | .[$by]] | add'
+}
+
+# drops HOST: the reasons for which the XDP program has dropped packets, with their numbers.
+drops()
+{
+	on "$1" falconctl -j counters show |
+		jq -r '[.[] | select((.name | test("^drop_")) and .xdp > 0) | "\(.name) \(.xdp)"] | join(", ")'
 }
 
 # conn_state HOST CONNECTION: what the maps say about it, as JSON.
