@@ -30,14 +30,24 @@ trap cleanup EXIT
 capture()
 {
 	# tcpdump stays root (-Z): the directory is root's alone.
-	nsenter --net="/run/netns/$NET" tcpdump -i "to-$1" -Q in -U -s 0 -Z root -w "$TMP/$1.pcap" \
-		udp port 1000 2>"$TMP/$1.log" &
+	nsenter --net="/run/netns/$NET" tcpdump -i "to-$1" -Q in -U -s 0 -Z root \
+		--immediate-mode -w "$TMP/$1.pcap" 'udp port 1000 or udp port 9' 2>"$TMP/$1.log" &
 	captures+=($!)
 	tap_wait 10 grep -q 'listening on' "$TMP/$1.log"
 }
 
+# marked HOST ADDRESS: send an end mark and look whether it has been captured.
+marked()
+{
+	"$LAB" exec "$1" -- bash -c "echo end-of-capture >/dev/udp/$2/9"
+	grep -q end-of-capture "$TMP/$1.pcap"
+}
+
+# tcpdump forgets what it has not read when it is told to stop: first see the end mark arrive.
 stop_captures()
 {
+	tap_wait 20 marked a 10.250.0.2
+	tap_wait 20 marked b 10.250.0.1
 	kill -INT "${captures[@]}"
 	wait "${captures[@]}"
 	captures=()
