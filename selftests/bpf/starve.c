@@ -304,7 +304,7 @@ static int attach(void)
 					 .sll_ifindex = (int)if_nametoindex("fa") };
 	struct bpf_program *p = bpf_object__find_program_by_name(env.obj, "falcon_rx");
 	char path[512];
-	int one = 1;
+	int one = 1, buffer = 4 << 20;
 
 	env_object_path("selftests/bpf/pass.bpf.o", path, sizeof(path));
 	peer = bpf_object__open_file(path, NULL);
@@ -314,6 +314,8 @@ static int attach(void)
 		return -1;
 	raw_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htobe16(ETH_P_ALL));
 	setsockopt(raw_fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one));
+	/* Room for all answers of a burst, a page each. */
+	setsockopt(raw_fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer));
 	for (uint32_t i = 0; i < ENV_FRAMES; i++)
 		free_frame[nfree++] = i;
 	return bind(raw_fd, (const struct sockaddr *)&sll, sizeof(sll));
