@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * falconctl: falconctl [OPTIONS] OBJECT ACTION ..., in the manner of ip(8) and bpftool(8).
+ *
+ * Objects and actions are one table, from which abbreviations and help are made. What is shown is
+ * the agent's to say: it sends rows, this prints them.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/config_keys.h"
+#include "agent/version.h"
+#include "falcon/falcon.h"
+#include "falconctl.h"
+
+struct options {
+	const char *socket;
+	bool json;
+	bool pretty;
+};
+
+struct object;
+
+struct action {
+	const char *name;
+	const char *args;	/* for help */
+	const char *help;
+	int (*run)(const struct options *o, const struct object *obj, int argc, char **argv);
+};
+
+enum { ACTIONS_MAX = 4 };
+
+struct object {
+	const char *name;
+	const char *help;
+	const struct ctl_column *columns;	/* of "show"; NULL: a list */
+	struct action actions[ACTIONS_MAX];	/* the first is the default */
+};
+
+static int print_rows(const struct options *o, const struct object *obj, const json_t *rows,
+		      bool detail)
+{
+	if (o->json) {
+		json_dumpf(rows, stdout, o->pretty ? JSON_INDENT(2) : JSON_COMPACT);
+		putchar('\n');
+	} else if (detail || !obj->columns) {
+		ctl_print_list(rows);
+	} else {
+		ctl_print_table(rows, obj->columns);
+	}
+	return fflush(stdout) == 0 && !ferror(stdout) ? CTL_OK : CTL_FAILED;
+}
+
+static int usage_error(const char *fmt, const char *what)
+{
+	fputs("falconctl: ", stderr);
+	fprintf(stderr, fmt, what);
+	fputs("; try falconctl help\n", stderr);
+	return CTL_USAGE;
+}
+
+/* The rows of |obj|, only of connection |name| unless that is NULL. NULL after a message. */
+static json_t *fetch(const struct options *o, const struct object *obj, const char *name)
+{
+	json_t *req = json_pack("{s:s, s:s}", "op", "show", "object", obj->name);
+	json_t *reply, *rows;
+
+	if (name)
+		json_object_set_new(req, "name", json_string(name));
+	reply = ctl_request(o->socket, req);
+	rows = json_incref(json_object_get(reply, "rows"));
+	json_decref(reply);
+	return rows;
+}
+
+/* show: everything, or what belongs to one connection, in detail. */
+static int show_named(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	json_t *rows;
+	int ret;
+
+	if (argc > 1)
+		return usage_error("unexpected argument \"%s\"", argv[1]);
+	rows = fetch(o, obj, argc ? argv[0] : NULL);
+	if (!rows)
+		return CTL_FAILED;
+	ret = print_rows(o, obj, rows, argc > 0);
+	json_decref(rows);
+	return ret;
+}
+
+static int show_all(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	if (argc > 0)
+		return usage_error("unexpected argument \"%s\"", argv[0]);
+	return show_named(o, obj, 0, argv);
+}
+
+/* A person wants to see what has happened; a program gets every counter. */
+static int show_counters(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	bool all = argc > 0 && strcmp(argv[0], "all") == 0;
+	json_t *rows;
+	int ret;
+
+	if (argc > all)
+		return usage_error("unexpected argument \"%s\"", argv[all]);
+	rows = fetch(o, obj, NULL);
+	if (!rows)
+		return CTL_FAILED;
+	for (size_t i = json_array_size(rows); i-- > 0 && !o->json && !all;) {
+		if (ctl_row_is_zero(json_array_get(rows, i)))
+			json_array_remove(rows, i);
+	}
+	ret = print_rows(o, obj, rows, false);
+	json_decref(rows);
+	return ret;
+}
+
+static int send_request(const struct options *o, json_t *req)
+{
+	json_t *reply = ctl_request(o->socket, req);
+
+	json_decref(reply);
+	return reply ? CTL_OK : CTL_FAILED;
+}
+
+static int conn_op(const struct options *o, const char *op, int argc, char **argv)
+{
+	if (argc != 1)
+		return usage_error("%s needs the name of a connection", op);
+	return send_request(o, json_pack("{s:s, s:s}", "op", op, "name", argv[0]));
+}
+
+static int conn_del(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	(void)obj;
+	return conn_op(o, "conn-del", argc, argv);
+}
+
+static int conn_reset(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	(void)obj;
+	return conn_op(o, "conn-reset", argc, argv);
+}
+
+static int help_add(void)
+{
+	const struct config_section *s = &config_sections[CONFIG_CONNECTION];
+	const struct config_key *k;
+	size_t offset;
+
+	puts("Usage: falconctl conn add NAME KEY=VALUE ...\n\nKeys, as in falcon.conf(5):");
+	for (unsigned int i = 0; (k = config_key_at(s, i, &offset)); i++)
+		printf("  %-15s %s%s%s%s\n", k->name, k->help, k->unit ? " (" : "",
+		       k->unit ? k->unit : "", k->unit ? ")" : "");
+	return CTL_OK;
+}
+
+static int conn_add(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	json_t *req = json_pack("{s:s}", "op", "conn-add");
+
+	(void)obj;
+	for (int i = 0; i < argc; i++) {
+		char *value = strchr(argv[i], '=');
+		const char *key = value ? argv[i] : "name";
+
+		if (value)
+			*value++ = 0;
+		if ((!value && i > 0) || strcmp(key, "op") == 0 || json_object_get(req, key)) {
+			json_decref(req);
+			return usage_error("conn add NAME KEY=VALUE ...: cannot use \"%s\"",
+					   argv[i]);
+		}
+		json_object_set_new(req, key, json_string(value ? value : argv[i]));
+	}
+	return send_request(o, req);
+}
+
+static const struct ctl_column conn_columns[] = {
+	{"name", "NAME"},	    {"state", "STATE"}, {"local", "LOCAL"}, {"remote", "REMOTE"},
+	{"local_cid", "CID"},	    {"remote_cid", "PEER_CID"},		    {"ordering", "ORDERING"},
+	{"security", "SECURITY"}, {"port", "PORT"},   {"mtu", "MTU"},	    {"reason", "REASON"},
+	{NULL, NULL},
+};
+static const struct ctl_column counters_columns[] = {
+	{"name", "COUNTER"}, {"xdp", "XDP"}, {"agent", "AGENT"}, {"meaning", "MEANING"},
+	{NULL, NULL},
+};
+static const struct ctl_column window_columns[] = {
+	{"name", "NAME"},
+	{"rx_data_base", "RX_DATA_BASE"},
+	{"rx_req_base", "RX_REQ_BASE"},
+	{"rx_accepted", "ACCEPTED"},
+	{"tx_data_base", "TX_DATA_BASE"},
+	{"tx_data_next", "TX_DATA_NEXT"},
+	{"tx_req_base", "TX_REQ_BASE"},
+	{"tx_req_next", "TX_REQ_NEXT"},
+	{"fcwnd", "FCWND"},
+	{"ncwnd", "NCWND"},
+	{"acks", "ACKS"},
+	{"eacks", "EACKS"},
+	{NULL, NULL},
+};
+static const struct ctl_column port_columns[] = {
+	{"dev", "DEV"},		  {"queue", "QUEUE"},	    {"xdp", "XDP"},
+	{"af_xdp", "AF_XDP"},	  {"rx_frames", "RX_FRAMES"}, {"tx_frames", "TX_FRAMES"},
+	{"credits", "CREDITS"}, {"refused", "REFUSED"},   {"drops", "DROPS"},
+	{NULL, NULL},
+};
+static const struct ctl_column client_columns[] = {
+	{"service", "SERVICE"},	    {"pid", "PID"},		  {"uid", "UID"},
+	{"taken", "TAKEN"},	    {"completed", "COMPLETED"}, {"outstanding", "OUTSTANDING"},
+	{"messages", "MESSAGES"}, {"ring_full", "RING_FULL"}, {NULL, NULL},
+};
+static const struct ctl_column config_columns[] = {
+	{"section", "SECTION"}, {"key", "KEY"},	      {"value", "VALUE"},
+	{"unit", "UNIT"},	{"source", "SOURCE"}, {NULL, NULL},
+};
+
+#define SHOW(fn, args, help) {"show", args, help, fn}
+
+static const struct object objects[] = {
+	{"conn", "connections", conn_columns,
+	 {SHOW(show_named, "[NAME]", "list connections, or one in detail"),
+	  {"add", "NAME KEY=VALUE ...", "add a connection until the agent ends", conn_add},
+	  {"del", "NAME", "delete a connection", conn_del},
+	  {"reset", "NAME", "take a connection down and set it up anew", conn_reset}}},
+	{"counters", "packets by how they ended, in XDP and in the agent", counters_columns,
+	 {SHOW(show_counters, "[all]", "list counters that are not zero, or all")}},
+	{"window", "sliding windows of the connections", window_columns,
+	 {SHOW(show_named, "[NAME]", "list windows, or one connection's in detail")}},
+	{"port", "interfaces and their AF_XDP sockets", port_columns,
+	 {SHOW(show_all, "", "list sockets")}},
+	{"client", "applications attached to the agent", client_columns,
+	 {SHOW(show_all, "", "list applications")}},
+	{"config", "configuration in force", config_columns,
+	 {SHOW(show_all, "", "list every key with its value and where that comes from")}},
+	{"version", "version of the agent", NULL, {SHOW(show_all, "", "print it")}},
+};
+
+enum { OBJECTS = sizeof(objects) / sizeof(objects[0]) };
+
+static void help_object(const struct object *obj)
+{
+	for (int i = 0; i < ACTIONS_MAX && obj->actions[i].name; i++) {
+		const struct action *a = &obj->actions[i];
+		char command[64];
+
+		snprintf(command, sizeof(command), "%s %s %s", obj->name, a->name, a->args);
+		printf("  falconctl %-34s %s\n", command, a->help);
+	}
+}
+
+static void help_all(void)
+{
+	puts("Usage: falconctl [-j] [-p] [-s SOCKET] OBJECT ACTION ...\n"
+	     "Look into the Falcon agent and change its connections: falconctl(8).\n\n"
+	     "  -j, --json           print JSON\n"
+	     "  -p, --pretty         print JSON for people\n"
+	     "  -s, --socket SOCKET  the agent's; default $FALCON_SOCKET, else\n"
+	     "                       " FALCON_DEFAULT_SOCKET "\n"
+	     "  -V, --version        print falconctl's version and exit\n"
+	     "  -h, --help           print this and exit\n\n"
+	     "Objects and actions may be abbreviated; the first action is the default.\n");
+	for (int i = 0; i < OBJECTS; i++)
+		help_object(&objects[i]);
+}
+
+/*
+ * Index of the word that |text| is or abbreviates, among |n| whose names |name_at| gives; -1 after
+ * a message if there is none or more than one.
+ */
+static int match(const char *text, int n, const char *(*name_at)(const void *of, int i),
+		 const void *of, const char *kind)
+{
+	int found = -1, candidates = 0;
+
+	for (int i = 0; i < n && name_at(of, i); i++) {
+		if (strcmp(name_at(of, i), text) == 0)
+			return i;
+		if (strncmp(name_at(of, i), text, strlen(text)) == 0) {
+			found = i;
+			candidates++;
+		}
+	}
+	if (candidates == 1)
+		return found;
+	fprintf(stderr, "falconctl: %s %s \"%s\"; there are", candidates ? "ambiguous" : "unknown",
+		kind, text);
+	for (int i = 0; i < n && name_at(of, i); i++)
+		fprintf(stderr, " %s", name_at(of, i));
+	fputc('\n', stderr);
+	return -1;
+}
+
+static const char *object_name(const void *of, int i)
+{
+	return ((const struct object *)of)[i].name;
+}
+
+static const char *action_name(const void *of, int i)
+{
+	return ((const struct action *)of)[i].name;
+}
+
+static bool wants_help(int argc, char **argv)
+{
+	return argc > 0 && strcmp(argv[0], "help") == 0;
+}
+
+static int run_object(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	const struct action *a = &obj->actions[0];
+
+	if (wants_help(argc, argv)) {
+		help_object(obj);
+		return CTL_OK;
+	}
+	if (argc > 0) {
+		int i = match(argv[0], ACTIONS_MAX, action_name, obj->actions, "action");
+
+		if (i < 0)
+			return CTL_USAGE;
+		a = &obj->actions[i];
+		argc--;
+		argv++;
+	}
+	if (wants_help(argc, argv) && a->run == conn_add)
+		return help_add();
+	if (wants_help(argc, argv)) {
+		printf("Usage: falconctl %s %s %s\n%s\n", obj->name, a->name, a->args, a->help);
+		return CTL_OK;
+	}
+	return a->run(o, obj, argc, argv);
+}
+
+/* Returns -1 to go on, else the exit status. */
+static int parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{"json", no_argument, NULL, 'j'},     {"pretty", no_argument, NULL, 'p'},
+		{"socket", required_argument, NULL, 's'}, {"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},     {NULL, 0, NULL, 0},
+	};
+	int opt;
+
+	/* "+": options end at the object. */
+	while ((opt = getopt_long(argc, argv, "+jps:Vh", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'p': o->pretty = true; /* fall through */
+		case 'j': o->json = true; break;
+		case 's': o->socket = optarg; break;
+		case 'V': puts("falconctl " FALCON_VERSION_STRING); return CTL_OK;
+		case 'h': help_all(); return CTL_OK;
+		default: return usage_error("cannot use these %s", "options");
+		}
+	}
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.socket = getenv("FALCON_SOCKET")};
+	int ret = parse_options(argc, argv, &o), i;
+
+	if (ret >= 0)
+		return ret;
+	if (!o.socket || !o.socket[0])
+		o.socket = FALCON_DEFAULT_SOCKET;
+	argc -= optind;
+	argv += optind;
+	if (argc == 0 || wants_help(argc, argv)) {
+		help_all();
+		return argc == 0 ? CTL_USAGE : CTL_OK;
+	}
+	i = match(argv[0], OBJECTS, object_name, objects, "object");
+	if (i < 0)
+		return CTL_USAGE;
+	return run_object(&o, &objects[i], argc - 1, argv + 1);
+}

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-2-Clause
+FALCONCTL_SRCS := $(wildcard tools/falconctl*.c) user/agent/config_keys.c
+PROGRAMS += $(B)/falconctl
+
+$(B)/falconctl: $(FALCONCTL_SRCS:%.c=$(B)/obj/%.o)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* falconctl: one request to the agent, one reply. user/agent/control.h describes both. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "falconctl.h"
+
+enum {
+	REPLY_MAX = 64 * 1024,	/* bytes; longer ones come in a memfd */
+	REPLY_SECONDS = 10,	/* an agent that takes longer is stuck */
+};
+
+static int fail(const char *path, const char *what)
+{
+	fprintf(stderr, "falconctl: %s %s: %s\n", what, path, strerror(errno));
+	return -1;
+}
+
+static int connect_agent(const char *path)
+{
+	struct timeval tv = {.tv_sec = REPLY_SECONDS};
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (strlen(path) >= sizeof(sun.sun_path)) {
+		errno = ENAMETOOLONG;
+		return fail(path, "socket");
+	}
+	strcpy(sun.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fail(path, "socket");
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)) == 0)
+		return fd;
+	if (errno == ENOENT || errno == ECONNREFUSED)
+		fprintf(stderr,
+			"falconctl: no falcond at %s; is it running? -s SOCKET or FALCON_SOCKET "
+			"names another socket\n", path);
+	else
+		fail(path, "cannot connect to falcond at");
+	close(fd);
+	return -1;
+}
+
+/* Receive a message; *|passed| is set to a descriptor that came with it, or -1. */
+static ssize_t receive(int fd, char *buf, size_t size, int *passed)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} cbuf;
+	struct iovec iov = {.iov_base = buf, .iov_len = size};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = cbuf.bytes,
+			     .msg_controllen = sizeof(cbuf.bytes)};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	*passed = -1;
+	do
+		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(passed, CMSG_DATA(c), sizeof(int));
+	return n;
+}
+
+/* The reply whose |size| bytes of text are in |memfd|; NULL if they are not. */
+static json_t *load_memfd(int memfd, json_int_t size)
+{
+	json_t *reply;
+	void *map;
+
+	map = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, memfd, 0) : MAP_FAILED;
+	if (map == MAP_FAILED)
+		return NULL;
+	reply = json_loadb(map, (size_t)size, 0, NULL);
+	munmap(map, (size_t)size);
+	return reply;
+}
+
+static json_t *receive_reply(int fd, const char *path)
+{
+	char *buf = malloc(REPLY_MAX);
+	json_t *reply = NULL, *size;
+	int memfd = -1;
+	ssize_t n = buf ? receive(fd, buf, REPLY_MAX, &memfd) : -1;
+
+	if (n > 0)
+		reply = json_loadb(buf, (size_t)n, 0, NULL);
+	size = json_object_get(reply, "memfd");
+	if (size && memfd >= 0) {
+		json_t *whole = load_memfd(memfd, json_integer_value(size));
+
+		json_decref(reply);
+		reply = whole;
+	}
+	if (memfd >= 0)
+		close(memfd);
+	free(buf);
+	if (n < 0 && errno == EAGAIN)
+		fprintf(stderr, "falconctl: falcond at %s does not answer\n", path);
+	else if (n <= 0)
+		fprintf(stderr, "falconctl: falcond at %s has closed the connection\n", path);
+	else if (!json_is_object(reply))
+		fprintf(stderr, "falconctl: falcond at %s speaks another language\n", path);
+	return reply;
+}
+
+static json_t *check_reply(json_t *reply)
+{
+	const char *error;
+
+	if (json_is_true(json_object_get(reply, "ok")))
+		return reply;
+	error = json_string_value(json_object_get(reply, "error"));
+	if (reply)
+		fprintf(stderr, "falconctl: %s\n", error ? error : "refused without a reason");
+	json_decref(reply);
+	return NULL;
+}
+
+json_t *ctl_request(const char *path, json_t *req)
+{
+	char *text = json_dumps(req, JSON_COMPACT);
+	json_t *reply = NULL;
+	int fd;
+
+	json_decref(req);
+	if (!text) {
+		fputs("falconctl: arguments must be UTF-8\n", stderr);
+		return NULL;
+	}
+	fd = connect_agent(path);
+	if (fd >= 0) {
+		if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
+			fail(path, "cannot send to falcond at");
+		else
+			reply = receive_reply(fd, path);
+		close(fd);
+	}
+	free(text);
+	return check_reply(reply);
+}
