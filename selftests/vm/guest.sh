@@ -17,6 +17,7 @@ case $vm in
 *) vm=$top/$vm ;;
 esac
 
+ln -s /proc/self/fd /dev/fd
 mkdir -p /dev/shm /dev/pts /sys/fs/bpf
 mount -t tmpfs shm /dev/shm
 mount -t devpts pts /dev/pts
