@@ -3,7 +3,8 @@
 # make bench: Falcon beside what the same kind of link carries without it, in one run. Prints a
 # table and writes build/bench/results.json.
 #
-# BENCH_SECONDS (2) is the length of each load, BENCH_MTUS ("1500 3498") the MTUs.
+# BENCH_SECONDS (2) is the length of each load, BENCH_ROUNDS (2) how often each is run, the best
+# counting, and BENCH_MTUS ("1500 3498") the MTUs.
 #
 # Ratios: operations/s to the packets/s from AF_XDP to AF_XDP at 64-byte frames; goodput to the
 # Gb/s from AF_XDP to AF_XDP at full frames, headers of the frames included in the latter only;
@@ -14,18 +15,36 @@ TOP=$(cd "$HERE/../.." && pwd)
 export BUILD=${BUILD:-$TOP/build}
 OUT=$BUILD/bench
 MTUS=${BENCH_MTUS:-1500 3498}
+ROUNDS=${BENCH_ROUNDS:-2}
 
 [ "$(id -u)" -eq 0 ] || { echo "bench: needs root" >&2; exit 1; }
 mkdir -p "$OUT"
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
 
+# best FILE...: of several rounds of one measurement, the highest rates and the lowest times.
+best()
+{
+	jq -s 'def best($a; $b; $key):
+			if ($a | type) == "object" then
+				reduce ($a | keys_unsorted[]) as $k ({}; .[$k] = best($a[$k]; $b[$k]; $k))
+			elif ($a | type) == "number" then
+				[$a, $b] | if $key | test("_us$|^p[0-9]") then min else max end
+			else $a end;
+		reduce .[1:][] as $next (.[0]; best(.; $next; ""))' "$@"
+}
+
+# Rounds alternate between what is compared, so that a busy moment does not hit one alone.
 for mtu in $MTUS; do
-	echo "bench: MTU $mtu, the link alone" >&2
-	"$HERE/ceiling.sh" "$mtu" >"$parts/$mtu.link"
-	for offload in on off; do
-		echo "bench: MTU $mtu, Falcon with offload $offload" >&2
-		"$HERE/falcon.sh" "$mtu" "$offload" >"$parts/$mtu.$offload"
+	for ((round = 1; round <= ROUNDS; round++)); do
+		echo "bench: MTU $mtu, round $round of $ROUNDS" >&2
+		"$HERE/ceiling.sh" "$mtu" >"$parts/$mtu.link.$round"
+		for offload in on off; do
+			"$HERE/falcon.sh" "$mtu" "$offload" >"$parts/$mtu.$offload.$round"
+		done
+	done
+	for what in link on off; do
+		best "$parts/$mtu.$what".* >"$parts/$mtu.$what"
 	done
 	jq -n --slurpfile link "$parts/$mtu.link" --slurpfile on "$parts/$mtu.on" \
 		--slurpfile off "$parts/$mtu.off" '
@@ -46,7 +65,8 @@ for mtu in $MTUS; do
 		>"$parts/$mtu.json"
 done
 jq -s --arg kernel "$(uname -r)" --argjson cpus "$(nproc)" --argjson seconds "${BENCH_SECONDS:-2}" \
-	'{kernel: $kernel, cpus: $cpus, seconds: $seconds, runs: .}' "$parts"/*.json \
+	--argjson rounds "$ROUNDS" \
+	'{kernel: $kernel, cpus: $cpus, seconds: $seconds, rounds: $rounds, runs: .}' "$parts"/*.json \
 	>"$OUT/results.json"
 
 jq -r '

@@ -27,9 +27,9 @@
 #include <xdp/xsk.h>
 
 enum limits {
-	FRAMES = 4096,
+	FRAMES = 8192,
 	FRAME_SIZE = 4096,
-	RING = 2048,
+	RING = 8192,
 	BATCH = 64,
 	MIN_SIZE = 60,
 	GIVE_UP_S = 10,
