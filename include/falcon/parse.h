@@ -103,11 +103,12 @@ FALCON_INLINE enum falcon_verdict falcon_parse_ipv6(const void *l3, const void *
 	return FALCON_V_rx_data;
 }
 
-/* UDP, PSP and the first two words of the Falcon header, from |udp| on. */
-FALCON_INLINE enum falcon_verdict falcon_parse_psp(const void *l3, const struct udphdr *udp,
+/* UDP, PSP and the first two words of the Falcon header, from |l4| on. */
+FALCON_INLINE enum falcon_verdict falcon_parse_psp(const void *l3, const void *l4,
 						   const void *end, struct falcon_frame *f,
 						   __u32 l4_len)
 {
+	const struct udphdr *udp = l4;
 	const struct falcon_psp_hdr *psp = (const void *)(udp + 1);
 	const __be32 *falcon;
 	__u32 psp_len;
@@ -193,13 +194,13 @@ FALCON_INLINE enum falcon_verdict falcon_parse_frame(const void *data, const voi
 		v = falcon_parse_ipv4(l3, end, f, &l4_len);
 		if (v != FALCON_V_rx_data)
 			return v;
-		return falcon_parse_psp(l3, l3 + sizeof(struct iphdr), end, f, l4_len);
+		return falcon_parse_psp(l3, (const struct iphdr *)l3 + 1, end, f, l4_len);
 	}
 	if (proto == falcon_hton16(ETH_P_IPV6)) {
 		v = falcon_parse_ipv6(l3, end, f, &l4_len);
 		if (v != FALCON_V_rx_data)
 			return v;
-		return falcon_parse_psp(l3, l3 + sizeof(struct ipv6hdr), end, f, l4_len);
+		return falcon_parse_psp(l3, (const struct ipv6hdr *)l3 + 1, end, f, l4_len);
 	}
 	return FALCON_V_pass_not_falcon;
 }
