@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 240
+#
+# falcon-lab itself: up is idempotent and rebuilds when asked for something else, down cleans up
+# whatever is left, labs do not know of each other, and what cannot be is refused.
+# shellcheck source=selftests/net/lab.sh disable=SC2317 # functions that tap_run calls
+. "$(dirname "$0")/lab.sh"
+tap_need falcond falconctl
+
+RUN=/run/falcon-$FALCON_LAB
+
+pid_of()
+{
+	cat "$RUN/$1/falcond.pid"
+}
+
+# What a lab leaves: namespaces, files, mounts.
+traces()
+{
+	ip netns list | grep -o "falcon-$1-[a-z]*"
+	ls -d "/run/falcon-$1" 2>/dev/null
+	grep -o "/run/falcon-$1/[^ ]*" /proc/mounts
+}
+
+# refused TEXT ARGUMENT...: fails with a message that has the text, and leaves nothing.
+refused()
+{
+	local text=$1 out
+
+	shift
+	if out=$(falcon-lab "$@" 2>&1); then
+		tap_not_ok "refused: $*" "it succeeds"
+	elif ! grep -qF -e "$text" <<<"$out"; then
+		tap_not_ok "refused: $*" "$out"
+	else
+		tap_is "$(traces "$FALCON_LAB")" "" "refused: $*"
+	fi
+}
+
+try_refusals()
+{
+	refused "encrypted by default" up
+	refused "not a number" up --clear --mtu 100
+	refused "unknown option" up --clear --frobnicate 1
+	refused "wants a value" up --clear --loss
+	refused "more than 100 %" up --clear --loss 101
+	refused "unknown unit" up --clear --delay 5parsec
+	refused "without --rate" up --clear --ecn 30k
+	refused "no host" exec a -- true
+	refused "is down" status
+}
+
+try_idempotent()
+{
+	local a b
+
+	lab_up --clear --offload on
+	a=$(pid_of a) b=$(pid_of b)
+	lab_up --clear
+	tap_is "$(pid_of a) $(pid_of b)" "$a $b" "up again changes nothing"
+	kill -KILL "$b"
+	lab_up --clear
+	tap_run "up after an agent's death repairs" kill -0 "$(pid_of b)"
+	lab_up --clear --mtu 2000 --loss 1
+	tap_is "$(on a cat /sys/class/net/eth0/mtu)" 2000 "up with other options rebuilds"
+	lab_up --no-agents
+	tap_is "$(on b cat /sys/class/net/eth0/mtu) $(ls "$RUN/a")" "1500 bpf
+xdp.log" "and again, without agents"
+}
+
+try_exec()
+{
+	on a true
+	tap_is "$?" 0 "exec returns the command's status: 0"
+	on a sh -c 'exit 42'
+	tap_is "$?" 42 "exec returns the command's status: 42"
+	tap_is "$(cd "$SCRATCH" && on a pwd)" "$SCRATCH" "exec stays in the directory"
+	tap_is "$(echo through | on b cat)" through "exec passes standard input"
+	tap_is "$(on a ls /sys/class/net | tr '\n' ' ')" "eth0 lo " "/sys is the host's"
+}
+
+try_two()
+{
+	local other=${FALCON_LAB}x
+
+	tap_run "another lab beside it" env FALCON_LAB="$other" falcon-lab up --no-agents --loss 1
+	tap_run "which works" env FALCON_LAB="$other" falcon-lab exec a -- \
+		ping -n -q -c 3 -i 0.1 -w 20 10.250.0.2
+	FALCON_LAB=$other falcon-lab down
+	tap_is "$(traces "$other")" "" "and leaves nothing"
+	tap_run "this one still works" on a ping -n -q -c 1 -w 20 10.250.0.2
+}
+
+try_down()
+{
+	local sleeper
+
+	lab_up --clear --delay 1ms --emulator own
+	on a sleep 1000 &
+	sleeper=$!
+	kill -KILL "$(pid_of a)" "$(cat "$RUN/net/linkem.pid")"
+	ip netns del "falcon-$FALCON_LAB-b"
+	tap_run "down after a disaster" falcon-lab down
+	wait $sleeper 2>/dev/null
+	between 129 $? 255 "what ran on a host is ended"
+	tap_is "$(traces "$FALCON_LAB")" "" "nothing is left"
+	tap_run "down of nothing" falcon-lab down
+	cp -r "$TAP_BUILD/falcon-lab" "$TAP_BUILD/lab" "$TAP_BUILD"/*.bpf.o "$SCRATCH"
+	if FALCON_LAB=$FALCON_LAB "$SCRATCH/falcon-lab" up --no-agents --delay 1ms --emulator own \
+		>"$SCRATCH/half" 2>&1; then
+		tap_not_ok "up without the emulator fails"
+	fi
+	tap_is "$(traces "$FALCON_LAB")" "" "an up that fails half-way leaves nothing"
+}
+
+try_refusals
+try_idempotent
+try_exec
+try_two
+try_down
+tap_done
