@@ -286,11 +286,15 @@ void cm_process(struct cm *cm, uint64_t now_ns)
 	cm->now = now_ns;
 	n = epoll_wait(cm->epoll_fd, ev, EVENTS_AT_ONCE, 0);
 	for (int i = 0; i < n; i++) {
-		if (*(enum cm_watch *)ev[i].data.ptr == CM_WATCH_LISTENER)
-			cm_listener_event(cm, ev[i].data.ptr);
-		else
-			cm_session_event(cm, ev[i].data.ptr);
+		void *what = ev[i].data.ptr;
+
+		switch (*(enum cm_watch *)what) {
+		case CM_WATCH_LISTENER: cm_listener_event(cm, what); break;
+		case CM_WATCH_SESSION: cm_session_event(cm, what); break;
+		case CM_WATCH_GUEST: cm_guest_event(cm, what); break;
+		}
 	}
+	cm_guests_run(cm);
 	reopen(cm);
 	for (struct cm_session *s = cm->sessions; s; s = s->next)
 		cm_session_run(cm, s);
@@ -298,8 +302,10 @@ void cm_process(struct cm *cm, uint64_t now_ns)
 
 uint64_t cm_next_deadline(const struct cm *cm)
 {
-	uint64_t next = cm->reopen_at;
+	uint64_t next = cm_guests_deadline(cm);
 
+	if (cm->reopen_at < next)
+		next = cm->reopen_at;
 	for (const struct cm_session *s = cm->sessions; s; s = s->next) {
 		if (s->deadline < next)
 			next = s->deadline;

@@ -3,6 +3,9 @@
 #ifndef FALCON_AGENT_CM_PRIV_H
 #define FALCON_AGENT_CM_PRIV_H
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include "agent/cm.h"
 #include "agent/cm_wire.h"
 #include "agent/log.h"
@@ -10,13 +13,15 @@
 
 enum cm_session_const {
 	CM_IN_SIZE = 4096,		/* bytes read at once */
+	CM_GUESTS = 16,			/* connections whose HELLO is awaited */
+	CM_HELLO_LEN = 8,		/* bytes of a HELLO */
 	CM_OUT_PAUSE = 64 * 1024,	/* with so many bytes unsent nothing more is read */
 };
 
 enum cm_phase {
 	CM_IDLE,	/* no socket; the connecting end waits for |deadline| */
 	CM_CONNECTING,
-	CM_HELLO,	/* our HELLO sent, waiting for the peer's */
+	CM_HELLO,	/* our HELLO sent, the peer's not here yet */
 	CM_OPEN,	/* messages flow */
 };
 
@@ -24,6 +29,17 @@ enum cm_phase {
 enum cm_watch {
 	CM_WATCH_LISTENER,
 	CM_WATCH_SESSION,
+	CM_WATCH_GUEST,
+};
+
+/* An accepted connection whose HELLO has not arrived. */
+struct cm_guest {
+	enum cm_watch kind;
+	int fd;
+	struct cm_session *session;	/* that it is to serve; NULL: the place is free */
+	uint64_t deadline;		/* ns */
+	size_t in_len;
+	uint8_t in[CM_HELLO_LEN];
 };
 
 /* A listening socket, one for each local address that peers connect to. */
@@ -78,27 +94,65 @@ struct cm {
 	uint64_t reopen_at;		/* no connection's is earlier */
 	struct cm_session *sessions;
 	struct cm_listener *listeners;
+	struct cm_guest guests[CM_GUESTS];
 	struct log_limit strangers;	/* messages about peers that are not configured */
 	struct log_limit failures;	/* messages about sessions that end */
 	struct cm_conn *conns[FALCON_MAX_CONNS];	/* by local CID */
 };
 
+union cm_addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+/* cm_net.c: addresses are 16 bytes, IPv4 in the first 4. */
+socklen_t cm_addr_fill(union cm_addr *a, int family, const uint8_t *bytes, uint16_t port);
+void cm_addr_bytes(const union cm_addr *a, uint8_t *bytes);
+const char *cm_addr_text(int family, const uint8_t *bytes, char text[INET6_ADDRSTRLEN]);
+int cm_set_option(int fd, int level, int name, int value);
+/* Have epoll report |events| of |fd| as |what|, whose first member is its enum cm_watch. */
+int cm_watch_fd(struct cm *cm, int op, int fd, uint32_t events, void *what);
+uint64_t cm_after_ms(const struct cm *cm, uint64_t ms);
+/* A socket for a session or a listener; -1 with errno set. */
+int cm_socket(int family);
+/* Messages go out at once, and a dead peer is noticed within CM_ALIVE_MS. */
+void cm_tune(int fd);
+
+/* cm_session.c */
+
 /* The session for the connection's addresses, made if need be; NULL with *|err| set. */
 struct cm_session *cm_session_get(struct cm *cm, const struct cm_local *local, int *err);
 /* Close and free a session that has no connection left. */
 void cm_session_put(struct cm *cm, struct cm_session *s);
-/* Queue a message; the session's phase is CM_OPEN. */
+struct cm_session *cm_session_find(struct cm *cm, int family, const uint8_t *local,
+				   const uint8_t *peer);
+/* Go on with |fd|, on which the peer's HELLO has arrived: it has connected, perhaps anew. */
+void cm_session_adopt(struct cm *cm, struct cm_session *s, int fd);
+/* Queue a message; the peer has been found, that is, the phase is CM_HELLO or CM_OPEN. */
 void cm_session_send(struct cm_session *s, const struct cm_msg *m);
 /* Send what is queued, as far as the socket takes it. */
 void cm_session_flush(struct cm *cm, struct cm_session *s);
-/* Note that the session has to end; cm_process() acts. The first reason stands. */
+/* Note that the session has to end; cm_session_run() acts. The first reason stands. */
 void cm_session_fail(struct cm_session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* What an epoll event on a session or listener asks for. */
+/* What an epoll event asks for. */
 void cm_session_event(struct cm *cm, struct cm_session *s);
-void cm_listener_event(struct cm *cm, struct cm_listener *l);
 /* Deadlines, failures, unsent bytes. */
 void cm_session_run(struct cm *cm, struct cm_session *s);
+
+/* cm_listen.c */
+
+/* The listener on |addr|, made if need be, with one more user; NULL with *|err| set. */
+struct cm_listener *cm_listener_get(struct cm *cm, int family, const uint8_t *addr, int *err);
+void cm_listener_put(struct cm *cm, struct cm_listener *l);
+void cm_listener_event(struct cm *cm, struct cm_listener *l);
+void cm_guest_event(struct cm *cm, struct cm_guest *g);
+/* Show out guests who have been silent for too long. */
+void cm_guests_run(struct cm *cm);
+/* Show out the guests of a session that goes away. */
+void cm_guests_drop(struct cm *cm, const struct cm_session *s);
+uint64_t cm_guests_deadline(const struct cm *cm);
 
 /* cm.c: the session's phase has become CM_OPEN. */
 void cm_on_up(struct cm *cm, struct cm_session *s);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * TCP sessions between agents: one for each pair of addresses, made by the end with the lower one.
+ * TCP sessions between agents: one for each pair of addresses, made by the end with the lower one,
+ * which greets first. cm_listen.c has the other end's part in that.
  *
  * A socket's trouble is noted in |failure| where it is met and acted upon in cm_session_run(), so
  * that nothing is torn down beneath a caller. Deadlines of a session:
  *
  *   CM_IDLE        connecting end: next attempt, CM_RETRY_MIN_MS doubling to CM_RETRY_MAX_MS
  *   CM_CONNECTING  CM_ALIVE_MS to connect
- *   CM_HELLO       CM_ALIVE_MS for the peer's HELLO
+ *   CM_HELLO       connecting end: CM_ALIVE_MS for the peer's HELLO
  *   CM_OPEN        none: TCP keepalive and TCP_USER_TIMEOUT end it after CM_ALIVE_MS of silence
  */
 #include <arpa/inet.h>
@@ -24,59 +25,6 @@
 
 #include "agent/cm_priv.h"
 
-enum { ACCEPTS_AT_ONCE = 16 };
-
-union addr {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-};
-
-static socklen_t addr_fill(union addr *a, int family, const uint8_t *bytes, uint16_t port)
-{
-	memset(a, 0, sizeof(*a));
-	a->sa.sa_family = (sa_family_t)family;
-	if (family == AF_INET6) {
-		memcpy(&a->in6.sin6_addr, bytes, 16);
-		a->in6.sin6_port = htons(port);
-		return sizeof(a->in6);
-	}
-	memcpy(&a->in.sin_addr, bytes, 4);
-	a->in.sin_port = htons(port);
-	return sizeof(a->in);
-}
-
-static void addr_bytes(const union addr *a, uint8_t *bytes)
-{
-	memset(bytes, 0, 16);
-	if (a->sa.sa_family == AF_INET6)
-		memcpy(bytes, &a->in6.sin6_addr, 16);
-	else
-		memcpy(bytes, &a->in.sin_addr, 4);
-}
-
-static const char *addr_text(int family, const uint8_t *bytes, char text[INET6_ADDRSTRLEN])
-{
-	return inet_ntop(family, bytes, text, INET6_ADDRSTRLEN) ? text : "?";
-}
-
-static uint64_t after_ms(const struct cm *cm, uint64_t ms)
-{
-	return cm->now + ms * 1000000;
-}
-
-static int set_option(int fd, int level, int name, int value)
-{
-	return setsockopt(fd, level, name, &value, sizeof(value));
-}
-
-static int watch(struct cm *cm, int op, int fd, uint32_t events, void *what)
-{
-	struct epoll_event ev = {.events = events, .data.ptr = what};
-
-	return epoll_ctl(cm->epoll_fd, op, fd, &ev);
-}
-
 void cm_session_fail(struct cm_session *s, const char *fmt, ...)
 {
 	va_list ap;
@@ -89,52 +37,23 @@ void cm_session_fail(struct cm_session *s, const char *fmt, ...)
 	s->deadline = 0;
 }
 
-/* A socket for a session or a listener; -1 with errno set. */
-static int new_socket(int family)
-{
-	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
-
-	if (fd >= 0 && family == AF_INET6)
-		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-	return fd;
-}
-
-/* Messages go out at once, and a dead peer is noticed within CM_ALIVE_MS. */
-static void tune(int fd)
-{
-	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-	set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, CM_ALIVE_MS / 1000 - 1);
-	set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, CM_ALIVE_MS);
-}
-
-/* Take over a connected socket and greet. */
-static void say_hello(struct cm *cm, struct cm_session *s)
-{
-	s->phase = CM_HELLO;
-	s->deadline = after_ms(cm, CM_ALIVE_MS);
-	cm_session_send(s, &(struct cm_msg){.type = CM_MSG_HELLO});
-}
-
 static void start_connect(struct cm *cm, struct cm_session *s)
 {
-	union addr a;
-	socklen_t len = addr_fill(&a, s->family, s->local, 0);
+	union cm_addr a;
+	socklen_t len = cm_addr_fill(&a, s->family, s->local, 0);
 
 	s->phase = CM_CONNECTING;
-	s->deadline = after_ms(cm, CM_ALIVE_MS);
-	s->fd = new_socket(s->family);
+	s->deadline = cm_after_ms(cm, CM_ALIVE_MS);
+	s->fd = cm_socket(s->family);
 	if (s->fd < 0)
 		return cm_session_fail(s, "socket: %s", strerror(errno));
-	set_option(s->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-	tune(s->fd);
+	cm_set_option(s->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+	cm_tune(s->fd);
 	if (bind(s->fd, &a.sa, len) < 0)
 		return cm_session_fail(s, "local address: %s", strerror(errno));
-	if (watch(cm, EPOLL_CTL_ADD, s->fd, EPOLLOUT, s) < 0)
+	if (cm_watch_fd(cm, EPOLL_CTL_ADD, s->fd, EPOLLOUT, s) < 0)
 		return cm_session_fail(s, "epoll: %s", strerror(errno));
-	len = addr_fill(&a, s->family, s->peer, cm->port);
+	len = cm_addr_fill(&a, s->family, s->peer, cm->port);
 	if (connect(s->fd, &a.sa, len) < 0 && errno != EINPROGRESS)
 		cm_session_fail(s, "no agent answers: %s", strerror(errno));
 }
@@ -148,8 +67,10 @@ static void finish_connect(struct cm *cm, struct cm_session *s)
 		err = errno;
 	if (err)
 		return cm_session_fail(s, "no agent answers: %s", strerror(err));
-	watch(cm, EPOLL_CTL_MOD, s->fd, EPOLLIN, s);
-	say_hello(cm, s);
+	cm_watch_fd(cm, EPOLL_CTL_MOD, s->fd, EPOLLIN, s);
+	s->phase = CM_HELLO;
+	s->deadline = cm_after_ms(cm, CM_ALIVE_MS);
+	cm_session_send(s, &(struct cm_msg){.type = CM_MSG_HELLO});
 }
 
 static void end_session(struct cm *cm, struct cm_session *s)
@@ -162,7 +83,7 @@ static void end_session(struct cm *cm, struct cm_session *s)
 	s->blocked = false;
 	s->failure[0] = 0;
 	s->phase = CM_IDLE;
-	s->deadline = s->active ? after_ms(cm, s->backoff_ms) : UINT64_MAX;
+	s->deadline = s->active ? cm_after_ms(cm, s->backoff_ms) : UINT64_MAX;
 	s->backoff_ms *= 2;
 	if (s->backoff_ms > CM_RETRY_MAX_MS)
 		s->backoff_ms = CM_RETRY_MAX_MS;
@@ -175,7 +96,7 @@ static void act_on_failure(struct cm *cm, struct cm_session *s)
 
 	snprintf(reason, sizeof(reason), "%s", s->failure);
 	log_ratelimited(level, &cm->failures, "handshake session ended peer=%s reason=\"%s\"",
-			addr_text(s->family, s->peer, text), reason);
+			cm_addr_text(s->family, s->peer, text), reason);
 	end_session(cm, s);
 	cm_on_down(cm, s, reason);
 }
@@ -201,7 +122,7 @@ static void adjust_watch(struct cm *cm, struct cm_session *s)
 	uint32_t events = s->out_len < CM_OUT_PAUSE ? EPOLLIN : 0;
 
 	if (blocked || s->blocked)
-		watch(cm, EPOLL_CTL_MOD, s->fd, events | (blocked ? EPOLLOUT : 0), s);
+		cm_watch_fd(cm, EPOLL_CTL_MOD, s->fd, events | (blocked ? EPOLLOUT : 0), s);
 	s->blocked = blocked;
 }
 
@@ -221,21 +142,37 @@ void cm_session_flush(struct cm *cm, struct cm_session *s)
 	adjust_watch(cm, s);
 }
 
-static void take_hello(struct cm *cm, struct cm_session *s)
+/* Both ends have greeted. */
+static void go_up(struct cm *cm, struct cm_session *s)
 {
 	char text[INET6_ADDRSTRLEN];
 
 	s->phase = CM_OPEN;
 	s->deadline = UINT64_MAX;
 	s->backoff_ms = CM_RETRY_MIN_MS;
-	log_debug("handshake session up peer=%s", addr_text(s->family, s->peer, text));
+	log_debug("handshake session up peer=%s", cm_addr_text(s->family, s->peer, text));
 	cm_on_up(cm, s);
+}
+
+void cm_session_adopt(struct cm *cm, struct cm_session *s, int fd)
+{
+	if (s->fd >= 0) {
+		cm_session_fail(s, "peer's agent connected anew");
+		act_on_failure(cm, s);
+	}
+	s->fd = fd;
+	cm_tune(fd);
+	if (cm_watch_fd(cm, EPOLL_CTL_ADD, fd, EPOLLIN, s) < 0)
+		return cm_session_fail(s, "epoll: %s", strerror(errno));
+	s->phase = CM_HELLO;
+	cm_session_send(s, &(struct cm_msg){.type = CM_MSG_HELLO});
+	go_up(cm, s);
 }
 
 static void take_message(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 {
 	if (s->phase == CM_HELLO && m->type == CM_MSG_HELLO)
-		take_hello(cm, s);
+		go_up(cm, s);
 	else if (s->phase == CM_OPEN && m->type != CM_MSG_HELLO)
 		cm_on_message(cm, s, m);
 	else
@@ -303,7 +240,8 @@ void cm_session_run(struct cm *cm, struct cm_session *s)
 		act_on_failure(cm, s);
 }
 
-static struct cm_session *find(struct cm *cm, int family, const uint8_t *local, const uint8_t *peer)
+struct cm_session *cm_session_find(struct cm *cm, int family, const uint8_t *local,
+				   const uint8_t *peer)
 {
 	struct cm_session *s = cm->sessions;
 
@@ -313,114 +251,10 @@ static struct cm_session *find(struct cm *cm, int family, const uint8_t *local, 
 	return s;
 }
 
-/* The socket is the session's from here on; an older one is replaced: its peer has restarted. */
-static void adopt(struct cm *cm, struct cm_session *s, int fd)
-{
-	if (s->fd >= 0) {
-		cm_session_fail(s, "peer's agent connected anew");
-		act_on_failure(cm, s);
-	}
-	s->fd = fd;
-	tune(fd);
-	if (watch(cm, EPOLL_CTL_ADD, fd, EPOLLIN, s) < 0)
-		return cm_session_fail(s, "epoll: %s", strerror(errno));
-	say_hello(cm, s);
-}
-
-void cm_listener_event(struct cm *cm, struct cm_listener *l)
-{
-	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
-		char text[INET6_ADDRSTRLEN];
-		struct cm_session *s;
-		uint8_t peer[16];
-		union addr a;
-		socklen_t len = sizeof(a);
-		int fd = accept4(l->fd, &a.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd < 0)
-			return;
-		addr_bytes(&a, peer);
-		s = find(cm, l->family, l->addr, peer);
-		if (s && !s->active) {
-			adopt(cm, s, fd);
-			continue;
-		}
-		close(fd);
-		log_ratelimited(LOG_LEVEL_WARN, &cm->strangers,
-				"handshake refused: no connection is configured peer=%s",
-				addr_text(l->family, peer, text));
-	}
-}
-
-static int listen_on(struct cm *cm, struct cm_listener *l)
-{
-	union addr a;
-	socklen_t len = addr_fill(&a, l->family, l->addr, cm->port);
-
-	l->fd = new_socket(l->family);
-	if (l->fd < 0)
-		return -errno;
-	set_option(l->fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	/* The address may come later than the agent. */
-	if (l->family == AF_INET6)
-		set_option(l->fd, IPPROTO_IPV6, IPV6_FREEBIND, 1);
-	else
-		set_option(l->fd, IPPROTO_IP, IP_FREEBIND, 1);
-	if (bind(l->fd, &a.sa, len) < 0 || listen(l->fd, 64) < 0 ||
-	    watch(cm, EPOLL_CTL_ADD, l->fd, EPOLLIN, l) < 0)
-		return -errno;
-	return 0;
-}
-
-static void listener_free(struct cm_listener *l)
-{
-	if (l->fd >= 0)
-		close(l->fd);
-	free(l);
-}
-
-static struct cm_listener *listener_get(struct cm *cm, int family, const uint8_t *addr, int *err)
-{
-	struct cm_listener *l = cm->listeners;
-
-	while (l && (l->family != family || memcmp(l->addr, addr, 16) != 0))
-		l = l->next;
-	if (l) {
-		l->users++;
-		return l;
-	}
-	l = calloc(1, sizeof(*l));
-	if (!l) {
-		*err = -ENOMEM;
-		return NULL;
-	}
-	*l = (struct cm_listener){.kind = CM_WATCH_LISTENER, .family = family, .users = 1};
-	memcpy(l->addr, addr, 16);
-	*err = listen_on(cm, l);
-	if (*err) {
-		listener_free(l);
-		return NULL;
-	}
-	l->next = cm->listeners;
-	cm->listeners = l;
-	return l;
-}
-
-static void listener_put(struct cm *cm, struct cm_listener *l)
-{
-	struct cm_listener **p = &cm->listeners;
-
-	if (--l->users > 0)
-		return;
-	while (*p != l)
-		p = &(*p)->next;
-	*p = l->next;
-	listener_free(l);
-}
-
 struct cm_session *cm_session_get(struct cm *cm, const struct cm_local *local, int *err)
 {
-	struct cm_session *s = find(cm, local->family, local->local_addr, local->peer_addr);
+	struct cm_session *s =
+		cm_session_find(cm, local->family, local->local_addr, local->peer_addr);
 
 	if (s)
 		return s;
@@ -437,7 +271,7 @@ struct cm_session *cm_session_get(struct cm *cm, const struct cm_local *local, i
 	s->active = memcmp(s->local, s->peer, 16) < 0;
 	s->deadline = s->active ? 0 : UINT64_MAX;
 	if (!s->active) {
-		s->listener = listener_get(cm, s->family, s->local, err);
+		s->listener = cm_listener_get(cm, s->family, s->local, err);
 		if (!s->listener) {
 			free(s);
 			return NULL;
@@ -459,7 +293,8 @@ void cm_session_put(struct cm *cm, struct cm_session *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	if (s->listener)
-		listener_put(cm, s->listener);
+		cm_listener_put(cm, s->listener);
+	cm_guests_drop(cm, s);
 	free(s->out);
 	free(s);
 }
