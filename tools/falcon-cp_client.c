@@ -96,6 +96,9 @@ static void handle_message(struct cp_copy *c, const struct falcon_msg *from)
 		cp_fail(c, "the server sent something that is not of this protocol's version");
 		return;
 	}
+	if (m.type == CP_PING)
+		return;
+	c->progress = app_now();
 	if (m.type == CP_ABORT)
 		handle_abort(c, &m);
 	else if (m.type == CP_READY)
@@ -114,8 +117,10 @@ static void handle_completion(struct cp_copy *c, const struct falcon_cqe *cqe)
 			c->cfg->conn, c->cfg->service);
 	else if (cqe->status != kCmplAck)
 		cp_fail(c, "%s", app_failure(cqe, c->cfg->conn));
-	else if (!mail)
-		c->dir->moved(c, (uint32_t)cqe->cookie);
+	if (mail || c->failed)
+		return;
+	c->progress = app_now();
+	c->dir->moved(c, (uint32_t)cqe->cookie);
 }
 
 static int take_completions(struct cp_copy *c)
@@ -140,25 +145,37 @@ static int take_messages(struct cp_copy *c)
 	return n;
 }
 
+/* Nothing has come for a while: find out whether there is still someone, but not for ever. */
+static void watch(struct cp_copy *c)
+{
+	uint64_t now = app_now(), silent = now - c->progress;
+	struct cp_msg ping = { .type = CP_PING };
+
+	if (silent > c->cfg->timeout * 1000000000ULL) {
+		cp_fail(c, "\"%s\": no progress for %llu s, the copy is given up", c->cfg->conn,
+			(unsigned long long)c->cfg->timeout);
+	} else if (c->slots && silent > CP_PING_MS * 1000000ULL &&
+		   now - c->pinged > CP_PING_MS * 1000000ULL) {
+		c->pinged = now;
+		cp_say(c, &ping);
+	}
+}
+
 static void turn(struct cp_copy *c)
 {
 	int n = take_completions(c);
 
 	if (n >= 0)
 		n += take_messages(c);
-	if (n > 0 || c->done)
-		c->progress = app_now();
-	else if (n == 0)
-		n = falcon_wait(c->f, WAIT_MS);
 	if (c->done)
 		return;
+	if (n == 0)
+		n = falcon_wait(c->f, WAIT_MS);
 	if (n == -EPIPE)
 		cp_fail(c, "%s", falcon_error(c->f));
 	if (app_stop)
 		cp_fail(c, "interrupted");
-	if (app_now() - c->progress > c->cfg->timeout * 1000000000ULL)
-		cp_fail(c, "\"%s\": no progress for %llu s, the copy is given up", c->cfg->conn,
-			(unsigned long long)c->cfg->timeout);
+	watch(c);
 	cp_progress(c->cfg->upload ? c->cfg->local : c->cfg->remote, c->copied, c->size, c->begin);
 }
 

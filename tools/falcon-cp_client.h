@@ -39,6 +39,7 @@ struct cp_copy {
 	uint64_t size;		/* bytes of the file */
 	uint64_t copied;	/* bytes written at the sink */
 	uint64_t begin, progress;	/* ns: start, last sign of life */
+	uint64_t pinged;		/* ns: last PING */
 	bool done, failed;
 	bool ended;		/* END was sent, or has come */
 	bool file_open;

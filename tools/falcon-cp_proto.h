@@ -7,7 +7,8 @@
  *            after the last WROTE: END with the digest -> DONE (under its final name) or ABORT.
  * Download:  OPEN_GET -> READY; FILL for every slot -> CHUNK (slot filled), GET, FILL again;
  *            FILL at the end of the file -> END with the digest; DONE closes the session.
- * Either side says ABORT, with a sentence, when it cannot go on; that closes the session.
+ * Either side says ABORT, with a sentence, when it cannot go on; that closes the session. PING after
+ * CP_PING_MS of silence finds out that the connection, the peer or the session is no more.
  *
  * Nothing depends on the order of messages that are under way together, so that both ordered and
  * unordered connections do. The digest is XXH3-128 of the file, in canonical (big-endian) form; it
@@ -27,6 +28,7 @@ enum cp_const {
 	CP_SLOT_SIZE = 1 << 20,		/* bytes; also of every chunk but the last */
 	CP_SLOTS = 4,			/* of a session */
 	CP_DIGEST = 16,			/* bytes */
+	CP_PING_MS = 1000,
 	CP_TEXT_MAX = 1024,		/* bytes of name or sentence */
 };
 
@@ -41,7 +43,8 @@ enum cp_type {
 	CP_END = 8,		/* the source: that was all of |size| bytes, their |digest| */
 	CP_DONE = 9,		/* the sink: |digest| was right and the file is in place */
 	CP_ABORT = 10,		/* either: over, and |text| says why */
-	CP_TYPE_MAX = CP_ABORT,
+	CP_PING = 11,		/* either, after some silence: no answer unless the session is unknown */
+	CP_TYPE_MAX = CP_PING,
 };
 
 /* On the wire, network byte order; |text_len| bytes of text follow. */

@@ -34,6 +34,7 @@ struct cp_session {
 	uint16_t service;	/* the client's */
 	uint64_t base;		/* bytes into the arena: its slots */
 	uint64_t active;	/* ns: last message */
+	uint64_t pinged;	/* ns: last PING, or last message */
 	bool ended;		/* source: END was sent */
 	union {
 		struct cp_sink sink;
@@ -55,7 +56,7 @@ struct cp_server {
 void cp_session_message(struct cp_server *s, const struct falcon_msg *m);
 /* A message to the session's client did not arrive: it is gone. |owner|: of mailbox_send(). */
 void cp_session_undelivered(struct cp_server *s, uint32_t owner);
-/* End sessions that have been silent for longer than the timeout. */
+/* Ping sessions that are silent, end those that have been for longer than the timeout. */
 void cp_session_expire(struct cp_server *s);
 /* End all sessions, saying |why| to their clients if they can be told. */
 void cp_session_end_all(struct cp_server *s, const char *why);

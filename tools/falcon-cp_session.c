@@ -72,7 +72,7 @@ static struct cp_session *session_new(struct cp_server *s, const struct falcon_m
 		ses->conn = m->conn;
 		ses->service = m->src_service;
 		ses->base = MAILBOX_BYTES + (uint64_t)i * CP_SESSION_BYTES;
-		ses->active = s->now;
+		ses->active = ses->pinged = s->now;
 		ses->ended = false;
 		memset(ses->chunks, 0, sizeof(ses->chunks));
 		return ses;
@@ -218,6 +218,9 @@ static void handle_in_session(struct cp_server *s, struct cp_session *ses, const
 {
 	bool sink = ses->kind == CP_SESSION_SINK;
 
+	ses->pinged = s->now;
+	if (m->type == CP_PING)
+		return;	/* alive, but that alone does not keep a session */
 	ses->active = s->now;
 	if (m->type == CP_WRITE && sink)
 		handle_write(s, ses, m);
@@ -266,15 +269,23 @@ void cp_session_undelivered(struct cp_server *s, uint32_t owner)
 		session_close(ses);
 }
 
+static void watch(struct cp_server *s, struct cp_session *ses)
+{
+	struct cp_msg ping = { .type = CP_PING };
+
+	if (s->now - ses->active > s->cfg->timeout * 1000000000ULL) {
+		session_abort(s, ses, "the server heard nothing for too long");
+	} else if (s->now - ses->pinged > CP_PING_MS * 1000000ULL) {
+		ses->pinged = s->now;
+		session_send(s, ses, &ping);
+	}
+}
+
 void cp_session_expire(struct cp_server *s)
 {
-	for (int i = 0; i < CP_SESSIONS; i++) {
-		struct cp_session *ses = &s->sessions[i];
-
-		if (ses->kind != CP_SESSION_FREE && s->mb.free &&
-		    s->now - ses->active > s->cfg->timeout * 1000000000ULL)
-			session_abort(s, ses, "the server heard nothing for too long");
-	}
+	for (int i = 0; i < CP_SESSIONS; i++)
+		if (s->sessions[i].kind != CP_SESSION_FREE && s->mb.free)
+			watch(s, &s->sessions[i]);
 }
 
 void cp_session_end_all(struct cp_server *s, const char *why)

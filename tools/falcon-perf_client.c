@@ -145,11 +145,12 @@ static void handle_echo(struct client *c, uint64_t n, uint64_t digest)
 		slot_end(c, i, s->good);
 }
 
-static void handle_messages(struct client *c)
+static int handle_messages(struct client *c)
 {
 	const struct falcon_msg *m;
+	int n = 0;
 
-	for (; (m = falcon_message(c->f)); falcon_message_done(c->f)) {
+	for (; (m = falcon_message(c->f)); falcon_message_done(c->f), n++) {
 		struct perf_msg msg;
 
 		if (!perf_msg_parse(m->payload, m->len, &msg))
@@ -165,6 +166,7 @@ static void handle_messages(struct client *c)
 			handle_echo(c, falcon_ntoh64(msg.offset), falcon_ntoh64(msg.digest));
 		}
 	}
+	return n;
 }
 
 static void handle_completion(struct client *c, const struct falcon_cqe *cqe, uint64_t now,
@@ -198,7 +200,8 @@ static int turn(struct client *c, int wait_ms, bool measure)
 
 	for (int i = 0; i < n; i++)
 		handle_completion(c, &cqes[i], now, measure);
-	handle_messages(c);
+	if (n >= 0)
+		n += handle_messages(c);
 	if (n > 0)
 		c->progress = now;
 	else if (n == 0 && now - c->progress > c->cfg->timeout * 1000000000ULL)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Tests of the raw layer, its shared memory, libfalcon and the tools on it; all with the sanitizers.
+# loop_agent is two agents in one process without a network, for tests that need one to attach to.
+
+RAW_DIR := $(B)/selftests/unit
+RAW_TESTS := raw_ulp raw_shutdown client_rings client_hostile lib_rings perf_histogram perf_data \
+	     cp_proto cp_paths cp_sink
+RAW_BINS := $(RAW_TESTS:%=$(RAW_DIR)/%.t)
+RAW_SRC := user/agent/client.c $(wildcard user/ulp/*.c) selftests/unit/loop/fake_core.c
+LOOP_SRC := $(RAW_SRC) selftests/unit/loop/agent.c user/agent/control.c user/agent/log.c
+APP_SRC := user/agent/client.c selftests/unit/loop/app.c
+
+asan_objs = $(patsubst %.c,$(B)/asan/%.o,$(1))
+
+$(RAW_DIR)/raw_ulp.t $(RAW_DIR)/raw_shutdown.t: \
+	$(call asan_objs,$(RAW_SRC) selftests/unit/loop/pair.c selftests/unit/loop/app.c)
+$(RAW_DIR)/client_rings.t $(RAW_DIR)/client_hostile.t: $(call asan_objs,$(APP_SRC))
+$(RAW_DIR)/lib_rings.t: $(B)/asan/libfalcon.a | $(RAW_DIR)/loop_agent
+$(RAW_DIR)/perf_histogram.t: $(call asan_objs,tools/histogram.c)
+$(RAW_DIR)/perf_data.t: $(call asan_objs,tools/falcon-perf_data.c)
+$(RAW_DIR)/cp_proto.t: $(call asan_objs,tools/falcon-cp_proto.c)
+$(RAW_DIR)/cp_paths.t $(RAW_DIR)/cp_sink.t: $(call asan_objs,tools/falcon-cp_file.c)
+
+$(RAW_BINS): $(RAW_DIR)/%.t: $(B)/asan/selftests/unit/%.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka -ljansson
+
+$(RAW_DIR)/loop_agent: $(call asan_objs,$(LOOP_SRC))
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -ljansson
+
+TESTS += $(RAW_BINS) $(RAW_DIR)/loop_agent
