@@ -14,5 +14,6 @@ $(eval $(call agent_test,config_json,config config_conn config_json config_keys 
 $(eval $(call agent_test,log_lines,log,))
 $(eval $(call agent_test,cm_wire,cm_wire,))
 $(eval $(call agent_test,cm_pair,cm cm_listen cm_net cm_session cm_wire log,))
+$(eval $(call agent_test,cm_hostile,cm cm_listen cm_net cm_session cm_wire log,))
 $(eval $(call agent_test,control_socket,control log,-ljansson))
 $(eval $(call agent_test,neigh_lookup,neigh neigh_msg log,-lmnl))
