@@ -5,3 +5,9 @@ PROGRAMS += $(B)/falconctl
 $(B)/falconctl: $(FALCONCTL_SRCS:%.c=$(B)/obj/%.o)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
+
+install: install-falconctl-completion
+install-falconctl-completion:
+	install -D -m 644 tools/falconctl.bash \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/falconctl
+.PHONY: install-falconctl-completion
