@@ -17,3 +17,5 @@ $(eval $(call agent_test,cm_pair,cm cm_listen cm_net cm_session cm_wire log,))
 $(eval $(call agent_test,cm_hostile,cm cm_listen cm_net cm_session cm_wire log,))
 $(eval $(call agent_test,control_socket,control log,-ljansson))
 $(eval $(call agent_test,neigh_lookup,neigh neigh_msg log,-lmnl))
+$(eval $(call agent_test,control_falconctl,control log,-ljansson))
+$(B)/selftests/unit/control_falconctl.t: | $(B)/falconctl
