@@ -25,8 +25,8 @@
 enum falcon_window_const {
 	FALCON_GROUP_SHIFT = 5,		/* 32 PSNs a group */
 	/*
-	 * Words a ring. A window of W PSNs touches at most W / 32 + 1 groups; twice that, as a power
-	 * of two, keeps an evicted group wholly behind the base.
+	 * Words a ring. A window of W PSNs touches at most W / 32 + 1 groups; with at least as many
+	 * words, here the next power of two, an evicted group is wholly behind the base.
 	 */
 	FALCON_DATA_WORDS = 8,
 	FALCON_REQ_WORDS = 4,
