@@ -182,10 +182,12 @@ static int conn_add(const struct options *o, const struct object *obj, int argc,
 }
 
 static const struct ctl_column conn_columns[] = {
-	{"name", "NAME"},	    {"state", "STATE"}, {"local", "LOCAL"}, {"remote", "REMOTE"},
-	{"local_cid", "CID"},	    {"remote_cid", "PEER_CID"},		    {"ordering", "ORDERING"},
-	{"security", "SECURITY"}, {"port", "PORT"},   {"mtu", "MTU"},	    {"reason", "REASON"},
-	{NULL, NULL},
+	{"name", "NAME"},	  {"state", "STATE"},
+	{"local", "LOCAL"},	  {"remote", "REMOTE"},
+	{"local_cid", "CID"},	  {"remote_cid", "PEER_CID"},
+	{"ordering", "ORDERING"}, {"security", "SECURITY"},
+	{"port", "PORT"},	  {"mtu", "MTU"},
+	{"reason", "REASON"},	  {NULL, NULL},
 };
 static const struct ctl_column counters_columns[] = {
 	{"name", "COUNTER"}, {"xdp", "XDP"}, {"agent", "AGENT"}, {"meaning", "MEANING"},

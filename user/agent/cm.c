@@ -51,7 +51,7 @@ static struct cm_msg message(const struct cm_conn *c, enum cm_msg_type type, uin
 
 static void draw(void *p, size_t len)
 {
-	/* Up to 256 bytes come whole once the kernel's generator is seeded, which this waits for. */
+	/* So few bytes come whole, once the kernel's generator is seeded, which this waits for. */
 	while (getrandom(p, len, 0) != (ssize_t)len)
 		;
 }
@@ -133,7 +133,8 @@ static enum cm_code mismatch(const struct cm_conn *c, const struct cm_msg *open,
 		return CM_CODE_SECURITY;
 	}
 	if ((open->ordering == CM_ORDERED) != c->cfg.ordered) {
-		snprintf(text, size, "ordering = %s here", c->cfg.ordered ? "ordered" : "unordered");
+		snprintf(text, size, "ordering = %s here",
+			 c->cfg.ordered ? "ordered" : "unordered");
 		*local = "peer's connection has another ordering";
 		return CM_CODE_ORDERING;
 	}

@@ -40,7 +40,7 @@ enum cm_security {
 enum cm_code {
 	CM_CODE_REMOVED = 1,		/* CLOSE: connection or agent goes away */
 	CM_CODE_RESET = 2,		/* CLOSE: starts over */
-	CM_CODE_UNKNOWN_CID = 3,	/* REJECT: no connection has that CID, for this pair of hosts */
+	CM_CODE_UNKNOWN_CID = 3,	/* REJECT: no connection of these two hosts has that CID */
 	CM_CODE_CID_MISMATCH = 4,	/* REJECT: the CID belongs with another remote CID */
 	CM_CODE_ORDERING = 5,		/* REJECT: ordered against unordered */
 	CM_CODE_SECURITY = 6,		/* REJECT: another security than configured */

@@ -40,7 +40,7 @@ enum config_rx_csum {
 /* Section [agent]. */
 struct agent_options {
 	char socket[CONFIG_SOCKET_MAX];		/* control socket */
-	char socket_group[32];			/* may use the socket too; "": nobody but the owner */
+	char socket_group[32];			/* may use the socket too; "": the owner alone */
 	char pin_path[CONFIG_PATH_MAX];		/* where falcon_* maps are pinned; "": search */
 	bool offload;				/* false: XDP only steers */
 	uint16_t control_port;			/* TCP port of the handshake */
@@ -50,7 +50,7 @@ struct agent_options {
 	uint32_t rue_p2_packets;		/* Falcon 10.6.1 P2 */
 	struct fcore_params params;		/* what connections start from */
 	uint64_t set;				/* keys that were given, one bit a key */
-	unsigned int line;			/* of the section's first line; 0: not in the file */
+	unsigned int line;			/* of the section; 0: not in the file */
 };
 
 /* Section [port IFNAME]. */
@@ -73,8 +73,8 @@ struct conn_config {
 	uint32_t remote_cid;			/* 24 bits, not 0 */
 	enum config_security security;
 	bool handshake;				/* false: purely static, PSNs and RSNs 0 */
-	uint32_t local_spi;			/* handshake off: SPI of packets we receive, not 0 */
-	uint32_t remote_spi;			/* handshake off: SPI of packets we send, not 0 */
+	uint32_t local_spi;			/* handshake off: of packets we receive, not 0 */
+	uint32_t remote_spi;			/* handshake off: of packets we send, not 0 */
 	struct fcore_params params;		/* ordered, function and protocol values; PSNs 0 */
 	uint64_t set;
 	unsigned int line;

@@ -3,7 +3,6 @@
 #include "agent/control.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/control_msg.h"
 #include "agent/log.h"
 
 enum {
@@ -100,77 +99,6 @@ void control_each(struct control *ctl, void (*fn)(void *arg, struct control_clie
 		fn(arg, &slot->pub);
 }
 
-/* A sealed memfd with |text|, or -1 with errno set. */
-static int make_memfd(const char *text, size_t len)
-{
-	int fd = memfd_create("falcon-reply", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	if (fd < 0)
-		return -1;
-	for (size_t done = 0; done < len;) {
-		ssize_t n = write(fd, text + done, len - done);
-
-		if (n < 0) {
-			close(fd);
-			return -1;
-		}
-		done += (size_t)n;
-	}
-	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
-	return fd;
-}
-
-/* One message with at most one descriptor (-1: none). 0 or a negative errno. */
-static int send_message(int fd, const char *text, size_t len, int passed)
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} cbuf = {0};
-	struct iovec iov = {.iov_base = (char *)text, .iov_len = len};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-
-	if (passed >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = cbuf.bytes;
-		msg.msg_controllen = sizeof(cbuf.bytes);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &passed, sizeof(int));
-	}
-	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len ? 0 : -errno;
-}
-
-static int send_large(int fd, const char *text, size_t len)
-{
-	char note[64];
-	int memfd = make_memfd(text, len), ret;
-
-	if (memfd < 0)
-		return -errno;
-	snprintf(note, sizeof(note), "{\"ok\":true,\"memfd\":%zu}", len);
-	ret = send_message(fd, note, strlen(note), memfd);
-	close(memfd);
-	return ret;
-}
-
-static int send_reply(int fd, const json_t *reply)
-{
-	char *text = json_dumps(reply, JSON_COMPACT);
-	size_t len;
-	int ret;
-
-	if (!text)
-		return -ENOMEM;
-	len = strlen(text);
-	ret = len <= CONTROL_MSG_MAX ? send_message(fd, text, len, -1) : send_large(fd, text, len);
-	free(text);
-	return ret;
-}
-
 /* Have the handler serve |req|; a reply in any case, NULL only if memory is short. */
 static json_t *serve(struct control *ctl, struct client_slot *slot, json_t *req, int *fds, int nfds)
 {
@@ -187,13 +115,13 @@ static json_t *serve(struct control *ctl, struct client_slot *slot, json_t *req,
 	return reply;
 }
 
-static json_t *answer(struct control *ctl, struct client_slot *slot, size_t len, int flags,
+static json_t *answer(struct control *ctl, struct client_slot *slot, size_t len, bool whole,
 		      int *fds, int nfds)
 {
 	json_error_t jerr;
 	json_t *req, *reply = NULL;
 
-	if (flags & (MSG_TRUNC | MSG_CTRUNC)) {
+	if (!whole) {
 		control_error(&reply, -EMSGSIZE,
 			      "request has more than %d bytes or more than %d descriptors",
 			      CONTROL_MSG_MAX, CONTROL_FDS_MAX);
@@ -211,48 +139,25 @@ static json_t *answer(struct control *ctl, struct client_slot *slot, size_t len,
 	return reply;
 }
 
-/* Collect up to |max| received descriptors. Returns how many. */
-static int take_fds(struct msghdr *msg, int *fds, int max)
-{
-	int n = 0;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t bytes = c->cmsg_len - CMSG_LEN(0);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i + sizeof(int) <= bytes && n < max; i += sizeof(int))
-			memcpy(&fds[n++], CMSG_DATA(c) + i, sizeof(int));
-	}
-	return n;
-}
-
 /* Receive one request and reply to it. 0 if the client stays, negative if it is to be closed. */
 static int serve_one(struct control *ctl, struct client_slot *slot)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(CONTROL_FDS_MAX * sizeof(int))];
-	} cbuf;
-	struct iovec iov = {.iov_base = ctl->buf, .iov_len = CONTROL_MSG_MAX};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = cbuf.bytes,
-			     .msg_controllen = sizeof(cbuf.bytes)};
 	int fds[CONTROL_FDS_MAX], nfds, ret = -ENOMEM;
+	bool whole;
 	json_t *reply;
-	ssize_t n = recvmsg(slot->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t n = control_receive(slot->fd, ctl->buf, fds, &nfds, &whole);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+	if (n == -EAGAIN)
 		return 0;
 	if (n <= 0)
 		return -ECONNRESET;
-	nfds = take_fds(&msg, fds, CONTROL_FDS_MAX);
-	reply = answer(ctl, slot, (size_t)n, msg.msg_flags, fds, nfds);
+	reply = answer(ctl, slot, (size_t)n, whole, fds, nfds);
 	for (int i = 0; i < nfds; i++) {
 		if (fds[i] >= 0)
 			close(fds[i]);
 	}
 	if (reply)
-		ret = send_reply(slot->fd, reply);
+		ret = control_send(slot->fd, reply);
 	json_decref(reply);
 	if (ret)
 		log_ratelimited(LOG_LEVEL_WARN, &ctl->limit,
@@ -268,7 +173,7 @@ static int refuse(struct control *ctl, int fd)
 	control_error(&reply, -EMFILE, "agent has %d control clients already",
 		      CONTROL_CLIENTS_MAX);
 	if (reply)
-		send_reply(fd, reply);
+		control_send(fd, reply);
 	json_decref(reply);
 	log_ratelimited(LOG_LEVEL_WARN, &ctl->limit, "control client refused: too many");
 	return -EMFILE;

@@ -19,7 +19,7 @@ struct neigh_entry {
 	uint8_t dst_mac[6];	/* of the next hop; valid if |reachable| */
 	uint8_t src_mac[6];	/* of the device */
 	uint8_t src_addr[16];	/* the kernel's choice; IPv4 in the first 4 bytes */
-	uint32_t mtu;		/* of the path: the route's if it has one, else the device's; bytes */
+	uint32_t mtu;		/* the route's if it has one, else the device's; bytes */
 	bool reachable;		/* the next hop's address is known and the device is up */
 };
 
