@@ -34,7 +34,7 @@ bool cp_complete_name(char *dst, size_t dst_size, const char *src);
 /* A sentence for an errno value of cp_source_*() and cp_sink_*(). */
 const char *cp_strerror(int rc);
 
-/* Show how far a copy is, if the standard error output is a terminal; at most ten times a second. */
+/* Show how far a copy is, if standard error is a terminal; at most ten times a second. */
 void cp_progress(const char *name, uint64_t done, uint64_t size, uint64_t begin);
 /* Remove what cp_progress() drew. */
 void cp_progress_end(void);

@@ -7,8 +7,8 @@
  *            after the last WROTE: END with the digest -> DONE (under its final name) or ABORT.
  * Download:  OPEN_GET -> READY; FILL for every slot -> CHUNK (slot filled), GET, FILL again;
  *            FILL at the end of the file -> END with the digest; DONE closes the session.
- * Either side says ABORT, with a sentence, when it cannot go on; that closes the session. PING after
- * CP_PING_MS of silence finds out that the connection, the peer or the session is no more.
+ * Either side says ABORT, with a sentence, when it cannot go on; that closes the session. PING
+ * after CP_PING_MS of silence finds out that the connection, the peer or the session is no more.
  *
  * Nothing depends on the order of messages that are under way together, so that both ordered and
  * unordered connections do. The digest is XXH3-128 of the file, in canonical (big-endian) form; it
@@ -35,7 +35,8 @@ enum cp_const {
 enum cp_type {
 	CP_OPEN_PUT = 1,	/* client: |text| of |size| bytes, permissions |mode| */
 	CP_OPEN_GET = 2,	/* client: |text| please */
-	CP_READY = 3,		/* server: |session|, |slots| slots from |offset| in its arena; GET: |size|, |mode| */
+	/* Server: |session| has |slots| slots from |offset| in the arena; GET: |size|, |mode|. */
+	CP_READY = 3,
 	CP_WRITE = 4,		/* client: slot |slot| holds |len| bytes of the file at |offset| */
 	CP_WROTE = 5,		/* server: slot |slot| is free again */
 	CP_FILL = 6,		/* client: slot |slot| may be filled */
@@ -43,7 +44,7 @@ enum cp_type {
 	CP_END = 8,		/* the source: that was all of |size| bytes, their |digest| */
 	CP_DONE = 9,		/* the sink: |digest| was right and the file is in place */
 	CP_ABORT = 10,		/* either: over, and |text| says why */
-	CP_PING = 11,		/* either, after some silence: no answer unless the session is unknown */
+	CP_PING = 11,		/* either: are you there? Answered only if not, by ABORT */
 	CP_TYPE_MAX = CP_PING,
 };
 

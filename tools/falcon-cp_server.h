@@ -8,7 +8,7 @@
 enum cp_server_const {
 	CP_SESSIONS = 16,
 	CP_SESSION_BYTES = CP_SLOTS * CP_SLOT_SIZE,
-	/* Messages that the handling of one may cause: a chunk that closes a gap frees all slots. */
+	/* Messages that one may cause: a chunk that closes a gap frees all slots. */
 	CP_REPLIES_MAX = CP_SLOTS + 1,
 };
 

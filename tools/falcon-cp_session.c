@@ -254,7 +254,7 @@ void cp_session_message(struct cp_server *s, const struct falcon_msg *from)
 	if (ses)
 		handle_in_session(s, ses, &m);
 	else if (m.type != CP_ABORT && m.type != CP_DONE)
-		refuse(s, from, "the transfer is over at the server (it was restarted, or gave up)");
+		refuse(s, from, "the transfer is over at the server: it was restarted or gave up");
 }
 
 void cp_session_undelivered(struct cp_server *s, uint32_t owner)

@@ -46,7 +46,7 @@ const char *cp_strerror(int rc)
 	case -ENOENT: return "no such file or directory";
 	case -EINVAL: return "not the name of a file";
 	case -EXDEV:
-	case -ELOOP: return "the name leads out of the served directory, or through a symbolic link";
+	case -ELOOP: return "the name leads out of the served directory, or through a link";
 	case -EISDIR: return "is a directory";
 	case -ENOTSUP: return "not a regular file";
 	case -ENOSPC: return "the disk is full";

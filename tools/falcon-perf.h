@@ -44,7 +44,7 @@ struct perf_result {
 enum perf_tag {
 	PERF_TAG_DATA = 0,	/* measured traffic: dropped */
 	PERF_TAG_CONTROL = 1,	/* a struct perf_msg */
-	PERF_TAG_ECHO = 2,	/* measured traffic: answered by PERF_ECHO; slot number from bit 8 */
+	PERF_TAG_ECHO = 2,	/* measured traffic, answered by PERF_ECHO; slot from bit 8 */
 };
 
 enum perf_msg_type {

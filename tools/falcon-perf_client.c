@@ -209,7 +209,8 @@ static int turn(struct client *c, int wait_ms, bool measure)
 	if (n == 0 && !c->error)
 		n = falcon_wait(c->f, wait_ms) == -EPIPE ? -EPIPE : 0;
 	if (n < 0 && !c->error) {
-		app_warn("%s", n == -ETIMEDOUT ? "no answer from the far side" : "the agent is gone");
+		app_warn("%s", n == -ETIMEDOUT ? "no answer from the far side"
+					       : "the agent is gone");
 		c->error = n;
 	}
 	return n;

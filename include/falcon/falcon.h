@@ -39,7 +39,7 @@ struct falcon;
 
 /* How to attach. Zero is a valid value of every field. */
 struct falcon_attr {
-	const char *socket;	/* agent's socket; NULL: $FALCON_SOCKET, else FALCON_DEFAULT_SOCKET */
+	const char *socket;	/* NULL: $FALCON_SOCKET, else FALCON_DEFAULT_SOCKET */
 	uint16_t service;	/* name to listen under; 0: the agent picks one from 32768 up */
 	uint64_t arena_size;	/* bytes of shared memory for data; rounded up to a page */
 	uint64_t remote_offset;	/* part of the arena that peers may reach ... */
@@ -54,7 +54,7 @@ struct falcon_conn_info {
 	uint32_t conn;
 	int up;			/* 1: established */
 	int ordered;
-	uint32_t segment;	/* bytes of a PUT or GET transaction; SEND: at most FALCON_MSG_MAX too */
+	uint32_t segment;	/* bytes of a transaction; SEND: at most FALCON_MSG_MAX, too */
 	uint32_t mtu;		/* of the path, bytes */
 };
 

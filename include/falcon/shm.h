@@ -3,12 +3,13 @@
  * The memory that an application and its agent share: one memfd, made by the application, sealed
  * against shrinking, mapped by both, handed over with "attach" on the control socket together with
  * an eventfd that wakes the agent and an end of a Unix stream socket pair that wakes the
- * application (and tells it by EOF that the agent has gone). Three single-producer single-consumer rings and the arena, at fixed offsets:
+ * application (and tells it by EOF that the agent has gone). Three single-producer
+ * single-consumer rings and the arena, at fixed offsets:
  *
  *   struct falcon_shm | submissions | completions | messages | arena ...
  *
- * Head and tail start at 0 and are free-running; an index is taken modulo the ring's size. The agent believes
- * nothing it reads here: it copies an entry once, then checks every field.
+ * Head and tail start at 0 and are free-running; an index is taken modulo the ring's size. The
+ * agent believes nothing it reads here: it copies an entry once, then checks every field.
  */
 #ifndef FALCON_SHM_H
 #define FALCON_SHM_H
@@ -38,7 +39,7 @@ struct falcon_sqe {
 	__u8 pad;
 	__u16 dst_service;	/* service at the far end */
 	__u32 conn;		/* connection, as "lookup" returned it */
-	__u64 local;		/* bytes into our arena: source of PUT and SEND, destination of GET */
+	__u64 local;		/* bytes into our arena: where PUT, SEND read and GET writes */
 	__u64 remote;		/* bytes into the far arena; the tag of a SEND */
 	__u32 len;		/* bytes; PUT and GET any size, SEND at most the segment size */
 	__u32 pad2;
@@ -82,8 +83,8 @@ struct falcon_shm {
 	struct falcon_ring_idx cq;	/* producer: agent */
 	struct falcon_ring_idx rq;	/* producer: agent */
 	/*
-	 * Set to 1 by the one about to sleep, who then looks at the rings once more; exchanged for 0
-	 * by the other, who then sends the signal: one signal a sleep.
+	 * Set to 1 by the one about to sleep, who then looks at the rings once more; exchanged
+	 * for 0 by the other, who then sends the signal: one signal a sleep.
 	 */
 	__u32 agent_sleeping FALCON_ALIGNED;	/* ring the doorbell after submitting */
 	__u32 app_sleeping FALCON_ALIGNED;	/* signal the event after producing */

@@ -20,7 +20,8 @@ static void fill(uint8_t *p, uint32_t len, uint64_t seed)
 }
 
 static const uint32_t sizes[] = {
-	1, PAIR_SEGMENT - 1, PAIR_SEGMENT, PAIR_SEGMENT + 1, 10 * PAIR_SEGMENT, 300 * PAIR_SEGMENT + 7,
+	1, PAIR_SEGMENT - 1, PAIR_SEGMENT, PAIR_SEGMENT + 1, 10 * PAIR_SEGMENT,
+	300 * PAIR_SEGMENT + 7,
 };
 
 static void put__any_size(void **state)

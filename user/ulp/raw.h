@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The raw upper layer, agent side: PUT, GET and SEND of attached applications (include/falcon/raw.h)
- * as transactions of the core, and the peers' transactions as accesses to their arenas and message
- * rings.
+ * The raw upper layer, agent side: PUT, GET and SEND of attached applications
+ * (include/falcon/raw.h) as transactions of the core, and the peers' transactions as accesses to
+ * their arenas and message rings.
  *
  * An operation of any size is cut into segments, one transaction each. Operations of a connection
  * are submitted in the order in which they were taken; each connection has its own queue, so that

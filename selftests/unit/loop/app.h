@@ -21,7 +21,7 @@ struct app {
 	uint64_t arena_size;
 };
 
-/* Make memory with an arena, all of it open for remote access, and the signals; sealed if |seal|. */
+/* Make memory with an arena, all of it open to peers, and the signals; sealed if |seal|. */
 void app_make(struct app *a, uint64_t arena_size, bool seal);
 /* Unmap and close what the application keeps; the agent's descriptors are the agent's. */
 void app_drop(struct app *a);
