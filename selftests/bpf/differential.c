@@ -34,7 +34,7 @@ static void restart(void)
 {
 	env_reset(&env);
 	for (uint32_t i = 0; i < ENV_CONNS; i++)
-		env_windows(&env.conns[i], 0U - 200 - traffic_random(&traffic, 2000));
+		conn_windows(&env.conns[i], 0U - 200 - traffic_random(&traffic, 2000));
 	env.conns[2].id.flags |= FALCON_CONN_NO_CSUM;
 	env.config->replay_margin = 2000000;
 	env.config->rue_p1_ns = traffic_random(&traffic, 2) ? 0 : UINT64_MAX;

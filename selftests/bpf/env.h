@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <xdp/xsk.h>
 
+#include "conn.h"
 #include "falcon/maps.h"
 #include "falcon/rue.h"
 #include "packet.h"
@@ -27,8 +28,6 @@ enum env_const {
 	ENV_FRAMES = 512,
 	ENV_FRAME_SIZE = 4096,
 	ENV_MAX_FRAME = 3000,		/* of that port, bytes */
-	ENV_SPI = 0x1234,
-	ENV_PEER_SPI = 0x5678,
 	ENV_PSN = 1000,			/* first PSN of all windows */
 };
 
@@ -72,8 +71,6 @@ void env_close(struct env *e);
  * All windows start at ENV_PSN and 16 packets of each transmit window are out. Credits: 64.
  */
 void env_reset(struct env *e);
-/* Let all windows of |c| start at |psn|. */
-void env_windows(struct falcon_conn *c, uint32_t psn);
 
 /* The encapsulation that connection |cid| accepts: TTL 60, no ECN, |iv| as given. */
 void env_shape(const struct env *e, uint32_t cid, uint64_t iv, struct packet_shape *s);

@@ -81,7 +81,7 @@ static void new_life(void)
 	env.credits[ENV_XSK].credits = FRAMES_A_LIFE / 2;
 	env.config->pcid_match = traffic_random(&traffic, 8) == 0;
 	for (uint32_t i = 0; i < ENV_CONNS; i++)
-		env_windows(&env.conns[i], 0U - traffic_random(&traffic, 200));
+		conn_windows(&env.conns[i], 0U - traffic_random(&traffic, 200));
 	if (traffic_random(&traffic, 8) == 0)
 		env.conns[3].id.flags &= ~(uint32_t)FALCON_CONN_ALIVE;
 }

@@ -247,7 +247,7 @@ static void short_of_frames__claims_equal_frames(void **state)
 
 	(void)state;
 	fresh();
-	env_windows(&env.conns[0], first);
+	conn_windows(&env.conns[0], first);
 	window_base = first;
 	assert_int_equal(pthread_create(&thread, NULL, sender, NULL), 0);
 	grant(3, 3);

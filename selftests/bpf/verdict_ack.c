@@ -131,7 +131,7 @@ VERIFY(eack_applied)
 
 PACKED(back_across_wrap)
 {
-	env_windows(c, 0xfffffffe);
+	conn_windows(c, 0xfffffffe);
 	back(e, c, p);
 }
 

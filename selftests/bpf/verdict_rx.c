@@ -106,7 +106,7 @@ HEADER(last_of_window)
 HEADER(across_wrap)
 {
 	UNUSED;
-	env_windows(c, 0xfffffff0);
+	conn_windows(c, 0xfffffff0);
 	p->hdr.rdbpsn = p->hdr.rrbpsn = 0xfffffff0;
 	p->hdr.psn = 0x50;
 }

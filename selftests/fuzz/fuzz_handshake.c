@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a peer's agent sends after its HELLO, given to a session with three connections: bytes as the
+ * fuzzer likes, or messages that are mostly right. The owner's callbacks check that they come in
+ * order.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <agent/cm_priv.h>
+
+enum { CONNS = 3 };
+static const uint64_t SECOND = 1000000000;
+
+static bool set_up[CONNS + 1], up[CONNS + 1];
+static unsigned int calls;
+
+static int establish(void *arg, uint32_t cid, const struct cm_values *ours,
+		     const struct cm_values *peer, char *err, size_t errlen)
+{
+	(void)arg;
+	if (set_up[cid] || !ours->incarnation || !ours->spi || !peer->incarnation || !peer->spi)
+		abort();
+	/* Every seventh fails, so that this path is seen too. */
+	if (++calls % 7 == 0) {
+		snprintf(err, errlen, "as the fuzzer wishes");
+		return -1;
+	}
+	set_up[cid] = true;
+	return 0;
+}
+
+static void ready(void *arg, uint32_t cid)
+{
+	(void)arg;
+	if (!set_up[cid] || up[cid])
+		abort();
+	up[cid] = true;
+}
+
+static void lost(void *arg, uint32_t cid, const char *reason)
+{
+	(void)arg;
+	if (!reason[0])
+		abort();
+	set_up[cid] = up[cid] = false;
+}
+
+static const struct cm_ops ops = {establish, ready, lost};
+
+static struct cm *open_cm(void)
+{
+	struct cm *cm;
+	char err[128];
+
+	if (cm_open(&cm, &ops, NULL, 1, err, sizeof(err)))
+		abort();
+	memset(set_up, 0, sizeof(set_up));
+	memset(up, 0, sizeof(up));
+	for (uint32_t cid = 1; cid <= CONNS; cid++) {
+		/* The lower address, so that nothing listens. */
+		struct cm_local l = {.family = AF_INET, .local_addr = {127, 0, 0, 1},
+				     .peer_addr = {127, 0, 0, 2}, .local_cid = cid,
+				     .remote_cid = cid, .ordered = cid & 1};
+
+		if (cm_add(cm, &l, err, sizeof(err)))
+			abort();
+	}
+	return cm;
+}
+
+/*
+ * A message out of four bytes of input: type, connection, incarnation, and what is wrong with it.
+ * READY and REJECT must name our own random incarnation to have an effect; half of them do.
+ */
+static size_t build(const struct cm *cm, const uint8_t *in, uint8_t *out)
+{
+	uint32_t cid = 1 + in[1] % (CONNS + 1);
+	uint64_t ours = cid <= CONNS && in[2] & 8 ? cm->conns[cid]->ours.incarnation : 0;
+	struct cm_msg m = {
+		.type = CM_MSG_OPEN + in[0] % 4,
+		.src_cid = cid,
+		.dst_cid = cid,
+		.incarnation = 1 + in[2] % 8,
+		.peer_incarnation = ours ? ours : 1,
+		.ordering = (cid ^ (in[3] == 1)) & 1,
+		.spi = 7,
+		.code = 1 + in[0] / 4 % CM_CODE_MAX,
+		.text = "text",
+	};
+	size_t len;
+
+	if (m.type == CM_MSG_REJECT && ours)
+		m.incarnation = ours;
+	len = cm_msg_pack(&m, out);
+	if (in[3] >= 0xf8)
+		out[in[2] % len] ^= (uint8_t)(1 << (in[3] & 7));
+	return len;
+}
+
+static void deliver(struct cm *cm, int fd, const uint8_t *data, size_t size)
+{
+	static uint64_t now;
+	uint8_t sink[CM_OUT_PAUSE];
+
+	/* Fails once the session has ended, which is as good. */
+	(void)!send(fd, data, size, MSG_NOSIGNAL);
+	cm_process(cm, now += SECOND / 4);
+	while (read(fd, sink, sizeof(sink)) > 0)
+		;
+}
+
+/* The first byte says which: messages built from the rest, or the rest as it is. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct cm *cm;
+	int sv[2];
+
+	if (size == 0)
+		return 0;
+	log_set_level(LOG_LEVEL_ERROR);
+	cm = open_cm();
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv))
+		abort();
+	cm_session_adopt(cm, cm->sessions, sv[0]);
+	for (size_t at = 1; data[0] & 1 && at + 4 <= size; at += 4) {
+		uint8_t out[CM_WIRE_MAX];
+
+		deliver(cm, sv[1], out, build(cm, data + at, out));
+	}
+	for (size_t at = 1; !(data[0] & 1) && at < size; at += CM_IN_SIZE / 4)
+		deliver(cm, sv[1], data + at,
+			size - at < CM_IN_SIZE / 4 ? size - at : CM_IN_SIZE / 4);
+	close(sv[1]);
+	cm_close(cm);
+	return 0;
+}

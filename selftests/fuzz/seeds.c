@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The fuzzers' first corpus, made from the tests' random traffic: seeds DIR writes DIR/fuzz_frame/
+ * and DIR/fuzz_wire/.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "conn.h"
+#include "packet.h"
+#include "traffic.h"
+
+enum { SEEDS = 200, FRAMES_A_SEED = 6 };
+
+static struct traffic traffic = { .rng = 42 };
+
+static void write_file(const char *dir, const char *kind, unsigned int n, const uint8_t *data,
+		       size_t len)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, kind);
+	mkdir(path, 0777);
+	snprintf(path, sizeof(path), "%s/%s/seed-%u", dir, kind, n);
+	f = fopen(path, "wb");
+	if (!f || fwrite(data, 1, len, f) != len || fclose(f)) {
+		perror(path);
+		exit(1);
+	}
+}
+
+/* A sequence of frames for fuzz_frame, and the last frame's Falcon packet for fuzz_wire. */
+static void one_seed(const char *dir, unsigned int n)
+{
+	static uint8_t out[FRAMES_A_SEED * (PACKET_MAX + 3)];
+	uint8_t frame[PACKET_MAX];
+	struct falcon_frame f;
+	size_t len = 0, size = 0;
+
+	for (unsigned int i = 0; i < FRAMES_A_SEED; i++) {
+		uint32_t cid = traffic_random(&traffic, 2);
+		struct falcon_conn c;
+
+		conn_fresh(&c, cid, (uint32_t)-100);
+		len = traffic_frame(&traffic, &c, frame);
+		out[size] = (uint8_t)(cid << 7 | 1 | traffic_random(&traffic, 16));
+		out[size + 1] = (uint8_t)len;
+		out[size + 2] = (uint8_t)(len >> 8);
+		memcpy(out + size + 3, frame, len);
+		size += len + 3;
+	}
+	write_file(dir, "fuzz_frame", n, out, size);
+	if (falcon_parse_frame(frame, frame + len, &f) == FALCON_V_rx_data)
+		write_file(dir, "fuzz_wire", n, frame + f.falcon_off, f.falcon_len);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: seeds DIR\n");
+		return 2;
+	}
+	for (unsigned int n = 0; n < SEEDS; n++)
+		one_seed(argv[1], n);
+	return 0;
+}
