@@ -247,6 +247,7 @@ static void timeout_in_the_queue(void **state)
 	env_ack_all(1, 0);
 	assert_int_equal(env_run(), 1);
 	assert_int_equal(env.sent[0].type, FALCON_RESYNC);
+	assert_int_equal(env.sent[0].hdr.resync_code, FALCON_RESYNC_TXN_TIMEOUT);
 	assert_int_equal(env.sent[0].hdr.psn, ENV_DATA + 1);
 	assert_int_equal(env.sent[0].hdr.rsn, ENV_RSN + 1);
 	env_ack_all(2, 0);

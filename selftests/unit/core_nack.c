@@ -242,6 +242,26 @@ static void refused_nack(void **state)
 	env_close();
 }
 
+/* What the NACK would have said is no longer so when there is room for it. */
+static void outdated_nack(void **state)
+{
+	(void)state;
+	open_ordered(true);
+	env_receive_push(0, 0, false);
+	env_receive_push(1, 1, false);
+	fcore_push_done(env.c, ENV_PEER_RSN, FCORE_PUSH_RNR, 1, 0, env.now);
+	fcore_push_done(env.c, ENV_PEER_RSN + 1, FCORE_PUSH_CIE, 0, 0, env.now);
+	env_receive_resync(FALCON_PUSH_DATA, ENV_PEER_DATA + 1, ENV_PEER_RSN + 1);
+	env.answer = true;
+	env.refuse = 2;
+	env_run();
+	env_pass(15000);
+	env_pass(100000);
+	assert_int_equal(env.shared.rx_acked.data_base, ENV_PEER_DATA + 2);
+	assert_int_equal(fcore_conn_stats(env.c)->tx_nacks, 0);
+	env_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +275,7 @@ int main(void)
 		cmocka_unit_test(error_answers),
 		cmocka_unit_test(error_nack_lost),
 		cmocka_unit_test(refused_nack),
+		cmocka_unit_test(outdated_nack),
 	};
 
 	return unit_run(tests);

@@ -202,9 +202,10 @@ static inline void net_receive(struct host *h, const struct net_packet *p)
 {
 	const struct falcon_frame f = { .ttl = FALCON_DEFAULT_TTL,
 					.iv = p->sent * FALCON_PS_PER_NS };
+	const struct falcon_base_hdr *base = (const void *)p->bytes;
 	struct falcon_hdr hdr;
 
-	if (falcon_type_is_ack(falcon_wire_type(((const struct falcon_base_hdr *)p->bytes)->func_type))) {
+	if (falcon_type_is_ack(falcon_wire_type(base->func_type))) {
 		net_receive_ack(h, p);
 		return;
 	}

@@ -161,8 +161,8 @@ static void reordered(void **state)
 static void loss_1(void **state)
 {
 	(void)state;
-	drains((struct ulp_plan){ .later = 10 }, (struct net_faults){ .loss = 1, .dup = 1, .jitter = 200 },
-	       pair_params());
+	drains((struct ulp_plan){ .later = 10 },
+	       (struct net_faults){ .loss = 1, .dup = 1, .jitter = 200 }, pair_params());
 }
 
 static void loss_10(void **state)

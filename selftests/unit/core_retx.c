@@ -353,6 +353,42 @@ static void held_by_peer(void **state)
 	env_close();
 }
 
+/* Reported as received once, but silent since: that peer is gone. */
+static void held_by_silent_peer(void **state)
+{
+	struct fcore_params p = env_params(true);
+
+	(void)state;
+	env_open(&p);
+	send_pushes(1);
+	env.now += 1000;
+	eack_received(0x1, 0);
+	for (int i = 0; i < 20; i++)
+		env_pass(RTO << FC_RTO_BACKOFF);
+	assert_int_equal(env.fatals, 1);
+	env_close();
+}
+
+/* A peer that acknowledges everything else has not received this one: attempts count. */
+static void lost_at_live_peer(void **state)
+{
+	struct fcore_params p = env_params(true);
+	bool resync = false;
+
+	(void)state;
+	env_open(&p);
+	send_pushes(2);
+	for (uint32_t i = 0; i <= p.max_retx; i++) {
+		env_pass((RTO << i) + SLACK);
+		for (uint32_t n = 0; n < env.nsent; n++)
+			resync |= env.sent[n].type == FALCON_RESYNC &&
+				  env.sent[n].hdr.psn == ENV_DATA;
+		eack_received(0x2, 0);
+	}
+	assert_true(resync);
+	env_close();
+}
+
 /* A new RTO holds for packets that are on their way, too (10.6.2.2). */
 static void shorter_rto(void **state)
 {
@@ -412,6 +448,8 @@ int main(void)
 		cmocka_unit_test(resync),
 		cmocka_unit_test(fatal),
 		cmocka_unit_test(held_by_peer),
+		cmocka_unit_test(held_by_silent_peer),
+		cmocka_unit_test(lost_at_live_peer),
 		cmocka_unit_test(shorter_rto),
 		cmocka_unit_test(wrap_around),
 	};

@@ -225,6 +225,29 @@ static void next_before_transmit(void **state)
 	env_close();
 }
 
+/* A lying peer acknowledges a packet while transmit() refuses it: it completes when it is sent. */
+static void acked_while_refused(void **state)
+{
+	struct fcore_params p = env_params(true);
+
+	(void)state;
+	env_open(&p);
+	env_push(0);
+	env_push(1);
+	env.refuse = 1;
+	env.hostile = true;
+	env_run();
+	assert_int_equal(env.shared.tx_acked.data_base, ENV_DATA + 1);
+	fcore_acked(env.c, env.now);
+	assert_int_equal(env.nevents, 0);
+	assert_int_equal(env_run(), 2);
+	fcore_acked(env.c, env.now);
+	assert_int_equal(env.nevents, 1);
+	env_ack_all(2, 0);
+	assert_int_equal(env.nevents, 2);
+	env_close();
+}
+
 /* Between connections a quantum each, between queues packet by packet; the budget holds. */
 static void round_robin(void **state)
 {
@@ -310,6 +333,7 @@ int main(void)
 		cmocka_unit_test(rsn_order),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(next_before_transmit),
+		cmocka_unit_test(acked_while_refused),
 		cmocka_unit_test(round_robin),
 		cmocka_unit_test(queues_alternate),
 		cmocka_unit_test(paced),

@@ -194,7 +194,7 @@ static inline void ulp_not_ready(struct ulp *u, const struct ulp_later *l)
 
 /*
  * Deliveries end here: answer, now, later or with RNR. On an ordered connection answers stay in
- * order, and what was delivered after a transaction that is not ready is not ready either (8.5.3.4).
+ * order, and what was delivered after one that is not ready is not ready either (8.5.3.4).
  */
 static inline void ulp_deliver(struct ulp *u, struct ulp_later l)
 {

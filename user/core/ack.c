@@ -36,13 +36,13 @@ static void settled(struct fcore_conn *c)
 
 void fc_ack_piggybacked(struct fcore_conn *c)
 {
-	/* Only with empty bitmaps do the bases say everything; AR wants the ACK's timestamps, too. */
+	/* Only empty bitmaps leave nothing to say; AR wants the timestamps of an ACK, too. */
 	if (c->ack_owed && !(c->ack_due & FC_ACK_AR) && c->rx_ahead == 0 &&
 	    falcon_load(&c->shared->rx.own) == 0)
 		settled(c);
 }
 
-/* The timer is not moved by every ACK: if it comes too early for what is owed now, it comes again. */
+/* No ACK moves the timer: if it comes too early for what is owed now, it comes again. */
 void fc_ack_timeout(struct fcore_conn *c, uint64_t now)
 {
 	if (!c->ack_owed || c->ack_due)

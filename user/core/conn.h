@@ -246,6 +246,11 @@ enum fc_sent {
 	FC_STALLED,	/* -EAGAIN */
 };
 
+static inline uint32_t fc_min(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 static inline struct fc_itxn *fc_itxn(struct fcore_conn *c, uint32_t rsn)
 {
 	return &c->itxn[rsn & FC_TXN_MASK];

@@ -4,11 +4,6 @@
 
 #include <stdlib.h>
 
-static uint32_t at_most(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 static void list_init(struct fc_list *l)
 {
 	l->next = l->prev = l;
@@ -168,8 +163,8 @@ struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falc
 	c->cid = cid;
 	c->shared = shared;
 	c->params = *params;
-	c->params.max_retx = at_most(params->max_retx, UINT8_MAX - 1);
-	c->params.ar_percent = at_most(params->ar_percent, 100);
+	c->params.max_retx = fc_min(params->max_retx, UINT8_MAX - 1);
+	c->params.ar_percent = fc_min(params->ar_percent, 100);
 	c->ordered = params->ordered;
 	c->rto = params->rto_ns;
 	c->last_ack = now;

@@ -310,7 +310,6 @@ enum fc_sent fc_retx_send(struct fcore_conn *c, uint64_t now)
 		return FC_STALLED;
 	fc_retx_unmark(a.w, a.psn);
 	ctx->last_tx = now;
-	ctx->hold = 0;
 	if (fc_is_request(ctx->type)) {
 		ctx->flags |= FC_CTX_COUNTED;
 		a.w->orrc++;

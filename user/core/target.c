@@ -187,7 +187,7 @@ static void push_acked(struct fcore_conn *c, struct fc_ttxn *t, uint64_t now)
 	put_frame(c, t);
 }
 
-/* The push ends in error. Its PSN is opened again for the Resync, or for a repeated push (6.6.5). */
+/* The push ends in error. Its PSN opens again for the Resync, or for a repeated push (6.6.5). */
 static void push_failed(struct fcore_conn *c, struct fc_ttxn *t, enum fcore_push_outcome outcome)
 {
 	t->nack_code = outcome == FCORE_PUSH_CIE   ? FALCON_NACK_CIE

@@ -4,18 +4,13 @@
 
 #include <errno.h>
 
-static uint32_t at_most(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 void fc_tx_set_windows(struct fcore_conn *c, uint32_t fcwnd, uint32_t ncwnd)
 {
 	/* Below one packet means one packet, paced; no window may stop a connection for good. */
 	c->fcwnd = fcwnd ? fcwnd : 1;
 	c->ncwnd = ncwnd ? ncwnd : 1;
-	c->data.limit = at_most(c->fcwnd, c->data.size);
-	c->req.limit = at_most(c->fcwnd, c->req.size);
+	c->data.limit = fc_min(c->fcwnd, c->data.size);
+	c->req.limit = fc_min(c->fcwnd, c->req.size);
 }
 
 /* Put what follows the Falcon header into |p|, and its length into the header. */
