@@ -50,7 +50,7 @@ struct xsk {
 	uint32_t rx_nfree;
 	uint32_t tx_free[XSK_TX_FRAMES];
 	uint32_t tx_nfree;
-	uint32_t in_fill;		/* frames in fill or receive ring: credits granted and not yet used up */
+	uint32_t in_fill;		/* frames in the fill or receive ring */
 	uint32_t tx_reserved;		/* descriptors written and not yet submitted */
 	uint32_t tx_inflight;		/* submitted and not yet completed */
 	uint32_t queue;			/* RX/TX queue of the interface */
