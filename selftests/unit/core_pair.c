@@ -215,7 +215,8 @@ static void small_windows(void **state)
 	(void)state;
 	p.fcwnd = 3;
 	p.ncwnd = 2;
-	drains((struct ulp_plan){ .later = 20 }, (struct net_faults){ .loss = 5, .reorder = 10 }, p);
+	drains((struct ulp_plan){ .later = 20 },
+	       (struct net_faults){ .loss = 5, .reorder = 10 }, p);
 }
 
 static void backpressure(void **state)

@@ -45,7 +45,7 @@ struct fcore_rx {
 	struct falcon_hdr hdr;
 	const void *payload;	/* after the Falcon header */
 	uint32_t len;		/* bytes of payload */
-	void *frame;		/* owner's handle of the memory; the core gives it back by frame_put() */
+	void *frame;		/* owner's handle of the memory, given back by frame_put() */
 	uint64_t now;		/* reception time, ns */
 };
 
