@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# falcond, plain and with AddressSanitizer, and what the unit tests link of it.
+# falcond, plain and with AddressSanitizer, and the fuzzer of its handshake.
 
 AGENT_SRCS := $(wildcard user/agent/*.c user/io/*.c user/rue/*.c user/ulp/*.c)
 AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd
@@ -15,7 +15,6 @@ $(B)/asan/falcond: $(AGENT_SRCS:%.c=$(B)/asan/%.o) $(B)/asan/libfcore.a
 
 PROGRAMS += $(B)/falcond
 TESTS += $(B)/asan/falcond
-
 
 # make fuzz runs it beside the fuzzers of selftests/fuzz/.
 FUZZ_HANDSHAKE := $(B)/fuzz/fuzz_handshake
