@@ -9,5 +9,5 @@ $(B)/tsan/libfcore.a: $(FCORE_SRC:%.c=$(B)/tsan/%.o)
 
 $(B)/libfcore.a $(B)/asan/libfcore.a $(B)/tsan/libfcore.a:
 	$(call say,AR,$@)
-	@rm -f $@
-	$(Q)$(AR) rcs $@ $^
+	@rm -f $@.new
+	$(Q)$(AR) rcs $@.new $^ && mv $@.new $@
