@@ -315,6 +315,9 @@ static int run(struct agent *a)
 out_conns:
 	agent_conns_close(a);
 out_ports:
+	/* Applications still attached are detached by their control connections' end. */
+	control_close(a->control);
+	a->control = NULL;
 	agent_ports_close(a);
 	if (a->raw)
 		raw_destroy(a->raw);
@@ -327,13 +330,16 @@ out_control:
 	neigh_close(a->neigh);
 out_maps:
 	maps_close(&a->maps);
+	log_info("stopped");
 	return rc;
 }
 
 int main(int argc, char **argv)
 {
 	struct options o = { .config = "/etc/falcon/falcon.conf", .offload = -1 };
-	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	/* Three descriptors an application, its control connection, and the peers' sessions. */
+	const struct rlimit files = { 65536, 65536 };
 	struct agent *a;
 	char err[512];
 	int rc = parse(argc, argv, &o);
@@ -356,6 +362,7 @@ int main(int argc, char **argv)
 	log_set_level(o.verbose ? LOG_LEVEL_DEBUG : a->config.agent.log_level);
 	a->offload = o.offload >= 0 ? o.offload : a->config.agent.offload;
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	setrlimit(RLIMIT_NOFILE, &files);
 	rc = run(a);
 	config_free(&a->config);
 	free(a);
