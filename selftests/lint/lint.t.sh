@@ -39,10 +39,11 @@ spdx_missing()
 {
 	local f
 
-	files '*.c' '*.h' '*.sh' '*.mk' '*.lua' '*.py' '*.pml' Makefile 'tools/falcon-*' '.ci/*' |
-		while read -r f; do
-			head -n 2 "$f" | grep -q SPDX-License-Identifier: || printf '%s\n' "$f"
-		done
+	# A manual page begins with its title.
+	files '*.c' '*.h' '*.sh' '*.mk' '*.lua' '*.py' '*.pml' '*.md' '*.scd' Makefile \
+		'tools/falcon-*' '.ci/*' | while read -r f; do
+		head -n 3 "$f" | grep -q SPDX-License-Identifier: || printf '%s\n' "$f"
+	done
 }
 
 # What a BPF program includes must allow the GPL, and BPF objects must say so to the kernel.
