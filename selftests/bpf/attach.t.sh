@@ -21,10 +21,10 @@ PASS=$TAP_BUILD/selftests/bpf/pass.bpf.o
 GLOBALS=/sys/fs/bpf/tc/globals
 MAPS="config conns counters credits dirty ports rue wake xsks"
 
-# The peer's namespace is held open by a process that waits for the end of its input.
-exec 9> >(exec unshare -n cat >/dev/null)
+# A process holds the peer's namespace open, no longer than this script may take.
+unshare -n sleep 120 >/dev/null 2>&1 &
 PEER=$!
-trap 'exec 9>&-; kill "$PEER" 2>/dev/null' EXIT
+trap 'kill "$PEER" 2>/dev/null' EXIT
 
 peer()
 {

@@ -25,9 +25,9 @@
 #include "falcon/window.h"
 
 enum {
-	DEADLINE_MS = 20000,
+	DEADLINE_MS = 60000,
 	BURST = 100,		/* packets, less than the data window */
-	TOTAL = 20000,		/* packets of the long run */
+	TOTAL = 10000,		/* packets of the long run */
 };
 
 static struct env env;
