@@ -45,6 +45,7 @@ answered()
 	tap_wait 10 eval "[ \$(counter b $name) -ge $((count + 3)) ]"
 	tap_is "$(counter b "$name") $(counter b xdp_tx)" "$((count + 3)) $((tx + 3))" \
 		"$what: counted as $name, answered by XDP_TX"
+	tap_note "dropped so far: $(drops b)"
 }
 
 lab_up --clear

@@ -17,7 +17,11 @@ random_file small 300000
 
 map_ids()
 {
-	on "$1" bpftool -j map show | jq -c '[.[] | select(.name | startswith("falcon_")) | .id] | sort'
+	local map
+
+	for map in $(on "$1" ls /sys/fs/bpf/tc/globals); do
+		on "$1" bpftool -j map show pinned "/sys/fs/bpf/tc/globals/$map" | jq -r '"\(.name) \(.id)"'
+	done
 }
 
 # Accepted packets on host $1 have reached $2.
