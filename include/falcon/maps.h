@@ -67,6 +67,7 @@ struct falcon_rx_state {
 	__u32 own;		/* enum falcon_own, cleared by the EACK that carries it */
 	__u32 hops;		/* forward path hop count of the latest packet */
 	__u32 accepted;		/* packets claimed, cumulative */
+	__u32 answers_owed;	/* answers that did not fit into the frame, cumulative: the agent's */
 } FALCON_ALIGNED;
 
 /* Receiver state that delivery changes. Writer: agent. */
@@ -198,7 +199,7 @@ struct falcon_dirty {
 	V(drop_psp_version, "PSP version not configured for the connection")                       \
 	V(drop_version, "Falcon version is not 1")                                                 \
 	V(drop_type, "reserved Falcon packet type")                                                \
-	V(drop_length, "Request Length contradicts the payload")                                   \
+	V(drop_length, "Request Length contradicts the payload, or bytes too many")                                   \
 	V(drop_code, "reserved Resync or NACK code")                                               \
 	V(drop_cid, "unknown CID")                                                                 \
 	V(drop_not_alive, "connection not alive (Falcon 11)")                                      \
@@ -209,7 +210,7 @@ struct falcon_dirty {
 	V(drop_busy, "lost every race for a window word")                                          \
 	V(drop_no_agent, "no agent socket on this queue")                                          \
 	V(drop_too_big, "longer than the agent's buffers")                                         \
-	V(drop_no_room, "the answer does not fit into the frame")                                  \
+	V(drop_no_room, "the answer does not fit into the frame: left to the agent")                                  \
 	V(drop_metadata, "driver has no room for XDP metadata")                                    \
 	V(drop_no_credit, "no room at the agent, and no answer is due: steered, or a NACK")
 

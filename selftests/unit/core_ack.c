@@ -53,6 +53,19 @@ static void once_a_batch(void **state)
 	env_close();
 }
 
+/* XDP could not fit its answer into the refused frame: the core gives it, once. */
+static void answer_owed_by_xdp(void **state)
+{
+	(void)state;
+	open_with(1000, true);
+	env.shared.rx.answers_owed = 3;
+	fcore_acked(env.c, env.now);
+	only_ack(FALCON_BACK);
+	fcore_acked(env.c, env.now);
+	assert_int_equal(env_run(), 0);
+	env_close();
+}
+
 static void coalesced_by_time(void **state)
 {
 	(void)state;
@@ -226,6 +239,7 @@ int main(void)
 		cmocka_unit_test(requested),
 		cmocka_unit_test(requested_push_waits_for_ulp),
 		cmocka_unit_test(once_a_batch),
+		cmocka_unit_test(answer_owed_by_xdp),
 		cmocka_unit_test(coalesced_by_time),
 		cmocka_unit_test(coalesced_by_count),
 		cmocka_unit_test(timer_starts_anew),

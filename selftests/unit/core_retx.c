@@ -51,6 +51,22 @@ static void timeout_same_psn(void **state)
 	env_close();
 }
 
+/* A timeout shorter than the round trip that is being measured would repeat everything. */
+static void timeout_not_within_round_trip(void **state)
+{
+	struct fcore_params p = env_params(true);
+
+	(void)state;
+	env_open(&p);
+	env.c->stats.rtt_ns = 2 * RTO;
+	send_pushes(1);
+	env.now += 2 * RTO;
+	assert_int_equal(sent_again(), 0);
+	env.now += 2 * RTO + SLACK;
+	assert_int_equal(sent_again(), 0x1);
+	env_close();
+}
+
 /* Each packet has its own deadline, and each attempt doubles it. */
 static void deadlines(void **state)
 {
@@ -435,6 +451,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(timeout_same_psn),
+		cmocka_unit_test(timeout_not_within_round_trip),
 		cmocka_unit_test(deadlines),
 		cmocka_unit_test(acked_is_not_sent_again),
 		cmocka_unit_test(acked_while_queued),

@@ -79,6 +79,17 @@ static void sample_rtt(struct fcore_conn *c)
 	*rtt = *rtt ? *rtt - (*rtt >> FC_RTT_SHIFT) + (c->rtt >> FC_RTT_SHIFT) : c->rtt;
 }
 
+/* XDP refused a packet and had no room to say so: the ACK is ours to send, and at once. */
+static void take_answers_owed(struct fcore_conn *c, uint64_t now)
+{
+	uint32_t owed = falcon_load(&c->shared->rx.answers_owed);
+
+	if (owed == c->seen_answers)
+		return;
+	c->seen_answers = owed;
+	fc_ack_owe(c, now, 0, true);
+}
+
 void fcore_acked(struct fcore_conn *c, uint64_t now)
 {
 	struct falcon_tx_acked *tx = &c->shared->tx_acked;
@@ -99,6 +110,7 @@ void fcore_acked(struct fcore_conn *c, uint64_t now)
 		moved |= selective(c, &c->req);
 		fc_retx_early(c, falcon_load(&tx->own) ? falcon_fetch_and(&tx->own, 0U) : 0, now);
 	}
+	take_answers_owed(c, now);
 	fc_init_settle(c);
 	if (moved)
 		fc_sched_wake(c);

@@ -18,6 +18,7 @@ enum fc_const {
 	FC_TXN_MASK = FCORE_MAX_TXNS - 1,
 	FC_TXN_WORDS = FCORE_MAX_TXNS / 64,
 	FC_MAX_WIN = FALCON_DATA_WINDOW,
+	FC_RTO_MIN_RTTS = 2,	/* a packet is not timed out within so many smoothed RTTs */
 	FC_RTO_BACKOFF = 6,	/* the timeout doubles with each attempt, at most this often */
 	FC_RTT_SHIFT = 3,	/* weight of an RTT sample: 1/8 */
 	FC_RTT_MAX_UNITS = 1 << 24,	/* a sample of more than 2.2 s is a clock that jumped */
@@ -211,6 +212,7 @@ struct fcore_conn {
 	uint64_t tgt_wait[FC_TXN_WORDS];	/* slots that wait for redelivery */
 	bool nack_owed;				/* a bit of |tgt_nack| is set */
 	uint32_t seen_acks, seen_eacks;		/* tx_acked counters last processed */
+	uint32_t seen_answers;			/* rx.answers_owed last processed */
 	uint64_t last_ack;			/* ns when an ACK was last seen */
 	uint64_t rtt;				/* latest sample, ns; see also stats.rtt_ns */
 	struct fc_timer timer[FC_TIMERS];

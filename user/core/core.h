@@ -201,7 +201,10 @@ void fcore_pull_rnr(struct fcore_conn *c, uint32_t rsn, uint8_t rnr, uint64_t no
 
 /* A claimed reliable packet has arrived. The core owns rx->frame until frame_put(). */
 void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx);
-/* shared->tx_acked may have changed: free what was acknowledged, retransmit what was lost. */
+/*
+ * XDP has marked |c| dirty: shared->tx_acked may have changed, so free what was acknowledged and
+ * retransmit what was lost; or an answer that XDP could not give is owed.
+ */
 void fcore_acked(struct fcore_conn *c, uint64_t now);
 /* A NACK with an upper-layer code; its bases are applied already. */
 void fcore_nacked(struct fcore_conn *c, const struct falcon_ack *nack, uint64_t now);

@@ -55,7 +55,9 @@ void fc_retx_resync(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
 uint64_t fc_retx_deadline(const struct fcore_conn *c, const struct fc_ctx *ctx)
 {
 	uint32_t doublings = ctx->retx < FC_RTO_BACKOFF ? ctx->retx : FC_RTO_BACKOFF;
-	uint64_t due = ctx->last_tx + (c->rto << doublings);
+	/* A timeout below the round trip would repeat everything: hosts that share CPUs get there. */
+	uint64_t floor = c->stats.rtt_ns * FC_RTO_MIN_RTTS;
+	uint64_t due = ctx->last_tx + ((c->rto > floor ? c->rto : floor) << doublings);
 
 	return ctx->hold > due ? ctx->hold : due;
 }
