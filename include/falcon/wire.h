@@ -370,7 +370,7 @@ enum falcon_wire_error {
 	FALCON_WIRE_TRUNCATED = -1,	/* fewer bytes than its type's header, or than announced */
 	FALCON_WIRE_VERSION = -2,	/* version is not 1 */
 	FALCON_WIRE_TYPE = -3,		/* reserved packet type */
-	FALCON_WIRE_LENGTH = -4,	/* Request Length contradicts the payload */
+	FALCON_WIRE_LENGTH = -4,	/* Request Length contradicts the payload, or bytes too many */
 	FALCON_WIRE_CODE = -5,		/* reserved Resync or NACK code, or reserved replaced type */
 };
 
@@ -389,8 +389,8 @@ FALCON_INLINE int falcon_resync_unpack(const struct falcon_resync_hdr *w, struct
 
 /*
  * Read and validate the header of a reliable packet. |data| to |end| is the Falcon packet without
- * ICV and without link padding. Fills |h| and returns FALCON_WIRE_OK, or an enum falcon_wire_error.
- * The bounds checks are written the way the BPF verifier follows them.
+ * ICV and without link padding; a Resync fills it exactly. Fills |h| and returns FALCON_WIRE_OK, or
+ * an enum falcon_wire_error. The bounds checks are written the way the BPF verifier follows them.
  */
 FALCON_INLINE int falcon_hdr_unpack(const void *data, const void *end, struct falcon_hdr *h)
 {
@@ -422,10 +422,15 @@ FALCON_INLINE int falcon_hdr_unpack(const void *data, const void *end, struct fa
 			return FALCON_WIRE_LENGTH;
 		return FALCON_WIRE_OK;
 	}
-	case FALCON_RESYNC:
-		if ((const void *)((const struct falcon_resync_hdr *)data + 1) > end)
+	case FALCON_RESYNC: {
+		const struct falcon_resync_hdr *w = data;
+
+		if ((const void *)(w + 1) > end)
 			return FALCON_WIRE_TRUNCATED;
-		return falcon_resync_unpack(data, h);
+		if ((const void *)(w + 1) != end)
+			return FALCON_WIRE_LENGTH;
+		return falcon_resync_unpack(w, h);
+	}
 	default:
 		return FALCON_WIRE_TYPE;
 	}
@@ -453,18 +458,30 @@ FALCON_INLINE int falcon_ack_unpack(const void *data, const void *end, struct fa
 	__builtin_memset(a, 0, sizeof(*a));
 	switch (falcon_wire_type(b->type)) {
 	case FALCON_BACK:
+		if ((const void *)(b + 1) != end)
+			return FALCON_WIRE_LENGTH;
 		falcon_back_unpack(b, a);
 		return FALCON_WIRE_OK;
-	case FALCON_EACK:
-		if ((const void *)((const struct falcon_eack_hdr *)data + 1) > end)
+	case FALCON_EACK: {
+		const struct falcon_eack_hdr *w = data;
+
+		if ((const void *)(w + 1) > end)
 			return FALCON_WIRE_TRUNCATED;
-		falcon_eack_unpack(data, a);
+		if ((const void *)(w + 1) != end)
+			return FALCON_WIRE_LENGTH;
+		falcon_eack_unpack(w, a);
 		return FALCON_WIRE_OK;
-	case FALCON_NACK:
-		if ((const void *)((const struct falcon_nack_hdr *)data + 1) > end)
+	}
+	case FALCON_NACK: {
+		const struct falcon_nack_hdr *w = data;
+
+		if ((const void *)(w + 1) > end)
 			return FALCON_WIRE_TRUNCATED;
-		falcon_nack_unpack(data, a);
+		if ((const void *)(w + 1) != end)
+			return FALCON_WIRE_LENGTH;
+		falcon_nack_unpack(w, a);
 		return falcon_nack_code_valid(a->nack_code) ? FALCON_WIRE_OK : FALCON_WIRE_CODE;
+	}
 	default:
 		return FALCON_WIRE_TYPE;
 	}

@@ -75,6 +75,21 @@ static void truncated(void **state)
 	}
 }
 
+/* ACKs and Resyncs fill their packet: a byte more is an error. */
+static void too_long(void **state)
+{
+	unsigned char p[FALCON_MAX_HDR_LEN + 1] = { 0 };
+	uint32_t len;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ack_types); i++) {
+		len = make_ack(ack_types[i], p);
+		assert_int_equal(try_ack(p, len + 1), FALCON_WIRE_LENGTH);
+	}
+	len = make_hdr(FALCON_RESYNC, p);
+	assert_int_equal(try_hdr(p, len + 1), FALCON_WIRE_LENGTH);
+}
+
 static void version(void **state)
 {
 	unsigned char p[FALCON_MAX_HDR_LEN];
@@ -109,10 +124,11 @@ static void types(void **state)
 		p[36] = FALCON_NACK_RNR;
 		assert_int_equal(falcon_type_is_ack(t), ack);
 		assert_int_equal(falcon_hdr_len(t) != 0, ack || reliable);
-		assert_int_equal(try_ack(p, sizeof(p)), ack ? FALCON_WIRE_OK : FALCON_WIRE_TYPE);
+		assert_int_equal(try_ack(p, ack ? falcon_hdr_len(t) : sizeof(p)),
+				 ack ? FALCON_WIRE_OK : FALCON_WIRE_TYPE);
 		if (t == FALCON_PUSH_DATA)
 			continue;
-		assert_int_equal(try_hdr(p, sizeof(p)),
+		assert_int_equal(try_hdr(p, reliable ? falcon_hdr_len(t) : sizeof(p)),
 				 reliable ? FALCON_WIRE_OK : FALCON_WIRE_TYPE);
 	}
 }
@@ -226,6 +242,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(truncated),
+		cmocka_unit_test(too_long),
 		cmocka_unit_test(version),
 		cmocka_unit_test(types),
 		cmocka_unit_test(pack_refuses),
