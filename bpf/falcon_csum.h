@@ -31,7 +31,7 @@ FALCON_INLINE __u16 falcon_csum_fold(__u64 sum)
  * so that for the verifier every branch ends in the same state: the work is linear in the number
  * of steps where moving pointers would double it with each.
  */
-#define FALCON_CSUM_STEP(sum, base, end, len, step)                                                 \
+#define FALCON_CSUM_STEP(sum, base, end, len, step)						   \
 	do {                                                                                       \
 		const void *p_ = (base) + ((len) & (FALCON_CSUM_LEN_MASK & ~(2 * (step) - 1)));    \
                                                                                                    \

@@ -19,7 +19,7 @@ struct falcon_work {
  * The context's 32-bit fields become 64-bit packet pointers. The empty asm keeps the compiler from
  * concluding that 32-bit arithmetic would do for them, which the verifier refuses.
  */
-#define FALCON_CTX_POINTER(name)                                                                    \
+#define FALCON_CTX_POINTER(name)								   \
 	FALCON_INLINE void *falcon_##name(const struct xdp_md *ctx)                                \
 	{                                                                                          \
 		void *p = (void *)(long)ctx->name;                                                 \

@@ -300,8 +300,11 @@ static struct bpf_object *peer;
 /* falcon_rx on "fb"; on "fa" a program that passes, which makes veth take XDP_TX frames. */
 static int attach(void)
 {
-	const struct sockaddr_ll sll = { .sll_family = AF_PACKET, .sll_protocol = htobe16(ETH_P_ALL),
-					 .sll_ifindex = (int)if_nametoindex("fa") };
+	const struct sockaddr_ll sll = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htobe16(ETH_P_ALL),
+		.sll_ifindex = (int)if_nametoindex("fa"),
+	};
 	struct bpf_program *p = bpf_object__find_program_by_name(env.obj, "falcon_rx");
 	char path[512];
 	int one = 1, buffer = 4 << 20;

@@ -65,6 +65,8 @@ static size_t make_reliable(struct traffic *t, const struct falcon_conn *c, uint
 		.rsn = random32(t),
 	};
 
+	if (h.type == FALCON_RESYNC)
+		payload = one_in(t, 20);
 	h.psn = falcon_in_req_window(h.type, h.resync_type)
 			? pick_psn(t, c->rx_acked.req_base, FALCON_REQ_WINDOW)
 			: pick_psn(t, c->rx_acked.data_base, FALCON_DATA_WINDOW);

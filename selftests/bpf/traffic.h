@@ -24,7 +24,7 @@ uint32_t traffic_random(struct traffic *t, uint32_t n);
 /* The next frame for |c|, well-formed or not. Returns its length. */
 size_t traffic_frame(struct traffic *t, const struct falcon_conn *c, uint8_t *frame);
 
-/* Break something in a frame of |len| bytes, at times behind right checksums. Returns its length. */
+/* Break something in a frame of |len| bytes, often behind right checksums. Returns its length. */
 size_t traffic_mutate(struct traffic *t, uint8_t *frame, size_t len);
 
 /*

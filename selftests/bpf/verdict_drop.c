@@ -142,6 +142,37 @@ HEADER(request_length_more)
 	p->hdr.request_len++;
 }
 
+/* ACKs, NACKs and Resyncs fill their packets exactly. */
+PACKED(long_back)
+{
+	UNUSED;
+	p->falcon[7] = FALCON_BACK << 1;
+	p->falcon_len = sizeof(struct falcon_back_hdr) + 1;
+}
+
+PACKED(long_eack)
+{
+	UNUSED;
+	p->falcon[7] = FALCON_EACK << 1;
+	p->falcon_len = sizeof(struct falcon_eack_hdr) + 4;
+}
+
+PACKED(long_nack)
+{
+	UNUSED;
+	p->falcon[7] = FALCON_NACK << 1;
+	p->falcon_len = sizeof(struct falcon_nack_hdr) + 32;
+}
+
+HEADER(long_resync)
+{
+	UNUSED;
+	p->hdr.type = FALCON_RESYNC;
+	p->hdr.resync_code = FALCON_RESYNC_LOCAL_XLR;
+	p->hdr.resync_type = FALCON_PUSH_DATA;
+	p->payload = 1;
+}
+
 /* Checksum: every kind of position, and none at all. */
 FRAMED(csum_first_byte)
 {
@@ -220,6 +251,7 @@ HEADER(resync_code_0)
 	UNUSED;
 	p->hdr.type = FALCON_RESYNC;
 	p->hdr.resync_type = FALCON_PUSH_DATA;
+	p->payload = 0;
 }
 
 HEADER(resync_code_8)
@@ -235,6 +267,7 @@ HEADER(resync_of_ack)
 	p->hdr.type = FALCON_RESYNC;
 	p->hdr.resync_code = FALCON_RESYNC_LOCAL_XLR;
 	p->hdr.resync_type = FALCON_BACK;
+	p->payload = 0;
 }
 
 PACKED(nack_code_3)
@@ -361,7 +394,7 @@ static const struct verdict_case cases[] = {
 	{ "pass_not_falcon: ARP", FALCON_V_pass_not_falcon, .framed = other_ethertype },
 	{ "pass_not_falcon: TCP", FALCON_V_pass_not_falcon, .framed = other_protocol },
 	{ "pass_not_falcon: port 1001", FALCON_V_pass_not_falcon, .framed = other_port },
-	{ "pass_not_falcon: PSP of another", FALCON_V_pass_not_falcon, .framed = other_next_header },
+	{ "pass_not_falcon: other PSP", FALCON_V_pass_not_falcon, .framed = other_next_header },
 	{ "pass_not_falcon: IP version", FALCON_V_pass_not_falcon, .framed = ip_version },
 	{ "pass_not_falcon: cut in PSP", FALCON_V_pass_not_falcon, .framed = cut_in_psp },
 	{ "pass_not_falcon: cut in IP", FALCON_V_pass_not_falcon, .framed = cut_in_ip },
@@ -376,6 +409,10 @@ static const struct verdict_case cases[] = {
 	{ "drop_ip_fragment", FALCON_V_drop_ip_fragment, .ipv4_only = true, .framed = fragment },
 	{ "drop_udp_length: less", FALCON_V_drop_udp_length, .framed = udp_length_less },
 	{ "drop_udp_length: more", FALCON_V_drop_udp_length, .framed = udp_length_more },
+	{ "drop_length: BACK", FALCON_V_drop_length, .packed = long_back },
+	{ "drop_length: EACK", FALCON_V_drop_length, .packed = long_eack },
+	{ "drop_length: NACK", FALCON_V_drop_length, .packed = long_nack },
+	{ "drop_length: Resync", FALCON_V_drop_length, .header = long_resync },
 	{ "drop_csum: first byte", FALCON_V_drop_csum, .framed = csum_first_byte },
 	{ "drop_csum: last byte", FALCON_V_drop_csum, .framed = csum_last_byte },
 	{ "drop_csum: last byte, odd length", FALCON_V_drop_csum, .header = long_odd_payload,

@@ -24,7 +24,8 @@ holds()
 {
 	explore "$1" || return 1
 	grep -q 'errors: 0' "$DIR/$1/out" &&
-		! grep -qE 'Search not completed|max search depth|out of memory' "$DIR/$1/out" && return
+		! grep -qE 'not completed|search depth too small|out of memory' "$DIR/$1/out" &&
+		return
 	cat "$DIR/$1/out"
 	return 1
 }
