@@ -16,6 +16,8 @@ install: all
 	ln -sf libfalcon.so.0 $(I)/lib/libfalcon.so
 	install -m 644 include/falcon/*.h $(I)/include/falcon
 	install -m 644 tools/falcon.lua $(I)/share/falcon
+	install -d $(I)/lib/systemd/system
+	sed 's|@PREFIX@|$(PREFIX)|' user/agent/falcond.service.in > $(I)/lib/systemd/system/falcond.service
 	@for m in $(MANPAGES); do \
 		echo $(PUT) $$m $(I)/share/man/man$${m##*.}/; \
 		$(PUT) -t $(I)/share/man/man$${m##*.} $$m || exit 1; \
