@@ -48,6 +48,7 @@ static void shared_state(void **state)
 	assert_int_equal(env.shared.cc.fcwnd, 33 << 10);
 	assert_int_equal(env.shared.cc.ncwnd, 44);
 	assert_int_equal(env.shared.cc.rto, falcon_time_of_ns(p.rto_ns));
+	assert_int_equal(env.shared.cc_event.last_acked, ENV_DATA + ENV_REQ);
 	assert_int_equal(fcore_next_deadline(env.core, env.now), FCORE_NEVER);
 	env_close();
 }

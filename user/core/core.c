@@ -87,6 +87,8 @@ static void init_shared(struct falcon_conn *s, const struct fcore_params *p)
 	s->cc.fcwnd = p->fcwnd << FALCON_EV_fcwnd_fraction_WIDTH;
 	s->cc.ncwnd = p->ncwnd;
 	s->cc.rto = falcon_time_of_ns(p->rto_ns);
+	/* What falcon_ack_total() gives before anything was acknowledged. */
+	s->cc_event.last_acked = p->tx_data_psn + p->tx_req_psn;
 }
 
 static void init_windows(struct fcore_conn *c, struct fc_ctx *ctx)
