@@ -90,12 +90,29 @@ enum falcon_rue_delay {
 	F(rtt_state, 222, 24)                                                                      \
 	F(cc_opaque, 246, 2)
 
+/*
+ * Two fields of the event that the reference's engine gives back, and 10.6.2.2 does not name: the
+ * four bits by which its widths fall short of 64 bytes, at the start of its reserved tail.
+ */
+#define FALCON_RUE_RESULT_ECHO_FIELDS(F)                                                            \
+	F(event_queue_select, 248, 2)                                                              \
+	F(delay_select, 250, 2)
+
+/*
+ * The reference divides cc_metadata: the lower 22 bits are the RUE's (ACKs carry no more), the
+ * upper two of an event the ACK's OWN bits, of a result 0.
+ */
+#define FALCON_RUE_METADATA_BITS 22
+
 #define FALCON_EV_ENUM(name, lo, width)                                                             \
 	FALCON_EV_##name = lo, FALCON_EV_##name##_WIDTH = width,
 #define FALCON_RES_ENUM(name, lo, width)                                                            \
 	FALCON_RES_##name = lo, FALCON_RES_##name##_WIDTH = width,
 enum falcon_rue_event_bits { FALCON_RUE_EVENT_FIELDS(FALCON_EV_ENUM) };
-enum falcon_rue_result_bits { FALCON_RUE_RESULT_FIELDS(FALCON_RES_ENUM) };
+enum falcon_rue_result_bits {
+	FALCON_RUE_RESULT_FIELDS(FALCON_RES_ENUM)
+	FALCON_RUE_RESULT_ECHO_FIELDS(FALCON_RES_ENUM)
+};
 #undef FALCON_EV_ENUM
 #undef FALCON_RES_ENUM
 

@@ -84,7 +84,7 @@ static void on_rue_event(void *arg, const struct falcon_rue_event *e)
 	if (!c || !c->core)
 		return;
 	a->stats.rue_events++;
-	a->rue->process(e, &r);
+	a->rue->process(NULL, e, falcon_time_of_ns(a->now) & 0xffffff, &r);
 	fcore_rue_result(c->core, &r, a->now);
 }
 

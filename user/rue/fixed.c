@@ -3,8 +3,11 @@
 
 #define PASS_ON(r, e, to, from) falcon_res_put(r, to, falcon_ev_get(e, from))
 
-static void fixed_process(const struct falcon_rue_event *e, struct falcon_rue_result *r)
+static void fixed_process(void *engine, const struct falcon_rue_event *e, uint32_t now,
+			  struct falcon_rue_result *r)
 {
+	(void)engine;
+	(void)now;
 	PASS_ON(r, e, connection_id, connection_id);
 	PASS_ON(r, e, cc_metadata, cc_metadata);
 	PASS_ON(r, e, fcwnd_fraction, fcwnd_fraction);
@@ -19,6 +22,8 @@ static void fixed_process(const struct falcon_rue_event *e, struct falcon_rue_re
 	PASS_ON(r, e, delay_state, delay_state);
 	PASS_ON(r, e, rtt_state, rtt_state);
 	PASS_ON(r, e, cc_opaque, cc_opaque);
+	PASS_ON(r, e, event_queue_select, event_queue_select);
+	PASS_ON(r, e, delay_select, delay_select);
 }
 
 const struct rue_algorithm rue_fixed = {
