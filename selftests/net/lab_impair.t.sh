@@ -10,21 +10,48 @@
 COUNT=4000
 BYTES=1000
 
-# volley COUNT GAP_US: send packets from a to b; the receiver's report is in $report.
-volley()
+# Frames that interfaces have dropped because the machine was too busy: the ring of a veth holds 256.
+overruns()
+{
+	local ns
+
+	for ns in /run/netns/falcon-"$FALCON_LAB"-*; do
+		ip -n "${ns##*/}" -s -j link
+	done | jq -s '[.[][].stats64 | .rx.dropped + .tx.dropped] | add'
+}
+
+# send_volley COUNT GAP_US: packets from a to b; the receiver's report is in $report, and what the
+# switch said before in $before.
+send_volley()
 {
 	local pid
 
-	# The kernel drops what it cannot keep while it waits for the neighbour's address.
-	on a ping -n -q -c 1 -w 10 10.250.0.2 >/dev/null
 	before=$(falcon-lab status)
-	on b numbered recv 300 >"$SCRATCH/recv" &
+	rm -f "$SCRATCH/recv"
+	falcon-lab exec b -- numbered recv 300 >"$SCRATCH/recv" &
 	pid=$!
-	tap_wait 10 grep -q ready "$SCRATCH/recv"
+	tap_wait 20 grep -q ready "$SCRATCH/recv"
 	on a numbered send 10.250.0.2 "$1" "$BYTES" "$2"
+	kill -TERM "$pid"
 	wait "$pid"
 	report=$(tail -n 1 "$SCRATCH/recv")
 	tap_note "$report"
+}
+
+# volley COUNT GAP_US: send_volley, again and slower if the machine did not keep up.
+volley()
+{
+	local overruns gap=$2 try
+
+	# The kernel drops what it cannot keep while it waits for the neighbour's address.
+	on a ping -n -q -c 1 -w 10 10.250.0.2 >/dev/null
+	for try in 1 2 3 4 5; do
+		overruns=$(overruns)
+		send_volley "$1" "$gap"
+		[ "$(overruns)" -ne "$overruns" ] || return 0
+		gap=$((gap * 2))
+		tap_note "volley $try: interfaces dropped $(($(overruns) - overruns))"
+	done
 }
 
 # got KEY: from the last report.
@@ -41,10 +68,13 @@ switched()
 	echo $(($(falcon-lab status | sed -n "$pick") - $(sed -n "$pick" <<<"$before")))
 }
 
-# linked KEY: a counter of the emulator, all links together.
+# linked KEY: what a counter of the emulator, all links together, has gained in the last volley.
 linked()
 {
-	falcon-lab status | sed -n 's/^links: //p' | jq "[.links[].$1] | add"
+	local sum="[.links[].$1] | add" pick='s/^links: //p'
+
+	echo $(($(falcon-lab status | sed -n "$pick" | jq "$sum") -
+		$(sed -n "$pick" <<<"$before" | jq "$sum")))
 }
 
 try_clean()
@@ -132,7 +162,8 @@ try_rate()
 
 try_own()
 {
-	tap_is "$(($(linked dropped) + $(got distinct)))" 400 "own: and is counted"
+	# Some of the dropped may have been multicast of the hosts' own.
+	between 400 "$(($(linked dropped) + $(got distinct)))" 404 "own: and is counted"
 	lab_up --no-agents --rate 20mbit --ecn 32k --emulator own
 	volley 400 50
 	between 100 "$(got marked)" 380 "own: packets behind a long queue are marked"

@@ -3,7 +3,7 @@
  * Numbered UDP packets, to see what a link does to them:
  *
  *	numbered send ADDRESS COUNT BYTES GAP_US	to port 9; ECT(0), UDP checksum off
- *	numbered recv IDLE_MS				on port 9, until it is quiet for IDLE_MS
+ *	numbered recv IDLE_MS				on port 9; after SIGTERM, until IDLE_MS of silence
  *
  * recv prints "ready" once its socket is open, and at the end one line of JSON: packets received,
  * distinct among them, duplicates, reordered (a lower number after a higher), damaged, marked CE,
@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,13 @@
 enum { PORT = 9, MAX_BYTES = 3500, MAX_COUNT = 1 << 20, BUFFER = 64 << 20 };
 
 static uint8_t seen[MAX_COUNT / 8];
+static volatile sig_atomic_t all_sent;
+
+static void on_term(int sig)
+{
+	(void)sig;
+	all_sent = 1;
+}
 
 static void die(const char *what)
 {
@@ -124,13 +132,16 @@ static int receive_all(int idle_ms)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct sigaction action = { .sa_handler = on_term };
 	struct tally t = { 0 };
 	uint8_t packet[MAX_BYTES], control[64];
+	sig_atomic_t was_sent = 0;
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)))
 		die("bind");
 	option(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER);
 	option(fd, IPPROTO_IP, IP_RECVTOS, 1);
+	sigaction(SIGTERM, &action, NULL);
 	printf("ready\n");
 	fflush(stdout);
 	for (;;) {
@@ -140,9 +151,14 @@ static int receive_all(int idle_ms)
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 		ssize_t len;
 
-		if (poll(&p, 1, t.received ? idle_ms : 20000) <= 0)
-			break;
-		len = recvmsg(fd, &msg, 0);
+		/* The signal may come just before poll(): then one more turn of silence ends it. */
+		if (poll(&p, 1, idle_ms) <= 0) {
+			if (all_sent && was_sent)
+				break;
+			was_sent = all_sent;
+			continue;
+		}
+		len = recvmsg(fd, &msg, MSG_DONTWAIT);
 		if (len >= 4)
 			count(&t, packet, (size_t)len, is_marked(&msg));
 	}

@@ -45,10 +45,12 @@ udp_passes()
 {
 	local pid
 
-	on b numbered recv 500 >"$SCRATCH/recv" &
+	rm -f "$SCRATCH/recv"
+	falcon-lab exec b -- numbered recv 300 >"$SCRATCH/recv" &
 	pid=$!
 	tap_wait 20 grep -q ready "$SCRATCH/recv"
 	on a numbered send 10.250.0.2 100 1400 100
+	kill -TERM "$pid"
 	wait "$pid"
 	[ "$(jq .distinct < <(tail -n 1 "$SCRATCH/recv"))" = 100 ]
 }

@@ -61,29 +61,38 @@ uint32_t frame_flow_hash(const uint8_t *frame, size_t len)
 	return hash ^ hash >> 16;
 }
 
-static void mark_ipv4(uint8_t *l3)
+static bool mark_ipv4(uint8_t *l3)
 {
 	struct iphdr ip;
 	uint32_t sum;
 
 	memcpy(&ip, l3, sizeof(ip));
 	if (!(ip.tos & ECN_MASK))
-		return;
+		return false;
 	/* RFC 1624: the checksum goes down by what the header goes up; tos is a low byte. */
 	sum = (uint16_t)~ntohs(ip.check) + (uint32_t)(CE - (ip.tos & ECN_MASK));
 	sum = (sum & 0xffff) + (sum >> 16);
 	ip.check = htons((uint16_t)~sum);
 	ip.tos |= CE;
 	memcpy(l3, &ip, sizeof(ip));
+	return true;
 }
 
-void frame_mark_ce(uint8_t *frame, size_t len)
+static bool mark_ipv6(uint8_t *l3)
+{
+	if (!(l3[1] >> 4 & ECN_MASK))
+		return false;
+	l3[1] |= CE << 4;
+	return true;
+}
+
+bool frame_mark_ce(uint8_t *frame, size_t len)
 {
 	uint8_t *l3 = frame + ETH_HLEN;
 
 	if (len >= ETH_HLEN + sizeof(struct iphdr) && ethertype(frame) == ETH_P_IP)
-		mark_ipv4(l3);
-	else if (len >= ETH_HLEN + sizeof(struct ipv6hdr) && ethertype(frame) == ETH_P_IPV6 &&
-		 (l3[1] >> 4 & ECN_MASK))
-		l3[1] |= CE << 4;
+		return mark_ipv4(l3);
+	if (len >= ETH_HLEN + sizeof(struct ipv6hdr) && ethertype(frame) == ETH_P_IPV6)
+		return mark_ipv6(l3);
+	return false;
 }

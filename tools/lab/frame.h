@@ -3,6 +3,7 @@
 #ifndef FALCON_LAB_FRAME_H
 #define FALCON_LAB_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,7 +13,7 @@
  */
 uint32_t frame_flow_hash(const uint8_t *frame, size_t len);
 
-/* Set CE, if the packet is IPv4 or IPv6 and says that it understands ECN; else nothing. */
-void frame_mark_ce(uint8_t *frame, size_t len);
+/* Set CE, if the packet is IPv4 or IPv6 and says that it understands ECN. Returns whether it did. */
+bool frame_mark_ce(uint8_t *frame, size_t len);
 
 #endif /* FALCON_LAB_FRAME_H */

@@ -52,10 +52,7 @@ struct link_fate link_offer(struct link *link, const struct link_conf *conf, uin
 		fate.dropped = true;
 		return fate;
 	}
-	if (conf->ecn && backlog >= conf->ecn) {
-		link->marked++;
-		fate.mark = true;
-	}
+	fate.mark = conf->ecn && backlog >= conf->ecn;
 	link->sent++;
 	link->free_at = now + wait + wire_ns(conf, len);
 	fate.at = link->free_at + flight_ns(conf, rng);

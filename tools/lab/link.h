@@ -25,7 +25,7 @@ struct link {
 	uint64_t free_at;	/* when the wire has sent all that was admitted */
 	uint64_t sent;		/* packets admitted */
 	uint64_t dropped;	/* packets that found the queue full */
-	uint64_t marked;	/* packets for which a mark was asked */
+	uint64_t marked;	/* packets marked; the caller counts, who knows which can be */
 };
 
 /* What becomes of a packet. */

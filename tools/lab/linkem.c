@@ -166,8 +166,8 @@ static void offer(const struct frame *f, unsigned int to, uint64_t now)
 		copy->len = f->len;
 		copy->leg = to;
 		memcpy(copy->data, f->data, f->len);
-		if (fate.mark)
-			frame_mark_ce(copy->data, copy->len);
+		if (fate.mark && frame_mark_ce(copy->data, copy->len))
+			link->marked++;
 		heap_push((uint32_t)(copy - em.frames));
 	}
 }
