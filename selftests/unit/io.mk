@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests of user/io that need no kernel.
 
-$(B)/selftests/unit/io_frame.t: $(B)/asan/selftests/unit/io_frame.o $(B)/asan/user/io/frame.o
+IO_BINS := $(B)/selftests/unit/io_frame.t $(B)/selftests/unit/io_spin.t
+
+$(B)/selftests/unit/io_frame.t: $(B)/asan/user/io/frame.o
+$(IO_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
 
-TESTS += $(B)/selftests/unit/io_frame.t
+TESTS += $(IO_BINS)

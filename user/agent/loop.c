@@ -3,12 +3,10 @@
  * The loop: packets first, control when its descriptors say so.
  *
  * While there is work it turns without a system call other than those that send. Out of work it
- * goes on for LOOP_SPIN_NS, offering the CPU to others at every turn, since a peer or an application
- * that answers at once is the common case and a sleep costs more than it saves. Then it tells XDP
- * and the applications that it sleeps, looks once more, and waits until the next deadline.
+ * spins shortly (io/spin.h), then tells XDP and the applications that it sleeps, looks once more,
+ * and waits until the next deadline.
  */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,22 +17,14 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "io/spin.h"
 
 enum loop_const {
 	LOOP_BUDGET = 256,		/* packets the core may send a turn */
 	LOOP_CONTROL_TURNS = 256,	/* busy turns between looks at the control descriptors */
 	LOOP_EVENTS = 32,
 };
-static const uint64_t LOOP_SPIN_NS = 50 * 1000;
 static const uint64_t LOOP_DROP_CHECK_NS = 100 * 1000 * 1000;
-
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 static int watch(struct agent *a, int fd, uint32_t events)
 {
@@ -86,7 +76,7 @@ static void serve_control(struct agent *a, uint64_t wait_ns)
 	struct epoll_event ev[LOOP_EVENTS];
 	int n = epoll_pwait2(a->epoll_fd, ev, LOOP_EVENTS, &ts, NULL);
 
-	a->now = clock_ns();
+	a->now = spin_clock();
 	for (int i = 0; i < n; i++)
 		dispatch(a, ev[i].data.fd);
 	if (cm_next_deadline(a->cm) <= a->now)
@@ -105,7 +95,7 @@ static uint32_t turn(struct agent *a)
 {
 	uint32_t work;
 
-	a->now = clock_ns();
+	a->now = spin_clock();
 	a->stats.turns++;
 	work = agent_receive(a);
 	work += agent_take_dirty(a);
@@ -160,7 +150,8 @@ static void rest(struct agent *a)
 
 void agent_loop(struct agent *a)
 {
-	uint64_t busy_at = clock_ns(), drops_at = busy_at;
+	uint64_t busy_at = spin_clock(), drops_at = busy_at;
+	struct spin spin = {};
 	uint32_t turns = 0;
 
 	watch(a, a->signal_fd, EPOLLIN);
@@ -171,9 +162,7 @@ void agent_loop(struct agent *a)
 	while (!a->stop) {
 		if (turn(a))
 			busy_at = a->now;
-		else if (a->now - busy_at < LOOP_SPIN_NS)
-			sched_yield();
-		else
+		else if (!spin_once(&spin, busy_at, a->now))
 			rest(a);
 		if (++turns % LOOP_CONTROL_TURNS == 0)
 			serve_control(a, 0);

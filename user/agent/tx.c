@@ -3,17 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/agent.h"
-
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
+#include "io/spin.h"
 
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p)
 {
@@ -30,7 +22,7 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 	if (!out)
 		return -EAGAIN;
 	/* T1 is read here and not once a turn: it is to be taken close to the wire. */
-	xsk_tx_commit(c->tx, frame_build(&c->tmpl, p, clock_ns(), out));
+	xsk_tx_commit(c->tx, frame_build(&c->tmpl, p, spin_clock(), out));
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "falcon/falcon.h"
+#include "io/spin.h"
 
 struct falcon {
 	int control;			/* the agent's control socket */
@@ -24,6 +25,7 @@ struct falcon {
 	bool dead;			/* the agent is gone */
 	uint32_t idle_polls;		/* polls in a row that found nothing */
 	uint32_t sq_tail, sq_published, cq_head, rq_head;
+	struct spin spin;
 	char err[256];
 };
 

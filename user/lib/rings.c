@@ -2,26 +2,15 @@
 /* The application's side of the shared rings, and sleeping on them. */
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/lib.h"
 
 enum rings_const {
-	SPIN_NS = 50000,	/* a round trip on a fast network: not worth two context switches */
 	IDLE_CHECK = 1024,	/* empty polls between looks whether the agent is still there */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 int falcon_submit(struct falcon *f, const struct falcon_sqe *sqe)
 {
@@ -131,22 +120,24 @@ int falcon_arm(struct falcon *f)
 }
 
 /* Look again and again for a while, leaving the CPU to whoever needs it. */
-static bool spin(const struct falcon *f)
+static bool spin(struct falcon *f)
 {
-	uint64_t until = now_ns() + SPIN_NS;
+	uint64_t since = spin_clock(), now = since;
 
 	do {
 		if (something(f))
 			return true;
-		sched_yield();
-	} while (now_ns() < until);
+		if (!spin_once(&f->spin, since, now))
+			return false;
+		now = spin_clock();
+	} while (!f->dead);
 	return something(f);
 }
 
 /* Milliseconds left until |deadline|, at least 0 and rounded up; -1 if there is none. */
 static int left_ms(uint64_t deadline)
 {
-	uint64_t now = now_ns();
+	uint64_t now = spin_clock();
 
 	if (deadline == UINT64_MAX)
 		return -1;
@@ -158,7 +149,7 @@ int falcon_wait(struct falcon *f, int timeout_ms)
 	uint64_t deadline = UINT64_MAX;
 
 	if (timeout_ms >= 0)
-		deadline = now_ns() + (uint64_t)timeout_ms * 1000000;
+		deadline = spin_clock() + (uint64_t)timeout_ms * 1000000;
 	falcon_flush(f);
 	if (something(f) || (timeout_ms && spin(f)))
 		return 1;
