@@ -123,6 +123,11 @@ void agent_conn_fail(struct agent_conn *c, const char *why);
 void agent_conns_reap(struct agent *a);
 extern const struct cm_ops agent_cm_ops;
 
+/* ulps.c: what the core and the raw layer call, and the RUE events of XDP. */
+extern const struct fcore_ops agent_core_ops;
+extern const struct raw_ops agent_raw_ops;
+void agent_on_rue_event(void *arg, const struct falcon_rue_event *e);
+
 /* tx.c: struct fcore_ops.transmit, and the template of a connection's frames. */
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p);
 void agent_conn_route(struct agent_conn *c);
