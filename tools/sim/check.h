@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The promises of the protocol, held against what every party is seen to do. Each check names its
+ * section; all report through sim_fail().
+ */
+#ifndef FALCON_SIM_CHECK_H
+#define FALCON_SIM_CHECK_H
+
+#include "sim.h"
+
+/* check_tx.c */
+/* The core of |e| sends |p|. Called before the packet leaves. */
+void check_tx(struct endpoint *e, const struct fcore_packet *p);
+/* |e| states |a|: the core, or the receive path. */
+void check_ack(struct endpoint *e, const struct falcon_ack *a);
+/* The receive path of |e| has claimed the packet with header |h| in its window. */
+void check_claimed(struct endpoint *e, const struct falcon_hdr *h);
+/* The agent of |e| hands the packet with header |h| to its core. */
+void check_delivered(struct endpoint *e, const struct falcon_hdr *h);
+/* The upper layer of |e| has accepted the peer's push |i|. */
+void check_accepted(struct endpoint *e, uint32_t i);
+/* The packet sequence number |psn| of |e|, or NULL if it was never sent. */
+struct psn *check_psn(struct endpoint *e, bool req, uint32_t psn);
+
+/* check_ulp.c */
+/* The peer's request |i| is delivered to the upper layer of |e|. False: out of the question. */
+bool check_request(struct endpoint *e, uint32_t i, bool pull);
+/* Transaction |i| of |e| ends. */
+bool check_completion(struct endpoint *e, uint32_t i, enum falcon_completion_code code,
+		      uint8_t ulp_code);
+/* on_fatal() is justified. */
+void check_fatal(struct endpoint *e);
+
+/* check_core.c: the only part that knows the core's inside. */
+/* Counters agree with what they count, bases with one another. |whole|: also the costly ones. */
+void check_state(struct endpoint *e, bool whole);
+
+#endif /* FALCON_SIM_CHECK_H */

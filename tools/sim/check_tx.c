@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What is sent: sequence numbers, gates and order of reliable packets (9.1.2, 9.1.3, 9.1.8), and
+ * whether acknowledgments state what is true (9.1.6, 9.1.7).
+ *
+ * The gates are held against the shared state, of which the core has seen the same or less: a packet
+ * that the core rightly sends is never found wrong here.
+ */
+#include "check.h"
+
+static struct shadow *window(struct endpoint *e, bool req)
+{
+	return req ? &e->req : &e->data;
+}
+
+struct psn *check_psn(struct endpoint *e, bool req, uint32_t psn)
+{
+	struct shadow *w = window(e, req);
+
+	return psn - w->first < w->next ? &w->psn[psn - w->first] : NULL;
+}
+
+static uint32_t min(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Requests of |w| that are not known to be acknowledged: [R/D]ORC, or less. */
+static uint32_t outstanding(const struct endpoint *e, const struct shadow *w, bool req, uint32_t base)
+{
+	const struct falcon_tx_acked *tx = &e->shared->tx_acked;
+	uint32_t n = 0;
+
+	for (uint32_t psn = base; psn != w->first + w->next; psn++) {
+		bool acked = req ? falcon_ring_test(tx->req_ack, FALCON_REQ_WORDS, psn)
+				 : falcon_ring_test(tx->data_ack, FALCON_DATA_WORDS, psn);
+
+		n += !acked && w->psn[psn - w->first].type != FALCON_PULL_DATA;
+	}
+	return n;
+}
+
+/* 9.1.2 for a packet about to be sent first. */
+static void check_gates(struct endpoint *e, bool req, uint32_t psn, bool request)
+{
+	const struct shadow *w = window(e, req);
+	uint32_t size = req ? FALCON_REQ_WINDOW : FALCON_DATA_WINDOW;
+	uint32_t base = req ? e->shared->tx_acked.req_base : e->shared->tx_acked.data_base;
+
+	if (psn - base >= min(e->fcwnd, size))
+		sim_fail(e->sim, e, "PSN %u sent with base %u and fcwnd %u", psn, base, e->fcwnd);
+	if (request && e->ncwnd < size && outstanding(e, w, req, base) >= e->ncwnd)
+		sim_fail(e->sim, e, "PSN %u sent with ncwnd %u used up", psn, e->ncwnd);
+}
+
+/* The transaction that a packet of |e| belongs to; NULL if there is none such. */
+static struct txn *find_txn(struct endpoint *e, uint8_t type, uint32_t rsn, uint32_t *i)
+{
+	struct endpoint *owner = type == FALCON_PULL_DATA ? e->peer : e;
+
+	*i = rsn - owner->first_rsn;
+	if (*i >= owner->submitted || ulp_is_pull(owner, *i) != (type != FALCON_PUSH_DATA))
+		return NULL;
+	return &owner->txn[*i];
+}
+
+static void check_first(struct endpoint *e, struct shadow *w, const struct falcon_hdr *h,
+			uint8_t type)
+{
+	struct psn *p = &w->psn[w->next];
+	bool req = w == &e->req;
+	uint32_t i;
+	struct txn *t = find_txn(e, type, h->rsn, &i);
+
+	if (!t || w->next == w->size) {
+		sim_fail(e->sim, e, "PSN %u sent of no transaction", h->psn);
+		return;
+	}
+	check_gates(e, req, h->psn, type != FALCON_PULL_DATA);
+	*p = (struct psn){ .rsn = h->rsn, .type = type };
+	if (type == FALCON_PULL_DATA) {
+		if (t->state != TXN_ANSWERED)
+			sim_fail(e->sim, e, "pull data %u sent without an answer", i);
+	} else {
+		/* UR rule, 9.1.3; what has no order keeps it all the same. */
+		if (e->cfg->ordered && i != e->next_tx)
+			sim_fail(e->sim, e, "request %u sent before %u", i, e->next_tx);
+		e->next_tx = i + 1;
+		t->psn = w->next;
+	}
+	w->next++;
+}
+
+static void check_again(struct endpoint *e, struct psn *p, const struct falcon_hdr *h, uint8_t type,
+			bool retransmission)
+{
+	if (!retransmission || p->rsn != h->rsn || p->type != type)
+		sim_fail(e->sim, e, "PSN %u used again for another packet", h->psn);
+	if (p->resyncs && h->type != FALCON_RESYNC)
+		sim_fail(e->sim, e, "PSN %u sent as itself after its Resync", h->psn);
+	p->flags |= PSN_RETX;
+}
+
+static void check_resync(struct endpoint *e, struct psn *p, const struct falcon_hdr *h, struct txn *t)
+{
+	if (p->resyncs && p->resync_code != h->resync_code)
+		sim_fail(e->sim, e, "PSN %u: another Resync code", h->psn);
+	p->resync_code = h->resync_code;
+	p->resyncs++;
+	if (p->type == FALCON_PULL_DATA)
+		t->voided = true;
+	else
+		t->resync = true;
+}
+
+static void check_base(struct endpoint *e, bool req, uint32_t base)
+{
+	/* The receiver is |e|, the window that of the peer's transmissions. */
+	struct shadow *w = window(e->peer, req);
+	uint32_t n = base - w->first;
+
+	if (n > w->next || n < w->stated) {
+		sim_fail(e->sim, e, "states base %u of %u sent, after %u", n, w->next, w->stated);
+		return;
+	}
+	w->stated = n;
+	for (; w->floor < n; w->floor++)
+		if (!(w->psn[w->floor].flags & PSN_DONE))
+			sim_fail(e->sim, e, "states %s PSN %u acknowledged, which it is not",
+				 req ? "request" : "data", w->first + w->floor);
+}
+
+static void check_tx_ack(struct endpoint *e, const struct fcore_packet *p)
+{
+	struct falcon_ack a;
+
+	if (falcon_ack_unpack(p->hdr, p->hdr + p->hdr_len, &a) != FALCON_WIRE_OK) {
+		sim_fail(e->sim, e, "sends a malformed ACK");
+		return;
+	}
+	sim_trace(e->sim, "tx-ack", e, a.type, a.rdbpsn, a.rrbpsn);
+	check_ack(e, &a);
+}
+
+void check_tx(struct endpoint *e, const struct fcore_packet *p)
+{
+	const struct falcon_base_hdr *b = (const void *)p->hdr;
+	struct falcon_hdr h;
+	struct shadow *w;
+	struct psn *psn;
+	struct txn *t;
+	uint8_t type;
+	uint32_t i;
+
+	if (falcon_type_is_ack(falcon_wire_type(b->func_type))) {
+		check_tx_ack(e, p);
+		return;
+	}
+	/* Push Data announces a length that is not in the header's buffer. */
+	falcon_base_unpack(b, &h);
+	if (h.type == FALCON_RESYNC)
+		falcon_resync_unpack((const void *)p->hdr, &h);
+	type = h.type == FALCON_RESYNC ? h.resync_type : h.type;
+	w = window(e, type == FALCON_PULL_REQUEST);
+	sim_trace(e->sim, p->retransmission ? "retx" : "tx", e, h.type, h.psn, h.rsn);
+	if (h.psn - w->first == w->next && !p->retransmission)
+		check_first(e, w, &h, type);
+	psn = check_psn(e, w == &e->req, h.psn);
+	t = find_txn(e, type, h.rsn, &i);
+	if (!psn || !t || h.cid != e->peer->cid) {
+		sim_fail(e->sim, e, "PSN %u out of turn, next is %u", h.psn, w->first + w->next);
+		return;
+	}
+	if (psn->sends++)
+		check_again(e, psn, &h, type, p->retransmission);
+	if (h.type == FALCON_RESYNC)
+		check_resync(e, psn, &h, t);
+	else if (h.type == FALCON_PUSH_DATA && t->completed)
+		sim_fail(e->sim, e, "push %u sent after its completion", i);
+	if (e->fcwnd <= e->cfg->ar_fcwnd && !h.ar)
+		sim_fail(e->sim, e, "PSN %u without AR at fcwnd %u", h.psn, e->fcwnd);
+	check_base(e, false, h.rdbpsn);
+	check_base(e, true, h.rrbpsn);
+}
+
+/* Every bit set from |base| on must have |flag|. */
+static void check_bits(struct endpoint *e, bool req, uint32_t base, const uint32_t *bits,
+		       uint32_t words, uint8_t flag)
+{
+	for (uint32_t w = 0; w < words; w++) {
+		for (uint32_t b = bits[w]; b; b &= b - 1) {
+			uint32_t psn = base + w * 32 + (uint32_t)__builtin_ctz(b);
+			const struct psn *p = check_psn(e->peer, req, psn);
+
+			if (!p || !(p->flags & flag))
+				sim_fail(e->sim, e, "states %s PSN %u %s, which it is not",
+					 req ? "request" : "data", psn,
+					 flag == PSN_DONE ? "acknowledged" : "received");
+		}
+	}
+}
+
+static void check_nack(struct endpoint *e, const struct falcon_ack *a)
+{
+	const struct psn *p = check_psn(e->peer, a->nack_req_window, a->nack_psn);
+	const struct txn *t = p ? &e->peer->txn[p->rsn - e->peer->first_rsn] : NULL;
+	uint32_t i = p ? p->rsn - e->peer->first_rsn : 0;
+	enum fcore_push_outcome o;
+
+	if (!falcon_nack_code_valid(a->nack_code) || !p) {
+		sim_fail(e->sim, e, "NACK %u of PSN %u, never sent", a->nack_code, a->nack_psn);
+		return;
+	}
+	if (a->nack_code == FALCON_NACK_RESOURCE)
+		return;
+	o = a->nack_code == FALCON_NACK_CIE   ? FCORE_PUSH_CIE
+	    : a->nack_code == FALCON_NACK_NRE ? FCORE_PUSH_NRE
+					      : FCORE_PUSH_INVALID_CID;
+	if (p->type != FALCON_PUSH_DATA ||
+	    (a->nack_code == FALCON_NACK_RNR ?
+		     !t->rnr :
+		     t->state != TXN_ANSWERED || ulp_outcome(e->peer, i) != o ||
+			     a->ulp_code != (uint8_t)i))
+		sim_fail(e->sim, e, "NACK %u of PSN %u, but its upper layer has not said so",
+			 a->nack_code, a->nack_psn);
+}
+
+void check_ack(struct endpoint *e, const struct falcon_ack *a)
+{
+	if (a->cid != e->peer->cid)
+		sim_fail(e->sim, e, "ACK to connection %u", a->cid);
+	check_base(e, false, a->rdbpsn);
+	check_base(e, true, a->rrbpsn);
+	if (e->measured && (a->t1 != e->t1 || a->t2 != e->t2))
+		sim_fail(e->sim, e, "ACK echoes T1 %u T2 %u, not %u and %u", a->t1, a->t2, e->t1,
+			 e->t2);
+	if (a->ecn != (e->ecn & 0x3fff))
+		sim_fail(e->sim, e, "ACK tells of %u ECN marks, not %u", a->ecn, e->ecn & 0x3fff);
+	if (a->type == FALCON_NACK) {
+		check_nack(e, a);
+		return;
+	}
+	check_bits(e, false, a->rdbpsn, a->data_ack, 4, PSN_DONE);
+	check_bits(e, false, a->rdbpsn, a->data_rx, 4, PSN_ARRIVED);
+	check_bits(e, true, a->rrbpsn, a->req, 2, PSN_DONE);
+}
+
+void check_claimed(struct endpoint *e, const struct falcon_hdr *h)
+{
+	struct psn *p = check_psn(e->peer, falcon_in_req_window(h->type, h->resync_type), h->psn);
+
+	if (!p)
+		sim_fail(e->sim, e, "PSN %u accepted, which was never sent", h->psn);
+	else if (p->flags & PSN_DONE)
+		sim_fail(e->sim, e, "PSN %u accepted again", h->psn);
+	else
+		p->flags |= PSN_ARRIVED;
+}
+
+/* By the time the core has seen it, all but Push Data is acknowledged, unless it was refused. */
+void check_delivered(struct endpoint *e, const struct falcon_hdr *h)
+{
+	bool req = falcon_in_req_window(h->type, h->resync_type);
+	struct psn *p = check_psn(e->peer, req, h->psn);
+	const struct falcon_conn *s = e->shared;
+	uint32_t base = req ? s->rx_acked.req_base : s->rx_acked.data_base;
+	bool claimed = req ? falcon_ring_test(s->rx.req_rx, FALCON_REQ_WORDS, h->psn)
+			   : falcon_ring_test(s->rx.data_rx, FALCON_DATA_WORDS, h->psn);
+
+	if (!p)
+		return;
+	p->flags |= PSN_DELIVERED;
+	if (h->type != FALCON_PUSH_DATA && (claimed || falcon_seq_diff(h->psn, base) < 0))
+		p->flags |= PSN_DONE;
+}
+
+void check_accepted(struct endpoint *e, uint32_t i)
+{
+	struct endpoint *p = e->peer;
+
+	p->data.psn[p->txn[i].psn].flags |= PSN_DONE;
+}

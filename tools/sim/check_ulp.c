@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What upper layers are promised: exactly once, in order, with the right result (8.4, 8.5, 11). */
+#include "check.h"
+
+bool check_request(struct endpoint *e, uint32_t i, bool pull)
+{
+	struct endpoint *p = e->peer;
+
+	if (i >= p->submitted || ulp_is_pull(p, i) != pull) {
+		sim_fail(e->sim, e, "transaction %u delivered, which the peer has not made", i);
+		return false;
+	}
+	if (p->txn[i].state != TXN_NONE && p->txn[i].state != TXN_RNR) {
+		sim_fail(e->sim, e, "transaction %u delivered twice", i);
+		return false;
+	}
+	if (!e->cfg->ordered)
+		return true;
+	/* 8.5.2; what is missing has been voided by a Resync. */
+	for (; e->cursor < i; e->cursor++) {
+		if (!p->txn[e->cursor].resync) {
+			sim_fail(e->sim, e, "transaction %u delivered before %u", i, e->cursor);
+			return false;
+		}
+	}
+	if (e->cursor != i) {
+		sim_fail(e->sim, e, "transaction %u delivered after %u", i, e->cursor - 1);
+		return false;
+	}
+	e->cursor++;
+	return true;
+}
+
+static bool timed_out(struct endpoint *e, uint32_t i)
+{
+	const struct txn *t = &e->txn[i];
+	const struct shadow *w = ulp_is_pull(e, i) ? &e->req : &e->data;
+	const struct psn *p = &w->psn[t->psn];
+
+	if (e->sim->now - t->submitted >= e->cfg->txn_timeout)
+		return true;
+	/* 11: the attempts are used up; an ACK may still come before the Resync leaves. */
+	return p->sends - p->resyncs > (int)e->cfg->max_retx;
+}
+
+/* The target's upper layer has refused push |i| in this way. */
+static bool refused(struct endpoint *e, uint32_t i, enum fcore_push_outcome how, uint8_t ulp_code)
+{
+	return !ulp_is_pull(e, i) && e->txn[i].state == TXN_ANSWERED && ulp_outcome(e, i) == how &&
+	       ulp_code == (uint8_t)i;
+}
+
+static bool is_justified(struct endpoint *e, uint32_t i, enum falcon_completion_code code,
+			 uint8_t ulp_code)
+{
+	const struct txn *t = &e->txn[i];
+	bool pull = ulp_is_pull(e, i);
+
+	switch (code) {
+	case kCmplAck:
+		if (pull)
+			return t->data;
+		return t->state == TXN_ANSWERED && ulp_outcome(e, i) == FCORE_PUSH_ACK;
+	case kCmplTargetNackCIE: return refused(e, i, FCORE_PUSH_CIE, ulp_code);
+	case kCmplTargetNackNRE: return refused(e, i, FCORE_PUSH_NRE, ulp_code);
+	case kCmplTargetNackCID: return refused(e, i, FCORE_PUSH_INVALID_CID, ulp_code);
+	case kCmplLocalTO: return timed_out(e, i);
+	case kCmplOpErr: return pull && e->cfg->overlong && t->state == TXN_ANSWERED;
+	case kCmplRemoteErr: return pull && t->voided;
+	case kCmplDeadConn: return e->closing;
+	default: return false;
+	}
+}
+
+bool check_completion(struct endpoint *e, uint32_t i, enum falcon_completion_code code,
+		      uint8_t ulp_code)
+{
+	const struct txn *t = &e->txn[i];
+
+	if (t->completed) {
+		sim_fail(e->sim, e, "transaction %u completed twice", i);
+		return false;
+	}
+	if (e->cfg->ordered && i != e->completed) {
+		sim_fail(e->sim, e, "transaction %u completed before %u", i, e->completed);
+		return false;
+	}
+	if (!is_justified(e, i, code, ulp_code))
+		sim_fail(e->sim, e, "transaction %u completed with %s, ULP code %u", i,
+			 falcon_completion_name((__u8)code), ulp_code);
+	if (t->data && code != kCmplAck)
+		sim_fail(e->sim, e, "pull %u has its data and completed with %s", i,
+			 falcon_completion_name((__u8)code));
+	return !e->sim->failed;
+}
+
+static bool exhausted(const struct endpoint *e, const struct shadow *w)
+{
+	for (uint32_t i = 0; i < w->next; i++)
+		if (w->psn[i].resyncs > e->cfg->max_retx)
+			return true;
+	return false;
+}
+
+void check_fatal(struct endpoint *e)
+{
+	if (e->fatal || !(exhausted(e, &e->data) || exhausted(e, &e->req)))
+		sim_fail(e->sim, e, "fatal without reason");
+}

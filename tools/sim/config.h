@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A scenario: hosts, links, connections, their faults. One table of keys (config.c) reads it from a
+ * file, prints it as one, and tells the shrinker what can be taken away.
+ */
+#ifndef FALCON_SIM_CONFIG_H
+#define FALCON_SIM_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum sim_limits {
+	SIM_MAX_HOSTS = 16,
+	SIM_MAX_CONNS = 64,
+	SIM_MAX_TXNS = 1000000,
+	SIM_MAX_SIZE = 8192,	/* bytes of a transaction */
+};
+
+#define SIM_US UINT64_C(1000)
+#define SIM_MS UINT64_C(1000000)
+#define SIM_S UINT64_C(1000000000)
+
+/* Every value of a scenario is a uint64_t: times in ns, rates in bit/s, chances in ppm. */
+
+/* The switch's port towards a host, and the wire behind it. */
+struct sim_link_cfg {
+	uint64_t rate;		/* 0: infinite */
+	uint64_t delay;
+	uint64_t jitter;	/* uniform, added to each packet */
+	uint64_t queue;		/* bytes; 0: unlimited */
+	uint64_t ecn;		/* queue length, bytes, from which packets are marked; 0: never */
+	uint64_t loss;
+	uint64_t reorder;	/* packets held back ... */
+	uint64_t reorder_by;	/* ... for up to so long */
+	uint64_t duplicate;
+	uint64_t corrupt;
+	uint64_t blackout_at;	/* nothing gets through from here ... */
+	uint64_t blackout_for;	/* ... for so long; 0: none */
+};
+
+struct sim_host_cfg {
+	uint64_t nic_rate;	/* 0: infinite */
+	uint64_t nic_queue;	/* bytes; beyond it transmit() says -EAGAIN; 0: unlimited */
+	uint64_t latency;	/* from an event until the agent's loop runs */
+	uint64_t budget;	/* packets a turn of fcore_run() */
+	uint64_t credits;	/* frames that XDP may have handed over */
+	uint64_t no_credit;	/* chance that a packet finds no credit */
+	uint64_t swallow;	/* chance that a claimed frame never arrives at the agent */
+	uint64_t refuse;	/* chance that transmit() says -EAGAIN */
+	uint64_t pause_every;	/* the agent stands still, on average so often ... */
+	uint64_t pause_for;	/* ... for up to so long; 0: never */
+};
+
+struct sim_conn_cfg {
+	uint64_t from, to;	/* hosts */
+	uint64_t ordered;
+	uint64_t ipv6;
+	uint64_t transactions;	/* of host |from| */
+	uint64_t back;		/* of host |to| */
+	uint64_t pull;		/* chance that a transaction is a pull */
+	uint64_t size_min, size_max;	/* bytes */
+	uint64_t depth;		/* outstanding at a time; 0: what the core takes */
+	uint64_t gap;		/* mean time between submissions; 0: none */
+	uint64_t start;
+	uint64_t close_at;	/* closed in flight; 0: not */
+	uint64_t psn, rsn;	/* the first of each sequence follow from these */
+	/* The upper layers. */
+	uint64_t late;		/* chance of a late answer ... */
+	uint64_t late_by;	/* ... by up to so much */
+	uint64_t rnr;		/* chance of receiver not ready, each delivery */
+	uint64_t rnr_code;	/* largest timeout code */
+	uint64_t cie, nre, invalid_cid;	/* chance of a push to end so */
+	uint64_t overlong;	/* chance of a response longer than wanted */
+	/* struct fcore_params */
+	uint64_t fcwnd, ncwnd, rto, max_retx, txn_timeout, ack_timeout, ack_count;
+	uint64_t ar_fcwnd, ar_percent, ooo_threshold;
+	uint64_t rue_every;	/* mean time between RUE results of any kind; 0: none */
+};
+
+struct sim_cfg {
+	uint64_t seed;
+	uint64_t hosts;
+	uint64_t heal;		/* from here on no faults */
+	uint64_t limit;		/* drained before this, or it is a violation; 0: reckoned */
+	uint64_t nconns;
+	struct sim_link_cfg link[SIM_MAX_HOSTS];
+	struct sim_host_cfg host[SIM_MAX_HOSTS];
+	struct sim_conn_cfg conn[SIM_MAX_CONNS];
+};
+
+void sim_cfg_init(struct sim_cfg *cfg);
+/* A connection of |cfg| with default values, or NULL if there are SIM_MAX_CONNS. */
+struct sim_conn_cfg *sim_cfg_add_conn(struct sim_cfg *cfg);
+/* Read the scenario in |path|. Complains on stderr; false if there was anything to complain about. */
+bool sim_cfg_read(struct sim_cfg *cfg, const char *path);
+/* Write |cfg| as a scenario file. */
+void sim_cfg_print(const struct sim_cfg *cfg, FILE *out);
+
+/* The schedule of |seed| of a soak. */
+void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed);
+
+/*
+ * Set fault |n| of |cfg| back to its default everywhere. False if there is no fault |n|;
+ * |*changed| tells whether that made a difference.
+ */
+bool sim_cfg_remove_fault(struct sim_cfg *cfg, uint32_t n, bool *changed);
+
+#endif /* FALCON_SIM_CONFIG_H */

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The random schedules of a soak. Each fault is there or not by a coin of its own, and if it is,
+ * its strength is drawn over orders of magnitude: a schedule with all faults at once hides what one
+ * with two of them shows.
+ */
+#include "config.h"
+#include "rng.h"
+
+/* True once in |n|. */
+static bool once_in(struct rng *r, uint64_t n)
+{
+	return rng_below(r, n) == 0;
+}
+
+/* In [lo, hi], each order of magnitude about as likely; lo > 0. */
+static uint64_t spread(struct rng *r, uint64_t lo, uint64_t hi)
+{
+	uint64_t doublings = 0, top;
+
+	while (lo << doublings < hi)
+		doublings++;
+	top = lo << rng_below(r, doublings + 1);
+	return rng_range(r, lo, top < hi ? top : hi);
+}
+
+/* A chance of up to |percent|, or none at all |never| times in |never| + 1. */
+static uint64_t fault(struct rng *r, uint64_t never, uint64_t percent)
+{
+	return rng_below(r, never + 1) ? 0 : spread(r, 1000, percent * 10000);
+}
+
+static void random_link(struct sim_link_cfg *l, struct rng *r, uint64_t heal)
+{
+	l->rate = once_in(r, 8) ? 0 : spread(r, 200000000ULL, 100000000000ULL);
+	l->delay = spread(r, 500, 50 * SIM_US);
+	l->jitter = rng_below(r, 3) ? 0 : spread(r, 100, 50 * SIM_US);
+	l->queue = rng_below(r, 3) ? 0 : spread(r, 6000, 200000);
+	l->ecn = rng_below(r, 3) ? 0 : spread(r, 1000, 100000);
+	l->loss = fault(r, 1, 40);
+	l->reorder = fault(r, 2, 50);
+	l->reorder_by = spread(r, SIM_US, 500 * SIM_US);
+	l->duplicate = fault(r, 3, 30);
+	l->corrupt = fault(r, 3, 20);
+	if (once_in(r, 6)) {
+		l->blackout_at = rng_below(r, heal);
+		l->blackout_for = spread(r, 10 * SIM_US, heal);
+	}
+}
+
+static void random_host(struct sim_host_cfg *h, struct rng *r)
+{
+	h->nic_rate = once_in(r, 4) ? 0 : spread(r, 1000000000ULL, 100000000000ULL);
+	h->nic_queue = once_in(r, 3) ? 0 : spread(r, 2000, 100000);
+	h->latency = spread(r, 50, 20 * SIM_US);
+	h->budget = spread(r, 1, 256);
+	h->credits = once_in(r, 3) ? spread(r, 1, 256) : 2048;
+	h->no_credit = fault(r, 5, 30);
+	h->swallow = fault(r, 5, 20);
+	h->refuse = fault(r, 4, 60);
+	h->pause_every = spread(r, 50 * SIM_US, 5 * SIM_MS);
+	h->pause_for = rng_below(r, 4) ? 0 : spread(r, SIM_US, 2 * SIM_MS);
+}
+
+/* Where a sequence starts: mostly such that it wraps. */
+static uint64_t first_number(struct rng *r)
+{
+	if (once_in(r, 4))
+		return 0;
+	return once_in(r, 4) ? rng_below(r, UINT32_MAX) : UINT32_MAX - rng_below(r, 200);
+}
+
+static void random_upper_layer(struct sim_conn_cfg *c, struct rng *r)
+{
+	c->pull = once_in(r, 3) ? 0 : spread(r, 10000, SIM_PPM);
+	c->late = fault(r, 1, 100);
+	c->late_by = spread(r, SIM_US, 400 * SIM_US);
+	c->rnr = fault(r, 2, 50);
+	c->rnr_code = spread(r, 1, 12);
+	c->cie = fault(r, 3, 30);
+	c->nre = fault(r, 4, 20);
+	c->invalid_cid = fault(r, 4, 20);
+	c->overlong = fault(r, 5, 10);
+}
+
+static void random_parameters(struct sim_conn_cfg *c, struct rng *r)
+{
+	c->fcwnd = rng_below(r, 3) ? rng_range(r, 1, 255) : spread(r, 1, 16);
+	c->ncwnd = rng_below(r, 3) ? rng_range(r, 1, 1023) : spread(r, 1, 16);
+	c->rto = spread(r, 30 * SIM_US, 4 * SIM_MS);
+	c->max_retx = once_in(r, 4) ? rng_range(r, 1, 6) : rng_range(r, 60, 254);
+	c->txn_timeout = once_in(r, 6) ? spread(r, 200 * SIM_US, 20 * SIM_MS) : 30 * SIM_S;
+	c->ack_timeout = spread(r, SIM_US, 200 * SIM_US);
+	c->ack_count = spread(r, 1, 64);
+	c->ar_fcwnd = spread(r, 1, 64) - 1;
+	c->ar_percent = once_in(r, 4) ? 0 : rng_range(r, 0, 100);
+	c->ooo_threshold = spread(r, 1, 32) - 1;
+	c->rue_every = once_in(r, 4) ? spread(r, 5 * SIM_US, SIM_MS) : 0;
+}
+
+static void random_connection(struct sim_conn_cfg *c, struct rng *r, uint64_t hosts, uint64_t heal)
+{
+	c->from = rng_below(r, hosts);
+	c->to = (c->from + 1 + rng_below(r, hosts - 1)) % hosts;
+	c->ordered = rng_below(r, 2);
+	c->ipv6 = rng_below(r, 2);
+	c->transactions = spread(r, 1, 400);
+	c->back = once_in(r, 3) ? 0 : spread(r, 1, 400);
+	c->size_max = spread(r, 1, once_in(r, 4) ? 4096 : 256) - 1;
+	c->size_min = rng_below(r, c->size_max + 1);
+	c->depth = once_in(r, 3) ? spread(r, 1, 64) : 0;
+	c->gap = once_in(r, 4) ? spread(r, 100, 20 * SIM_US) : 0;
+	c->start = once_in(r, 3) ? rng_below(r, heal) : 0;
+	c->close_at = once_in(r, 16) ? 1 + rng_below(r, heal) : 0;
+	c->psn = first_number(r);
+	c->rsn = first_number(r);
+	random_upper_layer(c, r);
+	random_parameters(c, r);
+}
+
+void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
+{
+	struct rng r;
+	uint64_t nconns;
+	bool alike;
+
+	sim_cfg_init(cfg);
+	rng_seed(&r, seed, 1);
+	cfg->seed = seed;
+	cfg->hosts = spread(&r, 2, 8);
+	cfg->heal = spread(&r, 500 * SIM_US, 20 * SIM_MS);
+	alike = rng_below(&r, 2);
+	for (uint64_t i = 0; i < cfg->hosts; i++) {
+		random_link(&cfg->link[i], &r, cfg->heal);
+		random_host(&cfg->host[i], &r);
+		if (alike && i)
+			cfg->link[i] = cfg->link[0];
+	}
+	nconns = spread(&r, 1, 12);
+	for (uint64_t i = 0; i < nconns; i++)
+		random_connection(sim_cfg_add_conn(cfg), &r, cfg->hosts, cfg->heal);
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A host: its agent's loop around the core, as user/agent/loop.c has it, and what the core calls. */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum {
+	HOST_BURST = 64,	/* frames a turn */
+	HOST_TURN_NS = 500,	/* a turn that has left work is followed by the next after this */
+	HOST_WHOLE = 32,	/* turns between costly checks */
+};
+
+void host_kick(struct host *h, uint64_t at)
+{
+	if (at < h->sim->now)
+		at = h->sim->now;
+	if (at >= h->agent_at)
+		return;
+	h->agent_at = at;
+	sim_at(h->sim, at, EV_AGENT, h, 0);
+}
+
+struct frame *host_frame(const struct endpoint *e, const struct fcore_packet *p,
+			 struct frame_template *t)
+{
+	uint32_t len = t->len + p->hdr_len + p->ulp_hdr_len + p->payload_len;
+	struct frame *f = malloc(sizeof(*f) + len);
+
+	if (!f)
+		abort();
+	f->src = (uint16_t)e->host->index;
+	f->dst = (uint16_t)e->peer->host->index;
+	f->corrupt = f->marked = false;
+	f->len = frame_build(t, p, e->sim->now, f->data);
+	f->iv = t->last_iv;
+	return f;
+}
+
+static int transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *p)
+{
+	struct host *h = arg;
+	struct endpoint *e = ep_of(c);
+	struct frame *f;
+
+	if (!h->sim->healed && rng_chance(&h->rng, h->cfg->refuse)) {
+		h->tx_refused++;
+		return -EAGAIN;
+	}
+	if (link_nic_full(h)) {
+		h->tx_refused++;
+		return -EAGAIN;
+	}
+	check_tx(e, p);
+	f = host_frame(e, p, &e->tpl);
+	if (!link_send(h, f))
+		free(f);
+	return 0;
+}
+
+static void frame_put(void *arg, void *frame)
+{
+	struct host *h = arg;
+
+	h->frames--;
+	free(frame);
+}
+
+static void rue_event(void *arg, struct fcore_conn *c, const struct falcon_rue_event *ev)
+{
+	const struct endpoint *e = ep_of(c);
+
+	(void)arg;
+	if (falcon_ev_get(ev, connection_id) != e->cid ||
+	    falcon_ev_get(ev, event_type) != kRueEventTypeRetx)
+		sim_fail(e->sim, e, "a RUE event of another connection or kind");
+}
+
+/* The connection manager hears of it here at once, and at the other end some time later. */
+static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
+{
+	struct endpoint *e = ep_of(c);
+
+	(void)arg;
+	(void)why;
+	check_fatal(e);
+	sim_trace(e->sim, "fatal", e, 0, 0, 0);
+	e->fatal = true;
+	sim_at(e->sim, e->sim->now + SIM_US, EV_CLOSE, e, 0);
+	sim_at(e->sim, e->sim->now + 100 * SIM_US, EV_CLOSE, e->peer, 0);
+}
+
+const struct fcore_ops host_ops = {
+	.transmit = transmit,
+	.frame_put = frame_put,
+	.rue_event = rue_event,
+	.on_push = ulp_on_push,
+	.on_pull = ulp_on_pull,
+	.on_response_done = ulp_on_response_done,
+	.on_pull_data = ulp_on_pull_data,
+	.on_completion = ulp_on_completion,
+	.on_xon = ulp_on_xon,
+	.on_fatal = on_fatal,
+};
+
+void host_close_ep(struct endpoint *e)
+{
+	struct fcore_conn *c = e->core;
+
+	if (!c)
+		return;
+	sim_trace(e->sim, "close", e, e->submitted, e->completed, 0);
+	e->stats = *fcore_conn_stats(c);
+	e->closing = true;
+	e->shared->id.flags &= ~(__u32)FALCON_CONN_ALIVE;
+	fcore_conn_close(c, kCmplDeadConn);
+	e->core = NULL;
+}
+
+static void receive_nack(struct endpoint *e, const struct frame *f)
+{
+	const uint8_t *falcon = f->data + f->falcon_off;
+	struct falcon_ack a;
+
+	if (falcon_ack_unpack(falcon, falcon + f->falcon_len, &a) != FALCON_WIRE_OK)
+		return;
+	fcore_acked(e->core, e->sim->now);
+	fcore_nacked(e->core, &a, e->sim->now);
+}
+
+static void receive(struct host *h, struct frame *f)
+{
+	struct endpoint *e = f->verdict_ep;
+	const uint8_t *falcon = f->data + f->falcon_off;
+	struct fcore_rx rx = { .frame = f, .now = f->rx_ns };
+	uint32_t hdr_len;
+
+	if (!e->core || f->verdict == FALCON_V_rx_nack) {
+		if (e->core)
+			receive_nack(e, f);
+		free(f);
+		return;
+	}
+	falcon_hdr_unpack(falcon, falcon + f->falcon_len, &rx.hdr);
+	hdr_len = falcon_hdr_len(rx.hdr.type);
+	rx.payload = falcon + hdr_len;
+	rx.len = f->falcon_len - hdr_len;
+	h->frames++;
+	fcore_receive(e->core, &rx);
+	check_delivered(e, &rx.hdr);
+}
+
+static void receive_burst(struct host *h)
+{
+	for (int i = 0; i < HOST_BURST && h->ring; i++) {
+		struct frame *f = h->ring;
+
+		h->ring = f->next;
+		if (!h->ring)
+			h->ring_end = &h->ring;
+		h->credits++;
+		receive(h, f);
+	}
+}
+
+static void take_dirty(struct host *h)
+{
+	for (uint32_t i = 0; i < h->ndirty; i++) {
+		struct endpoint *e = h->dirty[i];
+
+		e->dirty = false;
+		if (e->core)
+			fcore_acked(e->core, h->sim->now);
+	}
+	h->ndirty = 0;
+}
+
+/* Every frame that was handed over has been seen: what is claimed and has not arrived is lost. */
+static void recover_drops(struct host *h)
+{
+	struct sim *s = h->sim;
+
+	if (!h->dropped || h->ring)
+		return;
+	if (!s->healed && rng_below(&h->rng, 2)) {
+		host_kick(h, s->now + 10 * SIM_US);
+		return;
+	}
+	h->dropped = false;
+	for (uint32_t i = 0; i < h->neps; i++)
+		if (h->ep[i]->core)
+			fcore_release_claims(h->ep[i]->core);
+}
+
+static bool paused(struct host *h)
+{
+	struct sim *s = h->sim;
+	const struct sim_host_cfg *c = h->cfg;
+	uint64_t length;
+
+	if (s->healed || !c->pause_for || s->now < h->next_pause)
+		return false;
+	length = rng_below(&h->rng, c->pause_for + 1);
+	h->next_pause = s->now + length + 1 + rng_below(&h->rng, 2 * c->pause_every);
+	sim_trace(s, "pause", NULL, h->index, length, 0);
+	host_kick(h, s->now + length);
+	return true;
+}
+
+void host_turn(struct host *h)
+{
+	struct sim *s = h->sim;
+	bool whole = h->turns++ % HOST_WHOLE == 0;
+	uint64_t next;
+
+	h->agent_at = FCORE_NEVER;
+	if (paused(h))
+		return;
+	receive_burst(h);
+	take_dirty(h);
+	recover_drops(h);
+	fcore_run(h->core, s->now, (uint32_t)h->cfg->budget);
+	for (uint32_t i = 0; i < h->neps; i++)
+		if (h->ep[i]->core)
+			check_state(h->ep[i], whole);
+	next = fcore_next_deadline(h->core, s->now);
+	if (next <= s->now || h->ring)
+		next = s->now + HOST_TURN_NS;
+	if (next != FCORE_NEVER)
+		host_kick(h, next);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The simulator: hosts that run the core (libfcore.a) and the receive path of include/falcon, in
+ * virtual time, joined by a switch. One event at a time, in the order of their times and, at one
+ * time, of their making; nothing depends on addresses, on the clock or on the machine.
+ *
+ *   upper layer -- core -- agent's loop -- NIC --> switch port -- wire --> receive path -- ring --
+ *                                                  (queue, faults)         (as in XDP)
+ */
+#ifndef FALCON_SIM_H
+#define FALCON_SIM_H
+
+#include "config.h"
+#include "rng.h"
+
+#include <core/core.h>
+#include <falcon/rx.h>
+#include <io/frame.h>
+
+enum sim_const {
+	SIM_ULP_HDR = 8,	/* bytes: the transaction's number, and its complement */
+	SIM_CIDS = FALCON_MAX_CONNS,
+	SIM_OWED = 2 * FCORE_MAX_TXNS,	/* more than a core delivers unanswered */
+};
+
+struct sim;
+struct host;
+struct endpoint;
+
+struct frame {
+	struct frame *next;	/* in a host's ring */
+	struct endpoint *verdict_ep;	/* in the ring: whose it is */
+	uint64_t iv;		/* as it was sent, whatever has become of the bytes */
+	uint32_t len;
+	uint16_t src, dst;	/* hosts */
+	uint16_t falcon_off, falcon_len;	/* in the ring: metadata, as XDP's */
+	uint8_t verdict;
+	bool corrupt;
+	bool marked;		/* ECN CE */
+	uint64_t rx_ns;
+	uint8_t data[] __attribute__((aligned(8)));
+};
+
+enum event_kind {
+	EV_PORT,	/* a frame reaches the switch's port */
+	EV_ARRIVE,	/* a frame reaches a host */
+	EV_AGENT,	/* a host's agent has its turn */
+	EV_ANSWER,	/* an upper layer answers */
+	EV_SUBMIT,	/* an upper layer submits */
+	EV_RUE,		/* a rate update */
+	EV_CLOSE,	/* a connection's end is closed */
+	EV_HEAL,	/* no more faults */
+};
+
+struct event {
+	uint64_t at, seq;
+	uint8_t kind;		/* enum event_kind */
+	uint32_t n;
+	void *p;
+};
+
+struct link_stats {
+	uint64_t packets, bytes, lost, queue_full, corrupted, duplicated, reordered, marked;
+};
+
+struct link {
+	const struct sim_link_cfg *cfg;
+	struct rng rng;
+	uint64_t busy;		/* its queue is empty from here on, ns */
+	struct link_stats stats;
+};
+
+/* One packet sequence number, as its transmitter and the receiver's receive path have seen it. */
+struct psn {
+	uint32_t rsn;
+	uint8_t type;		/* enum falcon_packet_type of the original */
+	uint8_t flags;		/* enum psn_flag */
+	uint8_t resync_code;
+	uint16_t sends;
+	uint16_t resyncs;	/* sends as a Resync */
+};
+
+enum psn_flag {
+	PSN_ARRIVED = 0x01,	/* claimed in the receiver's window, perhaps lost thereafter */
+	PSN_DELIVERED = 0x02,	/* handed to the receiver's core */
+	PSN_DONE = 0x04,	/* may be acknowledged */
+	PSN_RETX = 0x08,	/* retransmitted */
+};
+
+/* What one end sends in one of the windows, and what is known of it. */
+struct shadow {
+	struct psn *psn;	/* by distance from |first| */
+	uint32_t first;
+	uint32_t next;		/* how many were sent */
+	uint32_t size;		/* how many there can be */
+	uint32_t floor;		/* all below this were found PSN_DONE: how far a base may be */
+	uint32_t stated;	/* the highest base that the receiver has stated */
+	uint32_t seen_tx, seen_rx;	/* bases last seen, to check that they only grow */
+};
+
+enum txn_state {
+	TXN_NONE,	/* the target's upper layer knows nothing of it */
+	TXN_DELIVERED,	/* it owes an answer */
+	TXN_RNR,	/* it was not ready */
+	TXN_ANSWERED,
+};
+
+struct txn {
+	uint8_t *payload;	/* push: until completed */
+	uint64_t submitted;	/* ns */
+	uint64_t answer_at;	/* at the target, while TXN_DELIVERED */
+	uint32_t psn;		/* of its request, as a distance; once sent */
+	uint16_t request_len;	/* as delivered to the target */
+	uint8_t state;		/* enum txn_state, at the target */
+	bool completed;
+	bool data;		/* pull data was delivered */
+	bool resync;		/* a Resync of its request was sent */
+	bool voided;		/* a Resync of its response was sent */
+	bool rnr;		/* it was RNRed at least once */
+};
+
+/* One end of a connection: its core, its upper layer, and what must be true of it. */
+struct endpoint {
+	struct sim *sim;
+	struct endpoint *peer;
+	struct host *host;
+	const struct sim_conn_cfg *cfg;
+	uint32_t index;		/* connection * 2 + side */
+	uint32_t salt;		/* properties of its transactions follow from this */
+	uint32_t cid;
+	struct fcore_conn *core;	/* NULL once closed */
+	struct falcon_conn *shared;
+	struct frame_template tpl, xdp_tpl;
+	bool dirty;		/* ACK state has changed */
+	bool fatal;		/* on_fatal() was called */
+	bool closing;		/* fcore_conn_close() is under way, or over */
+	struct rng rng;
+
+	/* Initiator. */
+	struct txn *txn;
+	uint32_t ntxns, submitted, completed;
+	uint32_t first_rsn, next_tx;	/* next_tx: request to be sent first, as a number */
+	uint32_t errors;
+	bool blocked;		/* waits for on_xon() */
+	bool submit_pending;	/* an EV_SUBMIT is under way */
+	uint64_t done_at;	/* last completion, ns */
+	uint64_t latency_sum;	/* of completions, ns */
+	uint64_t bytes;		/* completed well */
+
+	/* Target; the numbers are those of the peer's transactions. */
+	uint32_t cursor;	/* ordered: the next delivery */
+	uint32_t owed[SIM_OWED];	/* ordered: answers owed, in the order to be given */
+	uint32_t owed_head, owed_tail;
+	uint32_t accepted;
+	uint32_t responses;	/* lent to the core */
+
+	/* Transmitter. */
+	struct shadow data, req;
+	uint32_t fcwnd, ncwnd;	/* as the core was told */
+
+	/* Receiver: what the next ACK has to echo. */
+	uint32_t t1, t2, ecn;
+	bool measured;
+	struct fcore_stats stats;	/* kept when it closes */
+};
+
+struct host {
+	struct sim *sim;
+	const struct sim_host_cfg *cfg;
+	uint32_t index;
+	struct fcore *core;
+	struct rng rng;
+	struct falcon_config config;
+	struct endpoint *by_cid[SIM_CIDS];
+	struct endpoint **ep;	/* its ends of connections */
+	uint32_t neps;
+	uint64_t counters[FALCON_VERDICT_COUNT];
+	uint64_t nic_busy;
+	uint64_t agent_at;	/* when the agent's next turn is; FCORE_NEVER: asleep */
+	uint64_t next_pause;
+	uint64_t credits;
+	struct frame *ring, **ring_end;
+	bool dropped;		/* claimed frames were lost since the agent last looked */
+	uint64_t turns;
+	long frames;		/* lent to the core */
+	struct endpoint **dirty;	/* those with |dirty| set */
+	uint32_t ndirty;
+	uint64_t tx_frames, tx_refused;
+};
+
+struct sim_totals {
+	uint64_t events, packets;
+};
+
+struct sim {
+	const struct sim_cfg *cfg;
+	uint64_t now;
+	uint64_t start;		/* |now| at the beginning */
+	uint64_t seq;
+	struct event *heap;
+	uint32_t nheap, heap_size;
+	bool healed;
+	struct host *hosts;
+	struct link *links;
+	struct endpoint *ep;	/* 2 * nconns */
+	uint32_t neps;
+	uint64_t hash;		/* of the trace so far */
+	FILE *trace;
+	struct sim_totals totals;
+	bool failed;
+	uint64_t failed_at;	/* ns since the beginning */
+	int failed_ep;		/* -1: no connection's */
+	char why[200];
+};
+
+/* sim.c */
+/* Prepare |s| to run |cfg|, which must stay; |trace| may be NULL. */
+void sim_open(struct sim *s, const struct sim_cfg *cfg, FILE *trace);
+/* Run to the end, or to the first violation. */
+void sim_run(struct sim *s);
+void sim_close(struct sim *s);
+/* Nothing of |e| is under way any more. */
+bool sim_ep_drained(const struct endpoint *e);
+
+/* A promise was broken. The first one counts; |e| may be NULL. */
+void sim_fail(struct sim *s, const struct endpoint *e, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* event.c */
+void sim_at(struct sim *s, uint64_t at, enum event_kind kind, void *p, uint32_t n);
+/* Take the earliest event; false if there is none. */
+bool sim_next(struct sim *s, struct event *ev);
+
+/* link.c */
+/* Give |f| to the NIC of |h|. False, and nothing has happened, if its queue is full. */
+bool link_send(struct host *h, struct frame *f);
+bool link_nic_full(const struct host *h);
+/* |f| reaches the port towards its destination. */
+void link_port(struct sim *s, struct frame *f);
+
+/* host.c */
+extern const struct fcore_ops host_ops;
+/* The agent has something to do at |at|. */
+void host_kick(struct host *h, uint64_t at);
+/* One turn of the agent's loop. */
+void host_turn(struct host *h);
+/* Close this end with everything that is under way. */
+void host_close_ep(struct endpoint *e);
+struct frame *host_frame(const struct endpoint *e, const struct fcore_packet *p,
+			 struct frame_template *t);
+
+/* xdp.c */
+/* The receive path, as bpf/falcon.bpf.c has it. */
+void xdp_receive(struct host *h, struct frame *f);
+
+/* ulp.c */
+bool ulp_is_pull(const struct endpoint *e, uint32_t i);
+/* Length of the response to pull |i| of |e|, bytes. */
+uint32_t ulp_response_len(const struct endpoint *e, uint32_t i);
+/* How the target answers push |i| of |e|, when it is ready. */
+enum fcore_push_outcome ulp_outcome(const struct endpoint *e, uint32_t i);
+void ulp_submit(struct endpoint *e);
+void ulp_answer(struct endpoint *e, uint32_t i);
+void ulp_on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn, const void *payload,
+		 uint32_t len);
+void ulp_on_pull(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn, const void *hdr,
+		 uint32_t hdr_len, uint16_t request_len);
+void ulp_on_response_done(void *arg, struct fcore_conn *c, uint64_t cookie);
+void ulp_on_pull_data(void *arg, struct fcore_conn *c, uint64_t cookie, const void *payload,
+		      uint32_t len);
+void ulp_on_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
+		       enum falcon_completion_code code, uint8_t ulp_code);
+void ulp_on_xon(void *arg, struct fcore_conn *c);
+
+/* trace.c */
+/* What happened, with up to four numbers; |what| is one of the few literals of the man page. */
+void sim_trace(struct sim *s, const char *what, const struct endpoint *e, uint64_t a, uint64_t b,
+	       uint64_t c);
+
+static inline struct endpoint *ep_of(struct fcore_conn *c)
+{
+	return fcore_conn_user(c);
+}
+
+#endif /* FALCON_SIM_H */

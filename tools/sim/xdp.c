@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The receive path up to the agent, step by step as in bpf/falcon.bpf.c and with the same shared
+ * functions: decide, which includes every change of state, then drop, hand over, or answer.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+
+/* A packet's way through the receive path. */
+struct work {
+	struct host *h;
+	struct frame *f;
+	struct endpoint *e;
+	struct falcon_frame frame;
+	struct falcon_hdr hdr;
+};
+
+static bool take_credit(struct work *w)
+{
+	struct host *h = w->h;
+
+	if (!h->credits || (!h->sim->healed && rng_chance(&h->rng, h->cfg->no_credit)))
+		return false;
+	h->credits--;
+	return true;
+}
+
+static void mark_dirty(struct endpoint *e)
+{
+	struct host *h = e->host;
+
+	if (!e->dirty) {
+		e->dirty = true;
+		h->dirty[h->ndirty++] = e;
+	}
+	host_kick(h, h->sim->now + h->cfg->latency);
+}
+
+static enum falcon_verdict take_ack(struct work *w, const uint8_t *falcon)
+{
+	struct endpoint *e = w->e;
+	struct falcon_ack a;
+	int err = falcon_ack_unpack(falcon, falcon + w->frame.falcon_len, &a);
+	enum falcon_verdict v;
+	bool deliver;
+
+	if (err)
+		return falcon_wire_verdict(err);
+	deliver = a.type == FALCON_NACK && a.nack_code != FALCON_NACK_RESOURCE;
+	if (deliver && !take_credit(w))
+		return FALCON_V_drop_no_credit;
+	v = falcon_rx_ack(e->shared, &a, e->sim->now);
+	if (deliver && v != FALCON_V_rx_nack)
+		w->h->credits++;
+	if (v == FALCON_V_ack_invalid)
+		sim_fail(e->sim, e, "the peer acknowledged what was never sent");
+	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
+		return v;
+	falcon_rx_remote_time(&e->shared->rx, w->frame.iv);
+	mark_dirty(e);
+	return v;
+}
+
+/* The packet has passed every check: note its times and the acknowledgment that it carries. */
+static void note(struct work *w)
+{
+	struct endpoint *e = w->e;
+
+	falcon_rx_measure(e->shared, &w->frame, e->sim->now);
+	e->t1 = falcon_time_of_iv(w->f->iv);
+	e->t2 = falcon_time_of_ns(e->sim->now);
+	e->ecn += w->f->marked;
+	e->measured = true;
+	if (falcon_piggyback(e->shared, w->hdr.rdbpsn, w->hdr.rrbpsn))
+		mark_dirty(e);
+}
+
+static enum falcon_verdict take_reliable(struct work *w, const uint8_t *falcon)
+{
+	int err = falcon_hdr_unpack(falcon, falcon + w->frame.falcon_len, &w->hdr);
+	bool credit;
+	enum falcon_verdict v;
+
+	if (err)
+		return falcon_wire_verdict(err);
+	credit = take_credit(w);
+	note(w);
+	if (!credit)
+		return falcon_rx_refuse(w->e->shared, &w->hdr);
+	v = falcon_rx_window(w->e->shared, &w->hdr);
+	if (falcon_verdict_delivers(v))
+		check_claimed(w->e, &w->hdr);
+	else
+		w->h->credits++;
+	return v;
+}
+
+static enum falcon_verdict decide(struct work *w)
+{
+	const uint8_t *data = w->f->data, *falcon;
+	const struct falcon_frame *f = &w->frame;
+	enum falcon_verdict v = falcon_parse_frame(data, data + w->f->len, &w->frame);
+	uint32_t alen;
+
+	if (v != FALCON_V_rx_data)
+		return v;
+	w->e = f->cid < SIM_CIDS ? w->h->by_cid[f->cid] : NULL;
+	if (!w->e || !w->e->core)
+		return FALCON_V_drop_cid;
+	alen = f->ipv6 ? 16 : 4;
+	v = falcon_rx_check(w->e->shared, &w->h->config, f, data + f->udp_off - 2 * alen,
+			    data + f->udp_off - alen);
+	if (v != FALCON_V_rx_data)
+		return v;
+	if (!frame_checksum_ok(data, f))
+		return FALCON_V_drop_csum;
+	falcon = data + f->falcon_off;
+	return falcon_type_is_ack(f->type) ? take_ack(w, falcon) : take_reliable(w, falcon);
+}
+
+/* Into the agent's ring, unless the redirect loses it after all. */
+static void hand_over(struct work *w, enum falcon_verdict v)
+{
+	struct host *h = w->h;
+	struct frame *f = w->f;
+
+	if (!h->sim->healed && rng_chance(&h->rng, h->cfg->swallow)) {
+		sim_trace(h->sim, "swallowed", w->e, f->src, v, 0);
+		h->dropped = true;
+		h->credits++;
+		free(f);
+	} else {
+		f->next = NULL;
+		f->verdict = (uint8_t)v;
+		f->verdict_ep = w->e;
+		f->falcon_off = w->frame.falcon_off;
+		f->falcon_len = w->frame.falcon_len;
+		f->rx_ns = h->sim->now;
+		*h->ring_end = f;
+		h->ring_end = &f->next;
+	}
+	host_kick(h, h->sim->now + h->cfg->latency);
+}
+
+/* As XDP_TX: the ACK that is owed, or the NACK of this packet; lost if the NIC is full. */
+static void answer(struct work *w, enum falcon_verdict v)
+{
+	struct endpoint *e = w->e;
+	struct fcore_packet p = { 0 };
+	struct falcon_ack a;
+	struct frame *f;
+
+	if (v == FALCON_V_resource_nacked) {
+		falcon_nack_compose(e->shared, &a);
+		a.nack_code = FALCON_NACK_RESOURCE;
+		a.nack_psn = w->hdr.psn;
+		a.nack_req_window = falcon_in_req_window(w->hdr.type, w->hdr.resync_type);
+	} else {
+		falcon_ack_compose(e->shared, &a);
+	}
+	check_ack(e, &a);
+	sim_trace(e->sim, "xdp-tx", e, a.type, a.rdbpsn, a.rrbpsn);
+	p.hdr_len = falcon_ack_pack(&a, p.hdr);
+	f = host_frame(e, &p, &e->xdp_tpl);
+	if (!link_send(w->h, f))
+		free(f);
+}
+
+void xdp_receive(struct host *h, struct frame *f)
+{
+	struct work w = { .h = h, .f = f };
+	enum falcon_verdict v = decide(&w);
+
+	h->counters[v]++;
+	sim_trace(h->sim, "rx", w.e, v, f->src, f->len);
+	if (f->corrupt && (falcon_verdict_delivers(v) || falcon_verdict_answers(v) ||
+			   v == FALCON_V_ack_consumed || v == FALCON_V_nack_consumed))
+		sim_fail(h->sim, w.e, "a spoiled packet was accepted (verdict %d)", v);
+	if (falcon_verdict_delivers(v)) {
+		hand_over(&w, v);
+		return;
+	}
+	if (falcon_verdict_answers(v))
+		answer(&w, v);
+	free(f);
+}
