@@ -36,6 +36,32 @@ static void check_window(struct endpoint *e, struct fc_win *w)
 			 w->npending, npending);
 }
 
+/* A round trip takes no less, whatever else there is. */
+static uint64_t shortest_rtt(const struct endpoint *e)
+{
+	const struct sim_link_cfg *l = e->sim->cfg->link;
+	uint64_t rtt = l[e->host->index].delay + l[e->peer->host->index].delay;
+
+	/* Times in packets are rounded, and averages of them, too. */
+	return rtt > SIM_US ? rtt - SIM_US : 0;
+}
+
+void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last)
+{
+	struct fc_win *w = req ? &e->core->req : &e->core->data;
+	const struct fc_ctx *ctx = fc_ctx(w, psn);
+
+	if (fc_is_request(ctx->type) && w->orrc >= e->ncwnd)
+		sim_fail(e->sim, e, "PSN %u sent again with ORRC %u of %u", psn, w->orrc, e->ncwnd);
+	if (psn - w->base >= fc_min(e->fcwnd, w->size))
+		sim_fail(e->sim, e, "PSN %u sent again with base %u and fcwnd %u", psn, w->base,
+			 e->fcwnd);
+	if ((ctx->reason == FC_RETX_EARLY || ctx->reason == FC_RETX_OWN) &&
+	    e->sim->now - last < shortest_rtt(e))
+		sim_fail(e->sim, e, "PSN %u sent again after %u ns", psn,
+			 (uint32_t)(e->sim->now - last));
+}
+
 /* The peer's transmitter cannot know more acknowledged than this receiver has; both only grow. */
 static void check_bases(struct endpoint *e, struct shadow *w, const struct fc_win *win,
 			uint32_t tx_base, uint32_t peer_rx_base)

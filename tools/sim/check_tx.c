@@ -171,8 +171,11 @@ void check_tx(struct endpoint *e, const struct fcore_packet *p)
 		sim_fail(e->sim, e, "PSN %u out of turn, next is %u", h.psn, w->first + w->next);
 		return;
 	}
-	if (psn->sends++)
+	if (psn->sends++) {
 		check_again(e, psn, &h, type, p->retransmission);
+		check_retx(e, w == &e->req, h.psn, psn->last);
+	}
+	psn->last = e->sim->now;
 	if (h.type == FALCON_RESYNC)
 		check_resync(e, psn, &h, t);
 	else if (h.type == FALCON_PUSH_DATA && t->completed)

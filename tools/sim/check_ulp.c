@@ -31,6 +31,12 @@ bool check_request(struct endpoint *e, uint32_t i, bool pull)
 	return true;
 }
 
+/* So many attempts that no schedule uses them up. */
+static bool is_patient(const struct endpoint *e)
+{
+	return e->cfg->max_retx >= 60;
+}
+
 static bool timed_out(struct endpoint *e, uint32_t i)
 {
 	const struct txn *t = &e->txn[i];
@@ -40,7 +46,7 @@ static bool timed_out(struct endpoint *e, uint32_t i)
 	if (e->sim->now - t->submitted >= e->cfg->txn_timeout)
 		return true;
 	/* 11: the attempts are used up; an ACK may still come before the Resync leaves. */
-	return p->sends - p->resyncs > (int)e->cfg->max_retx;
+	return !is_patient(e) && p->sends - p->resyncs > (int)e->cfg->max_retx;
 }
 
 /* The target's upper layer has refused push |i| in this way. */
@@ -66,7 +72,7 @@ static bool is_justified(struct endpoint *e, uint32_t i, enum falcon_completion_
 	case kCmplTargetNackCID: return refused(e, i, FCORE_PUSH_INVALID_CID, ulp_code);
 	case kCmplLocalTO: return timed_out(e, i);
 	case kCmplOpErr: return pull && e->cfg->overlong && t->state == TXN_ANSWERED;
-	case kCmplRemoteErr: return pull && t->voided;
+	case kCmplRemoteErr: return pull && t->voided && !is_patient(e);
 	case kCmplDeadConn: return e->closing;
 	default: return false;
 	}
@@ -104,6 +110,36 @@ static bool exhausted(const struct endpoint *e, const struct shadow *w)
 
 void check_fatal(struct endpoint *e)
 {
-	if (e->fatal || !(exhausted(e, &e->data) || exhausted(e, &e->req)))
+	if (e->fatal || is_patient(e) || !(exhausted(e, &e->data) || exhausted(e, &e->req)))
 		sim_fail(e->sim, e, "fatal without reason");
+}
+
+/* Nothing bad can befall a packet, and the timeout is longer than anything that delays its ACK. */
+static bool is_clean(const struct endpoint *e)
+{
+	const struct sim_cfg *cfg = e->sim->cfg;
+	uint64_t slack = e->cfg->late_by + e->cfg->ack_timeout;
+
+	for (uint64_t i = 0; i < cfg->hosts; i++) {
+		const struct sim_link_cfg *l = &cfg->link[i];
+		const struct sim_host_cfg *h = &cfg->host[i];
+
+		if (l->queue || l->jitter || l->loss || l->reorder || l->duplicate || l->corrupt ||
+		    l->blackout_for || h->no_credit || h->swallow || h->pause_for ||
+		    h->credits < 2048 || h->budget < 64)
+			return false;
+		slack += l->delay + 4 * h->latency;
+	}
+	return cfg->nconns == 1 && !e->cfg->rnr && !e->cfg->cie && !e->cfg->nre &&
+	       !e->cfg->invalid_cid && !e->cfg->close_at && !e->cfg->rue_every &&
+	       e->cfg->txn_timeout >= SIM_S && e->cfg->rto >= 4 * slack + SIM_MS;
+}
+
+void check_clean(struct endpoint *e)
+{
+	const struct fcore_stats *st = fcore_conn_stats(e->core);
+
+	if (is_clean(e) && st->tx_retx_rto + st->tx_retx_early + st->tx_retx_own + st->tx_resyncs)
+		sim_fail(e->sim, e, "sent again on a clean path: %u on timeout, %u early",
+			 (unsigned int)st->tx_retx_rto, (unsigned int)st->tx_retx_early);
 }

@@ -118,6 +118,34 @@ static void random_connection(struct sim_conn_cfg *c, struct rng *r, uint64_t ho
 	random_parameters(c, r);
 }
 
+/* Much is lost and little is tried again: timeouts of packets, and Resyncs that get lost. */
+static void make_harsh(struct sim_cfg *cfg, struct rng *r)
+{
+	for (uint64_t i = 0; i < cfg->hosts; i++)
+		cfg->link[i].loss = rng_range(r, 200000, 600000);
+	for (uint64_t i = 0; i < cfg->nconns; i++) {
+		cfg->conn[i].max_retx = rng_range(r, 1, 3);
+		cfg->conn[i].pull = rng_range(r, 200000, 900000);
+	}
+}
+
+/* Nothing bad happens, so that nothing may be sent twice (check_clean()). */
+static void make_clean(struct sim_cfg *cfg)
+{
+	bool changed;
+
+	cfg->nconns = 1;
+	for (uint32_t i = 0; sim_cfg_remove_fault(cfg, i, &changed); i++)
+		;
+	for (uint64_t i = 0; i < cfg->hosts; i++) {
+		cfg->link[i].queue = 0;
+		cfg->host[i].credits = 2048;
+		cfg->host[i].budget = 64;
+	}
+	cfg->conn[0].rto = 8 * SIM_MS;
+	cfg->conn[0].txn_timeout = 30 * SIM_S;
+}
+
 void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
@@ -139,4 +167,8 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 	nconns = spread(&r, 1, 12);
 	for (uint64_t i = 0; i < nconns; i++)
 		random_connection(sim_cfg_add_conn(cfg), &r, cfg->hosts, cfg->heal);
+	if (once_in(&r, 12))
+		make_harsh(cfg, &r);
+	else if (once_in(&r, 12))
+		make_clean(cfg);
 }

@@ -84,6 +84,7 @@ static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
 	(void)arg;
 	(void)why;
 	check_fatal(e);
+	e->sim->totals.fatal++;
 	sim_trace(e->sim, "fatal", e, 0, 0, 0);
 	e->fatal = true;
 	sim_at(e->sim, e->sim->now + SIM_US, EV_CLOSE, e, 0);
@@ -202,6 +203,7 @@ static bool paused(struct host *h)
 		return false;
 	length = rng_below(&h->rng, c->pause_for + 1);
 	h->next_pause = s->now + length + 1 + rng_below(&h->rng, 2 * c->pause_every);
+	s->totals.pauses++;
 	sim_trace(s, "pause", NULL, h->index, length, 0);
 	host_kick(h, s->now + length);
 	return true;

@@ -28,6 +28,36 @@ static uint64_t mean_latency(const struct endpoint *e)
 	return e->completed ? e->latency_sum / e->completed : 0;
 }
 
+static void print_count(FILE *out, const char *name, uint64_t n)
+{
+	if (n)
+		fprintf(out, " %s %" PRIu64, name, n);
+}
+
+void report_totals(const struct sim_totals *t, FILE *out)
+{
+	fprintf(out, "# packets %" PRIu64 ", events %" PRIu64 "\n# completions:", t->packets,
+		t->events);
+	for (uint8_t code = 0; code < 16; code++)
+		print_count(out, falcon_completion_name(code), t->completions[code]);
+	fprintf(out, "\n# retransmissions:");
+	print_count(out, "rto", t->retx_rto);
+	print_count(out, "early", t->retx_early);
+	print_count(out, "own", t->retx_own);
+	print_count(out, "resync", t->resyncs);
+	fprintf(out, "\n# faults:");
+	print_count(out, "rnr", t->rnr);
+	print_count(out, "fatal", t->fatal);
+	print_count(out, "refused", t->refused);
+	print_count(out, "pauses", t->pauses);
+	print_count(out, "rue", t->rue);
+	print_count(out, "claims-released", t->released);
+	fprintf(out, "\n# verdicts:");
+	for (int v = 0; v < FALCON_VERDICT_COUNT; v++)
+		print_count(out, verdict_names[v], t->verdicts[v]);
+	fprintf(out, "\n");
+}
+
 void report_violation(const struct sim *s, FILE *out)
 {
 	fprintf(out, "at %" PRIu64 ".%09" PRIu64 " s, ", s->failed_at / SIM_S, s->failed_at % SIM_S);

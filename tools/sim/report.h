@@ -7,6 +7,8 @@
 /* Results of a run that is over and not closed yet: a table, or JSON. */
 void report_table(const struct sim *s, FILE *out);
 void report_json(const struct sim *s, FILE *out);
+/* What was gone through, for the end of a soak. */
+void report_totals(const struct sim_totals *t, FILE *out);
 /* Where and what, in a line. */
 void report_violation(const struct sim *s, FILE *out);
 

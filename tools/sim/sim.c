@@ -273,6 +273,7 @@ static void rate_update(struct endpoint *e)
 	falcon_res_put(&r, ncwnd, ncwnd);
 	falcon_res_put(&r, retransmit_timeout,
 		       falcon_time_of_ns(s->healed ? c->rto : rng_range(&e->rng, c->rto, 2 * c->rto)));
+	s->totals.rue++;
 	sim_trace(s, "rue", e, fcwnd, ncwnd, 0);
 	e->fcwnd = fcwnd ? (uint32_t)fcwnd : 1;
 	e->ncwnd = (uint32_t)ncwnd;
@@ -360,8 +361,10 @@ static void check_silence(struct sim *s)
 			sim_fail(s, NULL, "host %u: a timer is left", i);
 	}
 	for (uint32_t i = 0; i < s->neps && !s->failed; i++)
-		if (s->ep[i].core)
+		if (s->ep[i].core) {
 			check_state(&s->ep[i], true);
+			check_clean(&s->ep[i]);
+		}
 }
 
 void sim_run(struct sim *s)
@@ -393,6 +396,26 @@ static void free_event(const struct event *ev)
 		free(ev->p);
 }
 
+static void add_up(struct sim *s)
+{
+	struct sim_totals *t = &s->totals;
+
+	for (uint32_t i = 0; i < s->neps; i++) {
+		const struct fcore_stats *st = &s->ep[i].stats;
+
+		t->retx_rto += st->tx_retx_rto;
+		t->retx_early += st->tx_retx_early;
+		t->retx_own += st->tx_retx_own;
+		t->resyncs += st->tx_resyncs;
+		t->released += st->claims_released;
+	}
+	for (uint32_t i = 0; i < s->cfg->hosts; i++) {
+		t->refused += s->hosts[i].tx_refused;
+		for (int v = 0; v < FALCON_VERDICT_COUNT; v++)
+			t->verdicts[v] += s->hosts[i].counters[v];
+	}
+}
+
 static void free_ep(struct endpoint *e)
 {
 	for (uint32_t i = 0; i < e->ntxns; i++)
@@ -409,6 +432,7 @@ void sim_close(struct sim *s)
 
 	for (uint32_t i = 0; i < s->neps; i++)
 		host_close_ep(&s->ep[i]);
+	add_up(s);
 	for (uint32_t i = 0; i < s->cfg->hosts; i++) {
 		struct host *h = &s->hosts[i];
 

@@ -78,6 +78,7 @@ struct psn {
 	uint8_t resync_code;
 	uint16_t sends;
 	uint16_t resyncs;	/* sends as a Resync */
+	uint64_t last;		/* ns of the latest send */
 };
 
 enum psn_flag {
@@ -188,8 +189,13 @@ struct host {
 	uint64_t tx_frames, tx_refused;
 };
 
+/* What a run has gone through; added up over a soak, it shows what the soak has reached. */
 struct sim_totals {
 	uint64_t events, packets;
+	uint64_t completions[16];	/* by enum falcon_completion_code */
+	uint64_t rnr, fatal, refused, pauses, rue;
+	uint64_t retx_rto, retx_early, retx_own, resyncs, released;
+	uint64_t verdicts[FALCON_VERDICT_COUNT];
 };
 
 struct sim {

@@ -142,11 +142,22 @@ static void show_violation(const struct sim *s, struct sim_cfg *cfg, bool small)
 	fflush(stdout);
 }
 
+/* All of struct sim_totals is numbers of one type. */
+static void add(struct sim_totals *sum, const struct sim_totals *t)
+{
+	uint64_t *a = (uint64_t *)sum;
+	const uint64_t *b = (const uint64_t *)t;
+
+	for (size_t i = 0; i < sizeof(*sum) / sizeof(*a); i++)
+		a[i] += b[i];
+}
+
 int soak(uint64_t n, uint64_t seed)
 {
 	static struct sim_cfg cfg;
 	static struct sim s, again;
-	uint64_t violations = 0, packets = 0, events = 0;
+	struct sim_totals sum = { 0 };
+	uint64_t violations = 0;
 
 	watch_for_crashes();
 	for (uint64_t i = 0; i < n; i++) {
@@ -154,8 +165,7 @@ int soak(uint64_t n, uint64_t seed)
 			 seed + i);
 		sim_cfg_random(&cfg, seed + i);
 		run(&s, &cfg);
-		packets += s.totals.packets;
-		events += s.totals.events;
+		add(&sum, &s.totals);
 		if (!s.failed && i % TWICE_IN == 0) {
 			run(&again, &cfg);
 			if (again.hash != s.hash)
@@ -164,7 +174,7 @@ int soak(uint64_t n, uint64_t seed)
 		if (s.failed && violations++ < 10 * SHRINK_FIRST)
 			show_violation(&s, &cfg, violations <= SHRINK_FIRST);
 	}
-	printf("%" PRIu64 " packets, %" PRIu64 " events\n", packets, events);
+	report_totals(&sum, stdout);
 	printf("%" PRIu64 " schedules, %" PRIu64 " violations\n", n, violations);
 	return violations ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -205,6 +205,7 @@ static void not_ready(struct endpoint *e, uint32_t i)
 
 	p->txn[i].state = TXN_RNR;
 	p->txn[i].rnr = true;
+	e->sim->totals.rnr++;
 	if (e->cfg->ordered && i < e->cursor)
 		e->cursor = i;
 	sim_trace(e->sim, "rnr", e, i, code, 0);
@@ -376,6 +377,7 @@ void ulp_on_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
 	t->payload = NULL;
 	e->completed++;
 	e->done_at = e->sim->now;
+	e->sim->totals.completions[code]++;
 	e->latency_sum += e->sim->now - t->submitted;
 	if (code == kCmplAck)
 		e->bytes += ulp_is_pull(e, i) ? ulp_response_len(e, i) : length(e, i);
