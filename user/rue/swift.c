@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "falcon/codes.h"
 #include "rue/params.h"
@@ -18,7 +19,7 @@
 /* Two more codes of an event: none, and a packet outside the receiver's window. */
 enum { NACK_NONE = 0, NACK_WINDOW = 5 };
 
-enum { STRIDE_MAX = 4096, CACHE_LINE = 64 };
+enum { STRIDE_MAX = 4096, CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
 
 struct swift {
 	char *state;		/* |mask| + 1 times 1 << |shift| bytes */
@@ -45,6 +46,19 @@ static uint32_t power_of_two(uint32_t n)
 	return p;
 }
 
+/* Zeroed memory for the state; in huge pages if it is large, as it is accessed at random. */
+static char *make_state(size_t bytes)
+{
+	size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : STRIDE_MAX;
+	void *state;
+
+	if (posix_memalign(&state, align, bytes))
+		return NULL;
+	if (align == HUGE_PAGE)
+		madvise(state, bytes, MADV_HUGEPAGE);	/* a wish */
+	return memset(state, 0, bytes);
+}
+
 struct swift *swift_create(uint32_t connections, uint32_t stride)
 {
 	struct swift_params p;
@@ -58,11 +72,11 @@ struct swift *swift_create(uint32_t connections, uint32_t stride)
 		return NULL;
 	s->mask = power_of_two(connections) - 1;
 	s->shift = (uint32_t)__builtin_ctz(stride);
-	if (posix_memalign((void **)&s->state, STRIDE_MAX, ((size_t)s->mask + 1) << s->shift)) {
+	s->state = make_state(((size_t)s->mask + 1) << s->shift);
+	if (!s->state) {
 		free(s);
 		return NULL;
 	}
-	memset(s->state, 0, ((size_t)s->mask + 1) << s->shift);
 	swift_params_default(&p);
 	swift_set_profile(s, 0, &p, NULL, 0);
 	return s;
@@ -278,8 +292,9 @@ static void swift_prefetch(void *engine, const struct falcon_rue_event *e)
 	const char *state =
 		(const char *)swift_state(s, (uint32_t)falcon_ev_get(e, base_delay_target));
 
+	/* To the second level: the first has few misses under way at a time, and events need them. */
 	for (uint32_t at = 0; at < 1u << s->shift; at += CACHE_LINE)
-		__builtin_prefetch(state + at, 1);
+		__builtin_prefetch(state + at, 0, 2);
 }
 
 static void *create(uint32_t connections, const char *const *params, char *err, size_t size)

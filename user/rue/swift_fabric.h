@@ -20,7 +20,7 @@ static inline void swift_fabric_set(const struct swift_model *m, const struct sw
 	double min = m->p.min_fabric_congestion_window;
 
 	w = swift_clamp(w, min, m->p.max_fabric_congestion_window);
-	if (w < f->window || w == min)
+	if ((w < f->window) | (w == min))
 		f->marker = t->now;
 	else
 		f->marker = swift_trail(t, f->marker);

@@ -21,10 +21,10 @@ static inline void swift_nic_set(const struct swift_model *m, const struct swift
 	double min = m->p.min_nic_congestion_window, max = m->p.max_nic_congestion_window;
 
 	w = swift_clamp(w, min, max);
-	if (w < n->window || w == min) {
+	if ((w < n->window) | (w == min)) {
 		n->increased = false;
 		n->marker = t->now;
-	} else if (w > n->window || w == max) {
+	} else if ((w > n->window) | (w == max)) {
 		n->increased = true;
 		n->marker = t->now;
 	} else {
@@ -45,7 +45,7 @@ static inline void swift_nic_ack(const struct swift_model *m, const struct swift
 	double w = n->window;
 
 	if (level < p->target_rx_buffer_level) {
-		if (!n->increased || elapsed)
+		if (!n->increased | elapsed)
 			w += p->nic_additive_increment_factor;
 	} else if (elapsed) {
 		w *= swift_decrease(level, p->target_rx_buffer_level,

@@ -32,7 +32,9 @@ static inline uint32_t swift_timeout(const struct swift_model *m, uint32_t srtt,
 {
 	uint32_t r = swift_truncate((double)srtt * m->p.retransmit_timeout_scalar, UINT32_MAX);
 
-	r = swift_truncate((double)r + (double)gap / m->p.ipg_time_scalar, SWIFT_TIME_MAX);
+	if (gap)
+		r = swift_truncate((double)r + (double)gap / m->p.ipg_time_scalar, SWIFT_TIME_MAX);
+	r = r < SWIFT_TIME_MAX ? r : SWIFT_TIME_MAX;
 	return r > m->p.min_retransmit_timeout ? r : m->p.min_retransmit_timeout;
 }
 
