@@ -94,6 +94,9 @@ struct agent {
 	bool offload;			/* XDP runs the receive path */
 	bool quiesce_due;		/* a connection was closed to XDP since the last maps_quiesce() */
 	bool reap_due;			/* some connection is failing */
+	bool sockets_watched;		/* the AF_XDP sockets are in the epoll set */
+	uint64_t tx_now;		/* ns, the time that frames are stamped with */
+	uint32_t tx_stamps;		/* frames stamped with it */
 	bool stop;
 };
 

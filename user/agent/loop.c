@@ -21,7 +21,8 @@
 
 enum loop_const {
 	LOOP_BUDGET = 256,		/* packets the core may send a turn */
-	LOOP_CONTROL_TURNS = 256,	/* busy turns between looks at the control descriptors */
+	LOOP_CONTROL_TURNS = 256,	/* turns between looks at the control descriptors */
+	LOOP_BUSY_TURNS = 64,		/* turns in a row with work: no sleep is near */
 	LOOP_EVENTS = 32,
 };
 static const uint64_t LOOP_DROP_CHECK_NS = 100 * 1000 * 1000;
@@ -96,6 +97,7 @@ static uint32_t turn(struct agent *a)
 	uint32_t work;
 
 	a->now = spin_clock();
+	a->tx_stamps = 0;
 	a->stats.turns++;
 	work = agent_receive(a);
 	work += agent_take_dirty(a);
@@ -133,10 +135,31 @@ static uint64_t until_deadline(struct agent *a)
 	return next > a->now ? next - a->now : 0;
 }
 
+/*
+ * Have the sockets wake us, or not: while a socket is watched every frame that arrives pays for
+ * looking who waits, and under load nobody does.
+ */
+static void watch_sockets(struct agent *a, bool on)
+{
+	if (a->sockets_watched == on)
+		return;
+	a->sockets_watched = on;
+	for (unsigned i = 0; i < a->nports; i++)
+		for (uint32_t q = 0; q < a->ports[i].nqueues; q++) {
+			int fd = xsk_fd(&a->ports[i].xsks[q]);
+
+			if (on)
+				agent_watch(a, fd);
+			else
+				agent_unwatch(a, fd);
+		}
+}
+
 static void rest(struct agent *a)
 {
 	uint64_t wait;
 
+	watch_sockets(a, true);
 	falcon_store(&a->maps.config->agent_sleeping, 1);
 	__sync_synchronize();
 	if (raw_sleep_begin(a->raw)) {
@@ -152,7 +175,7 @@ void agent_loop(struct agent *a)
 {
 	uint64_t busy_at = spin_clock(), drops_at = busy_at;
 	struct spin spin = {};
-	uint32_t turns = 0;
+	uint32_t turns = 0, busy = 0;
 
 	watch(a, a->signal_fd, EPOLLIN);
 	watch(a, control_fd(a->control), EPOLLIN);
@@ -160,10 +183,15 @@ void agent_loop(struct agent *a)
 	watch(a, neigh_fd(a->neigh), EPOLLIN);
 	agent_watch(a, maps_fd(&a->maps));
 	while (!a->stop) {
-		if (turn(a))
+		if (turn(a)) {
 			busy_at = a->now;
-		else if (!spin_once(&spin, busy_at, a->now))
-			rest(a);
+			if (++busy >= LOOP_BUSY_TURNS)
+				watch_sockets(a, false);
+		} else {
+			busy = 0;
+			if (!spin_once(&spin, busy_at, a->now))
+				rest(a);
+		}
 		if (++turns % LOOP_CONTROL_TURNS == 0)
 			serve_control(a, 0);
 		if (a->now - drops_at > LOOP_DROP_CHECK_NS) {

@@ -89,7 +89,6 @@ static int open_queues(struct agent *a, struct port *p, enum xsk_mode mode)
 			p->nqueues = q;
 			return rc;
 		}
-		agent_watch(a, xsk_fd(&p->xsks[q]));
 	}
 	return 0;
 }
