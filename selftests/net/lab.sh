@@ -122,7 +122,7 @@ counter()
 drops()
 {
 	on "$1" falconctl -j counters show |
-		jq -r '[.[] | select((.name | test("^drop_")) and .xdp > 0) | "\(.name) \(.xdp)"] | join(", ")'
+		jq -r 'map(select((.name | test("^drop_")) and .xdp > 0) | "\(.name) \(.xdp)") | join(", ")'
 }
 
 # conn_state HOST CONNECTION: what the maps say about it, as JSON.
