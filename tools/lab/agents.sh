@@ -77,7 +77,7 @@ start_agent()
 	local host=$1
 
 	! alive "$RUN/$host/falcond.pid" || return 0
-	(become "$host" setsid falcond -c "$RUN/$host/falcond.conf" </dev/null \
+	(become "$host" setsid "${FALCOND:-falcond}" -c "$RUN/$host/falcond.conf" </dev/null \
 		>>"$RUN/$host/falcond.log" 2>&1) &
 	echo $! >"$RUN/$host/falcond.pid"
 }

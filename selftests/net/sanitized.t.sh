@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 240
+#
+# The agent built with AddressSanitizer and UBSan, on a link that loses, duplicates and corrupts,
+# with XDP's receive path and with its own: files arrive, applications that are attached when it
+# stops do not hurt it, and it reports nothing, leaks included.
+# shellcheck source=selftests/net/lab.sh disable=SC2317 # functions that tap_run calls
+. "$(dirname "$0")/lab.sh"
+tap_need falcond falconctl falcon-cp jq
+
+export FALCOND=$TAP_BUILD/asan/falcond
+export ASAN_OPTIONS=detect_leaks=1:exitcode=86
+RUN=/run/falcon-$FALCON_LAB
+
+log_of()
+{
+	cat "$RUN/$1/falcond.log"
+}
+
+# The last thing a clean end writes.
+has_stopped()
+{
+	log_of "$1" | grep -q 'info stopped'
+}
+
+# is_up HOST CONNECTION
+is_up()
+{
+	on "$1" falconctl -j conn show "$2" | jq -e '.[0].up' >/dev/null
+}
+
+# try_offload on|off
+try_offload()
+{
+	local host
+
+	lab_up --clear --offload "$1" --loss 1 --dup 1 --corrupt 1
+	serve a
+	serve b
+	tap_run "offload $1: a to b" put a b b big
+	tap_run "offload $1: b to a, unordered" put b a-unordered a big
+	tap_run "offload $1: a from b, IPv6" get a b6 b big
+	tap_run "offload $1: reset under way" on a falconctl conn reset b
+	tap_wait 30 is_up b a
+	tap_run "offload $1: and a new copy" put b a a big
+	for host in a b; do
+		falcon-lab agent $host stop
+		tap_run "offload $1: $host stops with an application attached" has_stopped $host
+		tap_is "$(log_of $host | grep -E 'ERROR: |runtime error:|SUMMARY: ')" "" \
+			"offload $1: nothing to report on $host"
+	done
+	stop_serving
+}
+
+random_file big $((SIZE_MB * 1024 * 1024 / 8 + 5))
+try_offload on
+try_offload off
+tap_done
