@@ -175,43 +175,43 @@ struct falcon_dirty {
  * Every way a packet can end, each with its counter; enum and counters come from this one list.
  * V(lower-case name, what it means)
  */
-#define FALCON_VERDICTS(V)                                                                          \
-	V(pass_not_falcon, "not Falcon: left to the kernel")                                       \
-	V(rx_data, "data window packet accepted and redirected")                                   \
-	V(rx_request, "request window packet accepted and redirected")                             \
-	V(rx_resync, "Resync accepted and redirected")                                             \
-	V(rx_nack, "NACK with an upper-layer code redirected")                                     \
-	V(steered, "redirected unexamined: the agent runs the receive path")                       \
-	V(ack_consumed, "BACK or EACK consumed")                                                   \
-	V(nack_consumed, "resource NACK consumed")                                                 \
-	V(dup_acked, "duplicate answered with an ACK")                                             \
-	V(old_acked, "packet below the window answered with an ACK")                               \
-	V(oow_acked, "packet beyond the window answered with an EACK, OWN set")                    \
-	V(resource_nacked, "no room at the agent: answered with a resource NACK")                  \
-	V(ack_stale, "ACK older than what is known: dropped")                                      \
-	V(ack_invalid, "ACK of something never sent: dropped")                                     \
-	V(drop_truncated, "shorter than its headers say")                                          \
-	V(drop_ip_length, "IP and frame length disagree")                                          \
-	V(drop_ip_fragment, "IP fragment to the PSP port")                                         \
-	V(drop_udp_length, "UDP and IP length disagree (Falcon 9.2.2.1)")                          \
-	V(drop_csum, "wrong or missing UDP checksum (Falcon 9.2.2.1)")                             \
-	V(drop_psp, "malformed PSP header")                                                        \
-	V(drop_psp_version, "PSP version not configured for the connection")                       \
-	V(drop_version, "Falcon version is not 1")                                                 \
-	V(drop_type, "reserved Falcon packet type")                                                \
-	V(drop_length, "Request Length contradicts the payload, or bytes too many")                                   \
-	V(drop_code, "reserved Resync or NACK code")                                               \
-	V(drop_cid, "unknown CID")                                                                 \
-	V(drop_not_alive, "connection not alive (Falcon 11)")                                      \
-	V(drop_address, "addresses are not the connection's")                                      \
-	V(drop_spi, "SPI check failed (Falcon 9.2.2.3)")                                           \
-	V(drop_pcid, "PCID does not match (Falcon 9.2.2.3)")                                       \
-	V(drop_replay, "replay protection check failed (Falcon 9.2.2.2)")                          \
-	V(drop_busy, "lost every race for a window word")                                          \
-	V(drop_no_agent, "no agent socket on this queue")                                          \
-	V(drop_too_big, "longer than the agent's buffers")                                         \
-	V(drop_no_room, "the answer does not fit into the frame: left to the agent")                                  \
-	V(drop_metadata, "driver has no room for XDP metadata")                                    \
+#define FALCON_VERDICTS(V)                                                                        \
+	V(pass_not_falcon, "not Falcon: left to the kernel")                                      \
+	V(rx_data, "data window packet accepted and redirected")                                  \
+	V(rx_request, "request window packet accepted and redirected")                            \
+	V(rx_resync, "Resync accepted and redirected")                                            \
+	V(rx_nack, "NACK with an upper-layer code redirected")                                    \
+	V(steered, "redirected unexamined: the agent runs the receive path")                      \
+	V(ack_consumed, "BACK or EACK consumed")                                                  \
+	V(nack_consumed, "resource NACK consumed")                                                \
+	V(dup_acked, "duplicate answered with an ACK")                                            \
+	V(old_acked, "packet below the window answered with an ACK")                              \
+	V(oow_acked, "packet beyond the window answered with an EACK, OWN set")                   \
+	V(resource_nacked, "no room at the agent: answered with a resource NACK")                 \
+	V(ack_stale, "ACK older than what is known: dropped")                                     \
+	V(ack_invalid, "ACK of something never sent: dropped")                                    \
+	V(drop_truncated, "shorter than its headers say")                                         \
+	V(drop_ip_length, "IP and frame length disagree")                                         \
+	V(drop_ip_fragment, "IP fragment to the PSP port")                                        \
+	V(drop_udp_length, "UDP and IP length disagree (Falcon 9.2.2.1)")                         \
+	V(drop_csum, "wrong or missing UDP checksum (Falcon 9.2.2.1)")                            \
+	V(drop_psp, "malformed PSP header")                                                       \
+	V(drop_psp_version, "PSP version not configured for the connection")                      \
+	V(drop_version, "Falcon version is not 1")                                                \
+	V(drop_type, "reserved Falcon packet type")                                               \
+	V(drop_length, "Request Length contradicts the payload, or bytes too many")               \
+	V(drop_code, "reserved Resync or NACK code")                                              \
+	V(drop_cid, "unknown CID")                                                                \
+	V(drop_not_alive, "connection not alive (Falcon 11)")                                     \
+	V(drop_address, "addresses are not the connection's")                                     \
+	V(drop_spi, "SPI check failed (Falcon 9.2.2.3)")                                          \
+	V(drop_pcid, "PCID does not match (Falcon 9.2.2.3)")                                      \
+	V(drop_replay, "replay protection check failed (Falcon 9.2.2.2)")                         \
+	V(drop_busy, "lost every race for a window word")                                         \
+	V(drop_no_agent, "no agent socket on this queue")                                         \
+	V(drop_too_big, "longer than the agent's buffers")                                        \
+	V(drop_no_room, "the answer does not fit into the frame: left to the agent")              \
+	V(drop_metadata, "driver has no room for XDP metadata")                                   \
 	V(drop_no_credit, "no room at the agent, and no answer is due: steered, or a NACK")
 
 enum falcon_verdict {

@@ -40,62 +40,62 @@ enum falcon_rue_delay {
 };
 
 /* Field(name, first bit, width). A field is addressed as FALCON_EV_name. */
-#define FALCON_RUE_EVENT_FIELDS(F)                                                                  \
-	F(connection_id, 0, 24)                                                                    \
-	F(event_type, 24, 2)                                                                       \
-	F(t1, 26, 24)                                                                              \
-	F(t2, 50, 24)                                                                              \
-	F(t3, 74, 24)                                                                              \
-	F(t4, 98, 24)                                                                              \
-	F(retransmit_count, 122, 3)                                                                \
-	F(retransmit_reason, 125, 1)                                                               \
-	F(nack_code, 126, 8)                                                                       \
-	F(forward_hops, 134, 4)                                                                    \
-	F(rx_buffer_level, 138, 5)                                                                 \
-	F(cc_metadata, 143, 24)                                                                    \
-	F(fcwnd_fraction, 167, 10)                                                                 \
-	F(fcwnd_integer, 177, 11)                                                                  \
-	F(inter_packet_gap, 188, 20)                                                               \
-	F(ncwnd, 208, 11)                                                                          \
-	F(retransmit_timeout, 219, 24)                                                             \
-	F(num_packets_acked, 243, 10)                                                              \
-	F(eack_drop, 253, 1)                                                                       \
-	F(eack, 254, 1)                                                                            \
-	F(event_queue_select, 263, 2)                                                              \
-	F(delay_select, 265, 2)                                                                    \
-	F(fabric_window_time_marker, 267, 24)                                                      \
-	F(nic_window_time_marker, 291, 24)                                                         \
-	F(ncwnd_direction, 315, 1)                                                                 \
-	F(base_delay_target, 316, 24)                                                              \
-	F(delay_state, 340, 24)                                                                    \
-	F(rtt_state, 364, 24)                                                                      \
-	F(cc_opaque, 388, 2)                                                                       \
-	F(ecn_accumulated, 390, 14)                                                                \
+#define FALCON_RUE_EVENT_FIELDS(F)                                                                \
+	F(connection_id, 0, 24)                                                                   \
+	F(event_type, 24, 2)                                                                      \
+	F(t1, 26, 24)                                                                             \
+	F(t2, 50, 24)                                                                             \
+	F(t3, 74, 24)                                                                             \
+	F(t4, 98, 24)                                                                             \
+	F(retransmit_count, 122, 3)                                                               \
+	F(retransmit_reason, 125, 1)                                                              \
+	F(nack_code, 126, 8)                                                                      \
+	F(forward_hops, 134, 4)                                                                   \
+	F(rx_buffer_level, 138, 5)                                                                \
+	F(cc_metadata, 143, 24)                                                                   \
+	F(fcwnd_fraction, 167, 10)                                                                \
+	F(fcwnd_integer, 177, 11)                                                                 \
+	F(inter_packet_gap, 188, 20)                                                              \
+	F(ncwnd, 208, 11)                                                                         \
+	F(retransmit_timeout, 219, 24)                                                            \
+	F(num_packets_acked, 243, 10)                                                             \
+	F(eack_drop, 253, 1)                                                                      \
+	F(eack, 254, 1)                                                                           \
+	F(event_queue_select, 263, 2)                                                             \
+	F(delay_select, 265, 2)                                                                   \
+	F(fabric_window_time_marker, 267, 24)                                                     \
+	F(nic_window_time_marker, 291, 24)                                                        \
+	F(ncwnd_direction, 315, 1)                                                                \
+	F(base_delay_target, 316, 24)                                                             \
+	F(delay_state, 340, 24)                                                                   \
+	F(rtt_state, 364, 24)                                                                     \
+	F(cc_opaque, 388, 2)                                                                      \
+	F(ecn_accumulated, 390, 14)                                                               \
 	F(gen, 511, 1)
 
-#define FALCON_RUE_RESULT_FIELDS(F)                                                                 \
-	F(connection_id, 0, 24)                                                                    \
-	F(randomize_path, 24, 1)                                                                   \
-	F(cc_metadata, 25, 24)                                                                     \
-	F(fcwnd_fraction, 49, 10)                                                                  \
-	F(fcwnd, 59, 11)                                                                           \
-	F(inter_packet_gap, 70, 20)                                                                \
-	F(ncwnd, 90, 11)                                                                           \
-	F(retransmit_timeout, 101, 24)                                                             \
-	F(fabric_window_time_marker, 125, 24)                                                      \
-	F(nic_window_time_marker, 149, 24)                                                         \
-	F(ncwnd_direction, 173, 1)                                                                 \
-	F(base_delay_target, 174, 24)                                                              \
-	F(delay_state, 198, 24)                                                                    \
-	F(rtt_state, 222, 24)                                                                      \
+#define FALCON_RUE_RESULT_FIELDS(F)                                                               \
+	F(connection_id, 0, 24)                                                                   \
+	F(randomize_path, 24, 1)                                                                  \
+	F(cc_metadata, 25, 24)                                                                    \
+	F(fcwnd_fraction, 49, 10)                                                                 \
+	F(fcwnd, 59, 11)                                                                          \
+	F(inter_packet_gap, 70, 20)                                                               \
+	F(ncwnd, 90, 11)                                                                          \
+	F(retransmit_timeout, 101, 24)                                                            \
+	F(fabric_window_time_marker, 125, 24)                                                     \
+	F(nic_window_time_marker, 149, 24)                                                        \
+	F(ncwnd_direction, 173, 1)                                                                \
+	F(base_delay_target, 174, 24)                                                             \
+	F(delay_state, 198, 24)                                                                   \
+	F(rtt_state, 222, 24)                                                                     \
 	F(cc_opaque, 246, 2)
 
 /*
  * Two fields of the event that the reference's engine gives back, and 10.6.2.2 does not name: the
  * four bits by which its widths fall short of 64 bytes, at the start of its reserved tail.
  */
-#define FALCON_RUE_RESULT_ECHO_FIELDS(F)                                                            \
-	F(event_queue_select, 248, 2)                                                              \
+#define FALCON_RUE_RESULT_ECHO_FIELDS(F)                                                          \
+	F(event_queue_select, 248, 2)                                                             \
 	F(delay_select, 250, 2)
 
 /*
@@ -104,9 +104,9 @@ enum falcon_rue_delay {
  */
 #define FALCON_RUE_METADATA_BITS 22
 
-#define FALCON_EV_ENUM(name, lo, width)                                                             \
+#define FALCON_EV_ENUM(name, lo, width)                                                           \
 	FALCON_EV_##name = lo, FALCON_EV_##name##_WIDTH = width,
-#define FALCON_RES_ENUM(name, lo, width)                                                            \
+#define FALCON_RES_ENUM(name, lo, width)                                                          \
 	FALCON_RES_##name = lo, FALCON_RES_##name##_WIDTH = width,
 enum falcon_rue_event_bits { FALCON_RUE_EVENT_FIELDS(FALCON_EV_ENUM) };
 enum falcon_rue_result_bits {
@@ -137,13 +137,13 @@ FALCON_INLINE __u64 falcon_bits_get(const __u64 *w, __u32 lo, __u32 width)
 	return v & ((1ULL << width) - 1);
 }
 
-#define falcon_ev_put(e, name, v)                                                                   \
+#define falcon_ev_put(e, name, v)                                                                 \
 	falcon_bits_put((e)->w, FALCON_EV_##name, FALCON_EV_##name##_WIDTH, (v))
-#define falcon_ev_get(e, name)                                                                      \
+#define falcon_ev_get(e, name)                                                                    \
 	falcon_bits_get((e)->w, FALCON_EV_##name, FALCON_EV_##name##_WIDTH)
-#define falcon_res_put(r, name, v)                                                                  \
+#define falcon_res_put(r, name, v)                                                                \
 	falcon_bits_put((r)->w, FALCON_RES_##name, FALCON_RES_##name##_WIDTH, (v))
-#define falcon_res_get(r, name)                                                                     \
+#define falcon_res_get(r, name)                                                                   \
 	falcon_bits_get((r)->w, FALCON_RES_##name, FALCON_RES_##name##_WIDTH)
 
 /*
