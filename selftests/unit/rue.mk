@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Tests of the rate update engine: every rue_NAME.c here but rue_bits.c is a program.
+
+RUE_TESTS := $(filter-out rue_bits,$(patsubst selftests/unit/%.c,%,$(wildcard selftests/unit/rue_*.c)))
+RUE_BINS := $(RUE_TESTS:%=$(B)/selftests/unit/%.t)
+RUE_OBJS := $(patsubst %.c,$(B)/asan/%.o,$(wildcard user/rue/*.c))
+
+$(B)/selftests/unit/rue_columns.t: $(B)/asan/tools/falcon-rue_columns.o
+
+$(B)/asan/selftests/unit/rue_columns.o: CFLAGS += -Itools
+
+$(RUE_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o $(RUE_OBJS)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $(filter %.o,$^) -lcmocka -lm
+
+TESTS += $(RUE_BINS)
