@@ -46,6 +46,16 @@ static uint64_t shortest_rtt(const struct endpoint *e)
 	return rtt > SIM_US ? rtt - SIM_US : 0;
 }
 
+/* UR rule, 9.1.5: no request that is to be sent again comes before |rsn|. */
+static bool is_first(struct fc_win *w, uint32_t rsn)
+{
+	for (uint32_t psn = w->base; psn != w->next && w->npending; psn++)
+		if (pending(w, psn) && fc_is_request(fc_ctx(w, psn)->type) &&
+		    falcon_seq_diff(fc_ctx(w, psn)->rsn, rsn) < 0)
+			return false;
+	return true;
+}
+
 void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last)
 {
 	struct fc_win *w = req ? &e->core->req : &e->core->data;
@@ -53,6 +63,10 @@ void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last)
 
 	if (fc_is_request(ctx->type) && w->orrc >= e->ncwnd)
 		sim_fail(e->sim, e, "PSN %u sent again with ORRC %u of %u", psn, w->orrc, e->ncwnd);
+	if (e->cfg->ordered && fc_is_request(ctx->type) &&
+	    !(is_first(&e->core->data, ctx->rsn) && is_first(&e->core->req, ctx->rsn)))
+		sim_fail(e->sim, e, "request %u sent again before an older one",
+			 ctx->rsn - e->first_rsn);
 	if (psn - w->base >= fc_min(e->fcwnd, w->size))
 		sim_fail(e->sim, e, "PSN %u sent again with base %u and fcwnd %u", psn, w->base,
 			 e->fcwnd);

@@ -101,12 +101,31 @@ static void check_again(struct endpoint *e, struct psn *p, const struct falcon_h
 	p->flags |= PSN_RETX;
 }
 
+/* 7.6: the code says why. */
+static bool code_is_true(const struct endpoint *e, const struct psn *p, uint8_t code,
+			 const struct txn *t)
+{
+	uint32_t i = p->rsn - e->first_rsn;
+	bool refused = p->type == FALCON_PUSH_DATA && t->state == TXN_ANSWERED;
+
+	switch (code) {
+	case FALCON_RESYNC_TARGET_CIE: return refused && ulp_outcome(e, i) == FCORE_PUSH_CIE;
+	case FALCON_RESYNC_TARGET_NRE: return refused && ulp_outcome(e, i) == FCORE_PUSH_NRE;
+	case FALCON_RESYNC_TARGET_CID: return refused && ulp_outcome(e, i) == FCORE_PUSH_INVALID_CID;
+	case FALCON_RESYNC_RETX_ERROR: return p->sends - p->resyncs > (int)e->cfg->max_retx;
+	case FALCON_RESYNC_TXN_TIMEOUT:
+		return e->sim->now - t->submitted >= e->cfg->txn_timeout;
+	default: return false;
+	}
+}
+
 static void check_resync(struct endpoint *e, struct psn *p, const struct falcon_hdr *h, struct txn *t)
 {
+	if (!p->resyncs && !code_is_true(e, p, h->resync_code, t))
+		sim_fail(e->sim, e, "PSN %u: Resync with code %u", h->psn, h->resync_code);
 	if (p->resyncs && p->resync_code != h->resync_code)
 		sim_fail(e->sim, e, "PSN %u: another Resync code", h->psn);
 	p->resync_code = h->resync_code;
-	p->resyncs++;
 	if (p->type == FALCON_PULL_DATA)
 		t->voided = true;
 	else
@@ -142,6 +161,15 @@ static void check_tx_ack(struct endpoint *e, const struct fcore_packet *p)
 	check_ack(e, &a);
 }
 
+/* 10.6.2.1: an fcwnd below one packet means a gap between any two. */
+static void check_pace(struct endpoint *e)
+{
+	if (e->pace_gap && e->pace_last && e->sim->now - e->pace_last < e->pace_gap)
+		sim_fail(e->sim, e, "sends after %u ns, the gap is %u",
+			 (uint32_t)(e->sim->now - e->pace_last), (uint32_t)e->pace_gap);
+	e->pace_last = e->sim->now;
+}
+
 void check_tx(struct endpoint *e, const struct fcore_packet *p)
 {
 	const struct falcon_base_hdr *b = (const void *)p->hdr;
@@ -171,13 +199,17 @@ void check_tx(struct endpoint *e, const struct fcore_packet *p)
 		sim_fail(e->sim, e, "PSN %u out of turn, next is %u", h.psn, w->first + w->next);
 		return;
 	}
-	if (psn->sends++) {
+	if (psn->sends) {
 		check_again(e, psn, &h, type, p->retransmission);
 		check_retx(e, w == &e->req, h.psn, psn->last);
 	}
 	psn->last = e->sim->now;
+	check_pace(e);
 	if (h.type == FALCON_RESYNC)
 		check_resync(e, psn, &h, t);
+	psn->sends++;
+	if (h.type == FALCON_RESYNC)
+		psn->resyncs++;
 	else if (h.type == FALCON_PUSH_DATA && t->completed)
 		sim_fail(e->sim, e, "push %u sent after its completion", i);
 	if (e->fcwnd <= e->cfg->ar_fcwnd && !h.ar)
@@ -243,6 +275,10 @@ void check_ack(struct endpoint *e, const struct falcon_ack *a)
 		check_nack(e, a);
 		return;
 	}
+	/* OWN is told once, and not forgotten; a BACK has no room for it (9.1.6). */
+	if (a->own != e->own || (a->type == FALCON_BACK && e->own))
+		sim_fail(e->sim, e, "ACK tells OWN %u, not %u", a->own, e->own);
+	e->own = 0;
 	check_bits(e, false, a->rdbpsn, a->data_ack, 4, PSN_DONE);
 	check_bits(e, false, a->rdbpsn, a->data_rx, 4, PSN_ARRIVED);
 	check_bits(e, true, a->rrbpsn, a->req, 2, PSN_DONE);

@@ -78,6 +78,14 @@ static bool is_justified(struct endpoint *e, uint32_t i, enum falcon_completion_
 	}
 }
 
+/* 11: a transaction ends in time, whatever happens; unless the agent stood still. */
+static bool is_late(const struct endpoint *e, uint32_t i)
+{
+	uint64_t slack = 2 * SIM_MS + 2 * e->host->cfg->pause_for + e->cfg->txn_timeout / 16;
+
+	return e->sim->now - e->txn[i].submitted > e->cfg->txn_timeout + slack;
+}
+
 bool check_completion(struct endpoint *e, uint32_t i, enum falcon_completion_code code,
 		      uint8_t ulp_code)
 {
@@ -94,6 +102,10 @@ bool check_completion(struct endpoint *e, uint32_t i, enum falcon_completion_cod
 	if (!is_justified(e, i, code, ulp_code))
 		sim_fail(e->sim, e, "transaction %u completed with %s, ULP code %u", i,
 			 falcon_completion_name((__u8)code), ulp_code);
+	if (is_late(e, i) && code != kCmplDeadConn)
+		sim_fail(e->sim, e, "transaction %u ends %llu us after its timeout", i,
+			 (unsigned long long)(e->sim->now - t->submitted - e->cfg->txn_timeout) /
+				 1000);
 	if (t->data && code != kCmplAck)
 		sim_fail(e->sim, e, "pull %u has its data and completed with %s", i,
 			 falcon_completion_name((__u8)code));
@@ -125,7 +137,7 @@ static bool is_clean(const struct endpoint *e)
 		const struct sim_host_cfg *h = &cfg->host[i];
 
 		if (l->queue || l->jitter || l->loss || l->reorder || l->duplicate || l->corrupt ||
-		    l->blackout_for || h->no_credit || h->swallow || h->pause_for ||
+		    l->blackout_for || h->no_credit || h->swallow || h->own || h->pause_for ||
 		    h->credits < 2048 || h->budget < 64)
 			return false;
 		slack += l->delay + 4 * h->latency;

@@ -77,6 +77,7 @@ static const struct key keys[] = {
 	HOST(credits, T_COUNT, 1, 1000000),
 	HOST_FAULT(no_credit, T_CHANCE, PPM),
 	HOST_FAULT(swallow, T_CHANCE, PPM),
+	HOST_FAULT(own, T_CHANCE, PPM),
 	HOST_FAULT(refuse, T_CHANCE, 990000),
 	HOST(pause_every, T_TIME, TIMES),
 	HOST_FAULT(pause_for, T_TIME, SIM_S),

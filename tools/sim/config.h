@@ -48,6 +48,7 @@ struct sim_host_cfg {
 	uint64_t credits;	/* frames that XDP may have handed over */
 	uint64_t no_credit;	/* chance that a packet finds no credit */
 	uint64_t swallow;	/* chance that a claimed frame never arrives at the agent */
+	uint64_t own;		/* chance that a packet seems to have been beyond the window */
 	uint64_t refuse;	/* chance that transmit() says -EAGAIN */
 	uint64_t pause_every;	/* the agent stands still, on average so often ... */
 	uint64_t pause_for;	/* ... for up to so long; 0: never */

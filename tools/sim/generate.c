@@ -57,6 +57,7 @@ static void random_host(struct sim_host_cfg *h, struct rng *r)
 	h->credits = once_in(r, 3) ? spread(r, 1, 256) : 2048;
 	h->no_credit = fault(r, 5, 30);
 	h->swallow = fault(r, 5, 20);
+	h->own = fault(r, 5, 10);
 	h->refuse = fault(r, 4, 60);
 	h->pause_every = spread(r, 50 * SIM_US, 5 * SIM_MS);
 	h->pause_for = rng_below(r, 4) ? 0 : spread(r, SIM_US, 2 * SIM_MS);
@@ -129,9 +130,25 @@ static void make_harsh(struct sim_cfg *cfg, struct rng *r)
 	}
 }
 
+/* Transactions time out under the hands of upper layers that take their time. */
+static void make_sluggish(struct sim_cfg *cfg, struct rng *r)
+{
+	for (uint64_t i = 0; i < cfg->nconns; i++) {
+		struct sim_conn_cfg *c = &cfg->conn[i];
+
+		c->late = rng_range(r, 300000, 1000000);
+		c->late_by = spread(r, SIM_MS, 10 * SIM_MS);
+		c->txn_timeout = spread(r, 100 * SIM_US, 2 * SIM_MS);
+		c->transactions = rng_range(r, 200, 1200);
+		c->ordered = rng_below(r, 3) == 0;
+		c->pull = rng_range(r, 100000, 1000000);
+	}
+}
+
 /* Nothing bad happens, so that nothing may be sent twice (check_clean()). */
 static void make_clean(struct sim_cfg *cfg)
 {
+	uint64_t late = cfg->conn[0].late;
 	bool changed;
 
 	cfg->nconns = 1;
@@ -142,6 +159,7 @@ static void make_clean(struct sim_cfg *cfg)
 		cfg->host[i].credits = 2048;
 		cfg->host[i].budget = 64;
 	}
+	cfg->conn[0].late = late;
 	cfg->conn[0].rto = 8 * SIM_MS;
 	cfg->conn[0].txn_timeout = 30 * SIM_S;
 }
@@ -171,4 +189,6 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 		make_harsh(cfg, &r);
 	else if (once_in(&r, 12))
 		make_clean(cfg);
+	else if (once_in(&r, 24))
+		make_sluggish(cfg, &r);
 }

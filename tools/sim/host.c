@@ -126,7 +126,9 @@ static void receive_nack(struct endpoint *e, const struct frame *f)
 	if (falcon_ack_unpack(falcon, falcon + f->falcon_len, &a) != FALCON_WIRE_OK)
 		return;
 	fcore_acked(e->core, e->sim->now);
-	fcore_nacked(e->core, &a, e->sim->now);
+	/* A callback may have closed it. */
+	if (e->core)
+		fcore_nacked(e->core, &a, e->sim->now);
 }
 
 static void receive(struct host *h, struct frame *f)

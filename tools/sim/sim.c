@@ -277,6 +277,9 @@ static void rate_update(struct endpoint *e)
 	sim_trace(s, "rue", e, fcwnd, ncwnd, 0);
 	e->fcwnd = fcwnd ? (uint32_t)fcwnd : 1;
 	e->ncwnd = (uint32_t)ncwnd;
+	e->pace_gap = below ? (falcon_res_get(&r, inter_packet_gap) << FALCON_TIME_SHIFT) /
+				      FALCON_PS_PER_NS : 0;
+	e->pace_last = 0;
 	fcore_rue_result(e->core, &r, s->now);
 	host_kick(e->host, s->now + e->host->cfg->latency);
 	if (!s->healed)
@@ -292,6 +295,17 @@ static void heal(struct sim *s)
 			rate_update(&s->ep[i]);
 	for (uint32_t i = 0; i < s->cfg->hosts; i++)
 		host_kick(&s->hosts[i], s->now);
+}
+
+/* At once, or from within the next callback, which is allowed as well. */
+static void close_ep(struct endpoint *e)
+{
+	if (!e->fatal && !e->peer->fatal && !e->close_soon && rng_below(&e->rng, 2)) {
+		e->close_soon = true;
+		sim_at(e->sim, e->sim->now + SIM_MS, EV_CLOSE, e, 0);
+		return;
+	}
+	host_close_ep(e);
 }
 
 static void dispatch(struct sim *s, const struct event *ev)
@@ -323,7 +337,7 @@ static void dispatch(struct sim *s, const struct event *ev)
 			rate_update(ev->p);
 		break;
 	case EV_CLOSE:
-		host_close_ep(ev->p);
+		close_ep(ev->p);
 		break;
 	default:
 		heal(s);

@@ -134,6 +134,7 @@ struct endpoint {
 	struct frame_template tpl, xdp_tpl;
 	bool dirty;		/* ACK state has changed */
 	bool fatal;		/* on_fatal() was called */
+	bool close_soon;	/* to be closed from within the next callback */
 	bool closing;		/* fcore_conn_close() is under way, or over */
 	struct rng rng;
 
@@ -158,9 +159,12 @@ struct endpoint {
 	/* Transmitter. */
 	struct shadow data, req;
 	uint32_t fcwnd, ncwnd;	/* as the core was told */
+	uint64_t pace_gap;	/* ns between packets; 0: not paced */
+	uint64_t pace_last;	/* ns of the last packet under this gap; 0: none */
 
 	/* Receiver: what the next ACK has to echo. */
 	uint32_t t1, t2, ecn;
+	uint32_t own;		/* enum falcon_own */
 	bool measured;
 	struct fcore_stats stats;	/* kept when it closes */
 };

@@ -265,6 +265,10 @@ static void deliver(struct endpoint *e, uint32_t i)
 	bool waits = e->cfg->ordered && e->owed_head != e->owed_tail;
 
 	sim_trace(e->sim, "deliver", e, i, 0, 0);
+	if (e->close_soon) {
+		host_close_ep(e);
+		return;
+	}
 	t->state = TXN_DELIVERED;
 	t->answer_at = e->sim->now;
 	if (rng_chance(&e->rng, e->cfg->late))
@@ -383,5 +387,7 @@ void ulp_on_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
 		e->bytes += ulp_is_pull(e, i) ? ulp_response_len(e, i) : length(e, i);
 	else
 		e->errors++;
+	if (e->close_soon && !e->closing)
+		host_close_ep(e);
 	submit_more(e);
 }

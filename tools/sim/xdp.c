@@ -43,14 +43,18 @@ static enum falcon_verdict take_ack(struct work *w, const uint8_t *falcon)
 	struct falcon_ack a;
 	int err = falcon_ack_unpack(falcon, falcon + w->frame.falcon_len, &a);
 	enum falcon_verdict v;
-	bool deliver;
+	bool deliver, stale;
 
 	if (err)
 		return falcon_wire_verdict(err);
 	deliver = a.type == FALCON_NACK && a.nack_code != FALCON_NACK_RESOURCE;
 	if (deliver && !take_credit(w))
 		return FALCON_V_drop_no_credit;
+	stale = falcon_seq_diff(a.rdbpsn, e->shared->tx_acked.data_base) < 0 ||
+		falcon_seq_diff(a.rrbpsn, e->shared->tx_acked.req_base) < 0;
 	v = falcon_rx_ack(e->shared, &a, e->sim->now);
+	if (stale != (v == FALCON_V_ack_stale))
+		sim_fail(e->sim, e, "an ACK's age was misjudged (verdict %d)", v);
 	if (deliver && v != FALCON_V_rx_nack)
 		w->h->credits++;
 	if (v == FALCON_V_ack_invalid)
@@ -60,6 +64,19 @@ static enum falcon_verdict take_ack(struct work *w, const uint8_t *falcon)
 	falcon_rx_remote_time(&e->shared->rx, w->frame.iv);
 	mark_dirty(e);
 	return v;
+}
+
+/* As if a packet beyond the window had come, which this transmitter never sends. */
+static void pretend_own(struct work *w)
+{
+	struct host *h = w->h;
+	__u32 own;
+
+	if (h->sim->healed || !rng_chance(&h->rng, h->cfg->own))
+		return;
+	own = (__u32)rng_range(&h->rng, FALCON_OWN_REQ, FALCON_OWN_REQ | FALCON_OWN_DATA);
+	falcon_fetch_or(&w->e->shared->rx.own, own);
+	w->e->own |= own;
 }
 
 /* The packet has passed every check: note its times and the acknowledgment that it carries. */
@@ -86,6 +103,7 @@ static enum falcon_verdict take_reliable(struct work *w, const uint8_t *falcon)
 		return falcon_wire_verdict(err);
 	credit = take_credit(w);
 	note(w);
+	pretend_own(w);
 	if (!credit)
 		return falcon_rx_refuse(w->e->shared, &w->hdr);
 	v = falcon_rx_window(w->e->shared, &w->hdr);
