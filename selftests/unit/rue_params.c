@@ -156,7 +156,7 @@ static void files(void **state)
 				   "  parameter   value   meaning\n"
 				   "  max_fcwnd   100.5   packets; not 7\n"
 				   "\r\n"
-				   "  retransmit_limit = 4, randomize_path true (a remark),\n"
+				   "  retransmit_limit = 4, randomize_path (PLB) true (a remark),\n"
 				   "\tipg_bits 20\r\n"
 				   "    derived nothing 12\n"
 				   "END\n"

@@ -76,6 +76,16 @@ static const char *skip_blanks(const char *s)
 	return s + strspn(s, " \t\r\n");
 }
 
+/* Skip blanks, a remark in parentheses that is closed, and blanks. */
+static const char *skip_remark(const char *s)
+{
+	const char *end;
+
+	s = skip_blanks(s);
+	end = *s == '(' ? strchr(s, ')') : NULL;
+	return end ? skip_blanks(end + 1) : s;
+}
+
 /* Copy the next word to |word|, empty at the end; returns what follows. */
 static const char *next_word(const char *s, char word[WORD])
 {
@@ -115,7 +125,7 @@ static int read_settings(struct parser *p, const char *s, bool first)
 		param = swift_params_find(name, strlen(name));
 		if (!param)
 			return fail(p, "there is no parameter", name);
-		s = skip_blanks(s);
+		s = skip_remark(s);
 		s = next_word(*s == '=' ? s + 1 : s, value);
 		if (!*value)
 			return fail(p, "no value for", name);
@@ -156,13 +166,13 @@ static int read_heading(struct parser *p, const char *s)
 
 	for (;;) {
 		s += strspn(s, " \t\r\n,:;");
-		if (*s == '(') {
-			s = strchr(s, ')');
-			if (!s)
-				return fail(p, "no closing parenthesis", "");
-			s++;
+		after = skip_remark(s);
+		if (after != s) {
+			s = after;
 			continue;
 		}
+		if (*s == '(')
+			return fail(p, "no closing parenthesis", "");
 		after = next_word(s, word);
 		if (!*word)
 			return *s ? fail(p, "unexpected", s) : 0;
