@@ -65,7 +65,7 @@ static int read_hex(struct reader *r, const char *what, unsigned int digits, uin
 		return -1;
 	n = strlen(r->word);
 	if (n > digits || strspn(r->word, "0123456789abcdefABCDEF") != n)
-		return fail(r->err, "line %lu: \"%s\" is not a hexadecimal %s of up to %u digits",
+		return fail(r->err, "line %lu: \"%s\" is no hexadecimal %s of up to %u digits",
 			    r->line, r->word, what, digits);
 	*value = (uint32_t)strtoul(r->word, NULL, 16);
 	return 0;
@@ -91,7 +91,7 @@ static int read_offset(struct reader *r, const char *what, uint8_t *units)
 		return -1;
 	n = strlen(r->word);
 	if (n > 3 || strspn(r->word, "0123456789") != n || atoi(r->word) > FALCON_PSP_CRYPT_MASK)
-		return fail(r->err, "line %lu: \"%s\" is not a %s from 0 to 63", r->line, r->word,
+		return fail(r->err, "line %lu: \"%s\" is no %s from 0 to 63", r->line, r->word,
 			    what);
 	*units = (uint8_t)atoi(r->word);
 	return 0;
@@ -106,7 +106,7 @@ static int read_choice(struct reader *r, const char *what, const char *const *wo
 	for (*value = 0; *value < n; ++*value)
 		if (!strcmp(r->word, words[*value]))
 			return 0;
-	return fail(r->err, "line %lu: \"%s\" is not a %s", r->line, r->word, what);
+	return fail(r->err, "line %lu: \"%s\" is no %s", r->line, r->word, what);
 }
 
 static int read_encrypt(struct reader *r, struct psp_config *c)
