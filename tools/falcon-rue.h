@@ -34,8 +34,8 @@ const struct vector_column *vector_columns(size_t *n);
 struct vector_file;
 
 /*
- * Open |path|, "-" for the standard input, and read its header. Returns NULL with the reason in |err|:
- * not readable, or not the header of a vector file.
+ * * Open |path|, "-" for the standard input, and read its header. Returns NULL with the reason in
+ * |err|: not readable, or not the header of a vector file.
  */
 struct vector_file *vector_open(const char *path, char *err, size_t size);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * falcon-rue --bench: events per second of Swift on one thread, as the SIGCOMM '25 paper measures its
- * engine (5.3, 6.2): without state of its own, with state that is accessed at random, and with that
- * state prefetched a few events ahead. Only the engine's work is timed, not the making of events.
+ * * falcon-rue --bench: events per second of Swift on one thread, as the SIGCOMM '25 paper measures
+ * its engine (5.3, 6.2): without state of its own, with state that is accessed at random, and with
+ * that state prefetched a few events ahead. Only the engine's work is timed, not the making of
+ * events.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -76,9 +77,9 @@ static const struct rue_algorithm wide_swift = {
 };
 
 /*
- * An event of |connection|, its outcome no easier to foresee than in a network that works: nine in ten
- * are ACKs, one delay in five is over the target, one buffer in eight, and one window in sixteen is
- * smaller than a packet.
+ * * An event of |connection|, its outcome no easier to foresee than in a network that works: nine
+ * in ten are ACKs, one delay in five is over the target, one buffer in eight, and one window in
+ * sixteen is smaller than a packet.
  */
 static void make_event(struct falcon_rue_event *e, uint32_t connection, uint64_t *seed)
 {
@@ -122,8 +123,8 @@ static uint64_t clock_ns(clockid_t clock)
 }
 
 /*
- * Process a batch of events of random connections; returns the processor time that the engine took, ns,
- * which a busy neighbour changes less than the wall-clock time.
+ * * Process a batch of events of random connections; returns the processor time that the engine
+ * took, ns, which a busy neighbour changes less than the wall-clock time.
  */
 static uint64_t run_batch(struct load *l, struct engine *g, uint64_t connections, uint32_t ahead)
 {
@@ -175,7 +176,9 @@ static int make_engine(struct engine *g, const struct rue_config *config, uint64
 	return 0;
 }
 
-/* Variants take turns, and the best of their rounds counts, as neighbours only ever slow one down. */
+/*
+ * Variants take turns, and the best of their rounds counts, as neighbours only ever slow one down.
+ */
 static int measure(struct load *l, struct point *p)
 {
 	const struct bench_options *o = l->options;

@@ -32,8 +32,8 @@ static void complete(void **state)
 	for (size_t i = 0; i < n; i++)
 		c[i].put(&v, &c[i], c[i].max);
 	for (uint32_t bit = 0; bit < 512; bit++) {
-		bool reserved = bit >= FALCON_EV_ecn_accumulated + FALCON_EV_ecn_accumulated_WIDTH &&
-				bit < FALCON_EV_gen;
+		uint32_t tail = FALCON_EV_ecn_accumulated + FALCON_EV_ecn_accumulated_WIDTH;
+		bool reserved = bit >= tail && bit < FALCON_EV_gen;
 
 		assert_int_equal(falcon_bits_get(v.event.w, bit, 1), !reserved);
 		assert_int_equal(falcon_bits_get(v.result.w, bit, 1), bit < 252);

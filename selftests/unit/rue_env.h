@@ -12,7 +12,9 @@
 #include "rue/params.h"
 #include "rue/swift.h"
 
-/* An event as its fields' values, and what came of it. Windows in 1/1024, as held in the formats. */
+/*
+ * An event as its fields' values, and what came of it. Windows in 1/1024, as held in the formats.
+ */
 struct rue_env {
 	struct swift *engine;
 	struct swift_params params;
@@ -31,8 +33,8 @@ static inline void rue_env_params(struct rue_env *v)
 }
 
 /*
- * Default parameters, and an ACK at time 10000 of a packet that took 100 units out and 100 back after
- * 20 at the receiver, on a connection with windows of 32 and 64 whose markers are long past.
+ * * Default parameters, and an ACK at time 10000 of a packet that took 100 units out and 100 back
+ * after 20 at the receiver, on a connection with windows of 32 and 64 whose markers are long past.
  */
 static inline void rue_env_init(struct rue_env *v)
 {

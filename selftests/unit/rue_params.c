@@ -74,14 +74,16 @@ static void ranges(void **state)
 static void values(void **state)
 {
 	static const char *const good[] = {
-		"randomize_path=on", "randomize_path=true", "randomize_path=1", "retransmit_limit=7",
+		"randomize_path=on", "randomize_path=true", "randomize_path=1",
+		"retransmit_limit=7",
 		"ipg_time_scalar=0x1.0624dd2f1a9fcp-2", "max_fcwnd=1e2", "min_fcwnd=.5",
 		"base_delay_target=0300",
 	};
 	static const char *const bad[] = {
 		"randomize_path=yes", "randomize_path=", "retransmit_limit=7.0",
 		"retransmit_limit=", "retransmit_limit=+7", "retransmit_limit= 7",
-		"retransmit_limit=7 ", "retransmit_limit=0x7", "retransmit_limit=99999999999999999999",
+		"retransmit_limit=7 ", "retransmit_limit=0x7",
+		"retransmit_limit=99999999999999999999",
 		"max_fcwnd=nan", "max_fcwnd=inf", "max_fcwnd=1e999", "max_fcwnd=12x",
 		"max_fcwnd= 12", "max_fcwnd=", "nothing=1", "=1", "max_fcwnd", "",
 	};
@@ -187,7 +189,7 @@ static void bad_files(void **state)
 		{ "config = \"x\n", "line 1" },
 		{ "config = \"\"\n", "line 1" },
 		{ "config = \"0123456789012345678901234567890123456789\"\n", "line 1" },
-		{ "config = \"x\"\n  max_fcwmd 1\n", "line 2: there is no parameter \"max_fcwmd\"" },
+		{ "config = \"x\"\n  max_fcwmd 1\n", "line 2: there is no parameter" },
 		{ "config = \"x\"\n\n  max_fcwnd\n", "line 3" },
 		{ "config = \"x\"\n  max_fcwnd zero\n", "line 2" },
 		{ "config = \"x\"\n  max_fcwnd 1, what 2\n", "line 2" },

@@ -5,7 +5,8 @@
 enum { ONE = 1024, MIN_STORED = 10 /* 0.01 */ };
 
 /*
- * The target at a window of 32, defaults, no hops: 191 + trunc(246.146.. / sqrt(32) - 15.384..) = 219.
+ * * The target at a window of 32, defaults, no hops: 191 + trunc(246.146.. / sqrt(32) - 15.384..) =
+ * 219.
  */
 enum { TARGET_32 = 219 };
 
@@ -152,7 +153,9 @@ static void marker_trails(void **state)
 	rue_env_fini(&v);
 }
 
-/* A window at its minimum sets the marker at each event; 0.01 is stored as less, and clamped anew. */
+/*
+ * A window at its minimum sets the marker at each event; 0.01 is stored as less, and clamped anew.
+ */
 static void marker_at_minimum(void **state)
 {
 	struct rue_env v;
@@ -222,7 +225,10 @@ static void drops(void **state)
 	rue_env_fini(&v);
 }
 
-/* Retransmissions: the first cuts, from the limit on the window is at its minimum, others do nothing. */
+/*
+ * Retransmissions: the first cuts, from the limit on the window is at its minimum, others do
+ * nothing.
+ */
 static void retransmissions(void **state)
 {
 	static const uint32_t expected[8] = { 32 * ONE, 16 * ONE, 32 * ONE, MIN_STORED,

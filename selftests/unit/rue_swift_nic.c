@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Swift's NIC window, its direction and its marker (Falcon 10.3.1, 10.3.3, 10.3.6), rule by rule. */
+/*
+ * Swift's NIC window, its direction and its marker (Falcon 10.3.1, 10.3.3, 10.3.6), rule by rule.
+ */
 #include "rue_env.h"
 
 enum { ONE = 1024, DOWN = 0, UP = 1, TARGET = 15, RTT = 220 };
@@ -32,11 +34,11 @@ static void acks(void **state)
 		{ TARGET - 1, UP, RTT, 65 * ONE, UP, 0 },
 		{ TARGET - 1, UP, RTT - 1, 64 * ONE, UP, RTT - 1 },
 		{ TARGET - 1, DOWN, 0, 65 * ONE, UP, 0 },
-		{ TARGET, UP, 5000, 64 * ONE, UP, RTT },	/* a cut of nothing: the marker trails */
+		{ TARGET, UP, 5000, 64 * ONE, UP, RTT },	/* cuts nothing, trails */
 		{ TARGET, DOWN, RTT, 64 * ONE, DOWN, RTT },
-		{ TARGET + 1, UP, RTT, 64 * ONE - 3277, DOWN, 0 },	/* 0.8 / 16 of 65536: 3276.8 */
+		{ TARGET + 1, UP, RTT, 64 * ONE - 3277, DOWN, 0 },	/* by 3276.8 */
 		{ TARGET + 1, UP, RTT - 1, 64 * ONE, UP, RTT - 1 },
-		{ 31, DOWN, RTT, 64 * ONE - 27060, DOWN, 0 },	/* 0.8 * 16/31: 27060.03 */
+		{ 31, DOWN, RTT, 64 * ONE - 27060, DOWN, 0 },	/* by 27060.03 */
 		{ 31, DOWN, RTT - 1, 64 * ONE, DOWN, RTT - 1 },
 	};
 	struct rue_env v;

@@ -50,7 +50,7 @@ static void rounds(void **state)
 	assert_int_equal(congested(&v), 11);
 	assert_false(ack(&v, 1, CALM));		/* 32: over, and 11 of 32 is calm */
 	assert_int_equal(v.state.plb, 0);
-	v.fcwnd = 256 * ONE;			/* now the NIC window is the smaller, by its fraction */
+	v.fcwnd = 256 * ONE;			/* now the NIC window is the smaller one */
 	v.ncwnd = 10;
 	v.state.ncwnd_fraction = 512;
 	assert_false(ack(&v, 10, CONGESTED));
@@ -143,7 +143,10 @@ static void what_counts(void **state)
 	rue_env_fini(&v);
 }
 
-/* The lower opaque bit asks for another path, with every type, if PLB is on; the upper one is nothing. */
+/*
+ * The lower opaque bit asks for another path, with every type, if PLB is on; the upper one is
+ * nothing.
+ */
 static void opaque(void **state)
 {
 	struct rue_env v;

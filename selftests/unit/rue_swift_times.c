@@ -4,7 +4,9 @@
 
 enum { ONE = 1024, TIME_MAX = 0xffffff };
 
-/* The four delays, before and across the wrap, also with a turn-round longer than the round trip. */
+/*
+ * The four delays, before and across the wrap, also with a turn-round longer than the round trip.
+ */
 static void delays(void **state)
 {
 	static const struct {
@@ -108,7 +110,9 @@ static void targets(void **state)
 	rue_env_fini(&v);
 }
 
-/* The gap of a window below one: what one packet each rtt/w leaves after a round trip, in 512 ns. */
+/*
+ * The gap of a window below one: what one packet each rtt/w leaves after a round trip, in 512 ns.
+ */
 static void gaps(void **state)
 {
 	static const struct {

@@ -72,7 +72,8 @@ tap_is "$("$RUE" --vectors "$TMP/many.csv" --show 3 | wc -l)" 5 "the list of mis
 # Columns in another order, unknown remarks, blank lines, CR LF and no last newline are fine.
 awk -F , -v OFS=, '{ for (i = NF; i > 0; i--) printf "%s,", $i; printf "note%s\r\n\r\n", NR }' \
 	"$HERE/swift_plb_public.csv" | head -c -4 >"$TMP/odd.csv"
-tap_is "$("$RUE" --vectors "$TMP/odd.csv" 2>&1)" "2500 events, 0 mismatches" "columns in another order"
+tap_is "$("$RUE" --vectors "$TMP/odd.csv" 2>&1)" "2500 events, 0 mismatches" \
+	"columns in another order"
 tap_is "$("$RUE" --vectors - <"$HERE/swift_public.csv")" "4000 events, 0 mismatches" \
 	"the standard input"
 head -n 1 "$HERE/swift_public.csv" >"$TMP/none.csv"

@@ -106,8 +106,8 @@ static bool is_one_of(const char *word, const char *const *list)
 }
 
 /*
- * Settings from |s| on, as many as commas announce. |first|: a line of its own, which may also be one
- * of those that mean nothing.
+ * * Settings from |s| on, as many as commas announce. |first|: a line of its own, which may also be
+ * one of those that mean nothing.
  */
 static int read_settings(struct parser *p, const char *s, bool first)
 {
@@ -117,9 +117,9 @@ static int read_settings(struct parser *p, const char *s, bool first)
 	const struct swift_param *param;
 
 	for (;; first = false) {
-		s = next_word(s, name);
+		s = next_word(skip_blanks(s), name);
 		if (!*name)
-			return *skip_blanks(s) ? fail(p, "expected a parameter", skip_blanks(s)) : 0;
+			return *s ? fail(p, "expected a parameter", s) : 0;
 		if (first && is_one_of(name, ignored))
 			return 0;
 		param = swift_params_find(name, strlen(name));

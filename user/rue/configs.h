@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Named sets of Swift's parameters, built in and from files.
+ * * Named sets of Swift's parameters, built in and from files.
  *
  * In a file, a line that starts in the first column with
  *
- *	config = "NAME"
+ * *       config = "NAME"
  *
- * opens a set, with defaults; any other text in the first column closes it and is otherwise ignored.
- * On the rest of the line, the name of another set takes over its values ("as in default"), a
- * parameter's name begins settings, and everything else is a remark. In the indented lines after it,
- * settings are NAME VALUE or NAME = VALUE, between them perhaps a remark in parentheses. A comma after the value announces another setting, on
- * this line or the next; what else follows a value is a remark. Empty lines mean nothing, and neither
- * do lines whose first word is "parameter" or "derived", or names a parameter of the reference that
- * Swift ignores.
+ * opens a set, with defaults; any other text in the first column closes it and is otherwise
+ * ignored. On the rest of the line, the name of another set takes over its values ("as in
+ * default"), a parameter's name begins settings, and everything else is a remark. In the indented
+ * lines after it, settings are NAME VALUE or NAME = VALUE, between them perhaps a remark in
+ * parentheses. A comma after the value announces another setting, on this line or the next; what
+ * else follows a value is a remark. Empty lines mean nothing, and neither do lines whose first word
+ * is "parameter" or "derived", or names a parameter of the reference that Swift ignores.
  */
 #ifndef FALCON_RUE_CONFIGS_H
 #define FALCON_RUE_CONFIGS_H

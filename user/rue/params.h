@@ -38,8 +38,8 @@ const struct swift_param *swift_params_find(const char *name, size_t len);
 void swift_params_default(struct swift_params *p);
 
 /*
- * Set the parameter of entry |param| from |text|: a number, or for a switch on, off, true, false, 1 or
- * 0. Returns 0, or -EINVAL with the reason in |err|: not a value of its type, or out of range.
+ * * Set the parameter of entry |param| from |text|: a number, or for a switch on, off, true, false,
+ * 1 or 0. Returns 0, or -EINVAL with the reason in |err|: not a value of its type, or out of range.
  */
 int swift_params_set(struct swift_params *p, const struct swift_param *param, const char *text,
 		     char *err, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table behind params.h: defaults and ranges of the reference; upper bounds that it leaves open are
- * what the formats of 10.6.2 or the arithmetic can hold. For params.c alone.
+ * * The table behind params.h: defaults and ranges of the reference; upper bounds that it leaves
+ * open are what the formats of 10.6.2 or the arithmetic can hold. For params.c alone.
  */
 #ifndef FALCON_RUE_PARAMS_TABLE_H
 #define FALCON_RUE_PARAMS_TABLE_H

@@ -41,8 +41,8 @@ extern const struct rue_algorithm rue_swift;
 const struct rue_algorithm *rue_find(const char *name);
 
 /*
- * Process |n| events in order into |r|, which need not be zeroed. If the algorithm can prefetch, the
- * state of the event |ahead| places later is fetched before each event; 0: never.
+ * * Process |n| events in order into |r|, which need not be zeroed. If the algorithm can prefetch,
+ * the state of the event |ahead| places later is fetched before each event; 0: never.
  */
 void rue_process_batch(const struct rue_algorithm *a, void *engine,
 		       const struct falcon_rue_event *e, size_t n, uint32_t now,

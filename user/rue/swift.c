@@ -116,7 +116,9 @@ int swift_set_profile(struct swift *s, unsigned int profile, const struct swift_
 
 struct swift_state *swift_state(struct swift *s, uint32_t base_delay_target)
 {
-	return (struct swift_state *)(s->state + ((size_t)(base_delay_target & s->mask) << s->shift));
+	size_t index = base_delay_target & s->mask;
+
+	return (struct swift_state *)(s->state + (index << s->shift));
 }
 
 static const struct swift_model *model_of(const struct swift *s, uint32_t base_delay_target)
@@ -292,7 +294,9 @@ static void swift_prefetch(void *engine, const struct falcon_rue_event *e)
 	const char *state =
 		(const char *)swift_state(s, (uint32_t)falcon_ev_get(e, base_delay_target));
 
-	/* To the second level: the first has few misses under way at a time, and events need them. */
+	/*
+	 * To the second level: the first has few misses under way at a time, and events need them.
+	 */
 	for (uint32_t at = 0; at < 1u << s->shift; at += CACHE_LINE)
 		__builtin_prefetch(state + at, 0, 2);
 }

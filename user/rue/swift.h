@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Swift and Protective Load Balancing (Falcon 10.3 to 10.5), with the arithmetic of the reference
+ * * Swift and Protective Load Balancing (Falcon 10.3 to 10.5), with the arithmetic of the reference
  * implementation, so that every bit of a result is the same. README.md has the rules.
  *
- * Of a connection's state all but six bytes travel in the event. Those six lie in the engine, at the
- * index in the lower 21 bits of the event's base_delay_target; its upper three bits choose one of
- * eight profiles, that is, sets of parameters. So the connection's owner writes index and profile
- * there once, and the delay target itself is a parameter.
+ * Of a connection's state all but six bytes travel in the event. Those six lie in the engine, at
+ * the index in the lower 21 bits of the event's base_delay_target; its upper three bits choose one
+ * of eight profiles, that is, sets of parameters. So the connection's owner writes index and
+ * profile there once, and the delay target itself is a parameter.
  */
 #ifndef FALCON_RUE_SWIFT_H
 #define FALCON_RUE_SWIFT_H
@@ -18,8 +18,8 @@
 #include "rue/rue.h"
 
 /*
- * Parameters (10.5), described one by one in params.c. FU is the Falcon time unit, 131.072 ns; TW the
- * timing wheel's, 512 ns. Smoothing alphas weigh the old value.
+ * * Parameters (10.5), described one by one in params.c. FU is the Falcon time unit, 131.072 ns; TW
+ * the timing wheel's, 512 ns. Smoothing alphas weigh the old value.
  */
 struct swift_params {
 	double max_fabric_congestion_window;		/* packets */

@@ -11,8 +11,8 @@ struct swift_fabric {
 };
 
 /*
- * Clamp the new window |w| and move the marker. A window at its minimum counts as cut: there, nothing
- * may be cut for a round trip either.
+ * * Clamp the new window |w| and move the marker. A window at its minimum counts as cut: there,
+ * nothing may be cut for a round trip either.
  */
 static inline void swift_fabric_set(const struct swift_model *m, const struct swift_times *t,
 				    struct swift_fabric *f, double w)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Swift's numbers: 24-bit times, fixed-point windows, and the conversions of the reference. Reals are
- * IEEE doubles, rounded after every operation: no wider registers, no fused multiply-add (build.mk).
+ * * Swift's numbers: 24-bit times, fixed-point windows, and the conversions of the reference. Reals
+ * are IEEE doubles, rounded after every operation: no wider registers, no fused multiply-add
+ * (build.mk).
  */
 #ifndef FALCON_RUE_SWIFT_MATH_H
 #define FALCON_RUE_SWIFT_MATH_H

@@ -34,8 +34,8 @@ static inline void swift_nic_set(const struct swift_model *m, const struct swift
 }
 
 /*
- * An ACK, or a NACK with another reason than exhausted resources. The window moves once a round trip
- * in each direction, |level| being the fill of the receiver's buffers, 0 to 31.
+ * * An ACK, or a NACK with another reason than exhausted resources. The window moves once a round
+ * trip in each direction, |level| being the fill of the receiver's buffers, 0 to 31.
  */
 static inline void swift_nic_ack(const struct swift_model *m, const struct swift_times *t,
 				 struct swift_nic *n, uint32_t level)

@@ -12,8 +12,8 @@ static inline uint32_t swift_plb_word(uint32_t congested, uint32_t acked, uint32
 }
 
 /*
- * Count |n| more packets acknowledged, with the delay in |t|. A round trip is over once as many are as
- * |window|, the smaller of both windows before this event. True: take another path.
+ * * Count |n| more packets acknowledged, with the delay in |t|. A round trip is over once as many
+ * are as |window|, the smaller of both windows before this event. True: take another path.
  */
 static inline bool swift_plb(const struct swift_model *m, const struct swift_times *t,
 			     uint32_t *word, double window, uint32_t n)
