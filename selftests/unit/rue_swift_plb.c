@@ -117,6 +117,13 @@ static void threshold(void **state)
 	assert_int_equal(congested(&v), 0);
 	ack(&v, 1, 222);
 	assert_int_equal(congested(&v), 1);
+	v.params.plb_target_rtt_multiplier = 1;	/* equal is not more */
+	rue_env_params(&v);
+	v.state.plb = 0;
+	ack(&v, 1, 219);
+	assert_int_equal(congested(&v), 0);
+	ack(&v, 1, 220);
+	assert_int_equal(congested(&v), 1);
 	rue_env_fini(&v);
 }
 
