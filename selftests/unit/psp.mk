@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Tests of PSP and of what falcon-psp reads. psp_header belongs to wire.mk.
+
+PSP_DIR := $(B)/selftests/unit
+PSP_TESTS := $(patsubst selftests/unit/%.c,%,$(filter-out %/psp_header.c, \
+	$(wildcard selftests/unit/psp_*.c)))
+PSP_BINS := $(PSP_TESTS:%=$(PSP_DIR)/%.t)
+
+$(PSP_DIR)/psp_tool.t: $(patsubst %,$(B)/asan/tools/falcon-psp_%.o,config capture kdf)
+$(PSP_BINS): $(PSP_DIR)/%.t: $(B)/asan/selftests/unit/%.o $(B)/asan/libfcrypto.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka -lcrypto \
+		-ljansson -lpcap
+
+TESTS += $(PSP_BINS)
