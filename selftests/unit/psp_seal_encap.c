@@ -218,6 +218,29 @@ static void refused(void **state)
 	pair_free(&p);
 }
 
+/* Every sum that a header's words can come to, with all its carries. */
+static void checksums(void **state)
+{
+	const struct shape s = { .proto = UDP_PROTO, .payload = 8, .options = 10 };
+	const uint32_t hdr = ip_header_len(&s);
+	struct psp_pair p = pair_new(0);
+	uint32_t len = make_frame(&s);
+	struct psp_frame f;
+
+	(void)state;
+	memset(clear + ETH + 20, 0xff, 40);
+	for (uint32_t id = 0; id < 65536; id++) {
+		int n;
+
+		put16(clear + ETH + 4, id);
+		n = encap(p.seal, false, len);
+		assert_int_equal(n, len + UDP + 32);
+		assert_int_equal(ones_sum(sealed + ETH, hdr), 0xffff);
+		assert_int_equal(psp_frame_find(sealed, (uint32_t)n, &f), 0);
+	}
+	pair_free(&p);
+}
+
 /* Sizes at the end of what IP can say. */
 static void longest(void **state)
 {
@@ -309,6 +332,7 @@ int main(void)
 		cmocka_unit_test(shapes),
 		cmocka_unit_test(options),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(checksums),
 		cmocka_unit_test(longest),
 		cmocka_unit_test(padding),
 		cmocka_unit_test(find),
