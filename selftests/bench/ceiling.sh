@@ -109,13 +109,17 @@ tcp()
 # UDP ping-pong of |$1| bytes, one at a time: half the round trip, microseconds.
 udp()
 {
-	local log=$TMP/sockperf
+	local log=$TMP/sockperf pid
 
-	ip netns exec "$B" sockperf sr -i 10.251.0.2 -p 11111 >/dev/null 2>&1 &
-	background+=($!)
+	# It does not heed SIGTERM.
+	ip netns exec "$B" timeout -s KILL "$((SECS + 60))" sockperf sr -i 10.251.0.2 -p 11111 \
+		>/dev/null 2>&1 &
+	pid=$!
 	wait_for listening u 11111
 	ip netns exec "$A" timeout 60 sockperf pp -i 10.251.0.2 -p 11111 -t "$SECS" -m "$1" \
 		>"$log" 2>&1
+	kill -KILL "$(pgrep -P "$pid")"
+	wait "$pid" 2>/dev/null || :
 	sed 's/\x1b\[[0-9;]*m//g' "$log" | awk '
 		/percentile 50.000 *=/ { p50 = $NF }
 		/percentile 99.000 *=/ { p99 = $NF }
@@ -123,6 +127,7 @@ udp()
 }
 
 link_up
+# Not a pipeline: cleanup() has to know what runs in the background.
 {
 	raw_json drop_64 drop 64
 	raw_json drop_mtu drop "$((MTU + 14))"
@@ -130,4 +135,5 @@ link_up
 	raw_json recv_mtu recv "$((MTU + 14))"
 	tcp
 	udp 64
-} | jq -s --argjson mtu "$MTU" 'add + {mtu: $mtu}'
+} >"$TMP/results"
+jq -s --argjson mtu "$MTU" 'add + {mtu: $mtu}' "$TMP/results"
