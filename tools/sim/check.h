@@ -34,7 +34,7 @@ void check_fatal(struct endpoint *e);
 void check_clean(struct endpoint *e);
 
 /* check_core.c: the only part that knows the core's inside. */
-/* |psn|, last sent at |last|, is sent again: the gate of requests, and not too early (9.1.2, 9.1.4). */
+/* |psn|, last sent at |last|, is sent again: gates, order, and not too early (9.1.2, 9.1.4). */
 void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last);
 /* Counters agree with what they count, bases with one another. |whole|: also the costly ones. */
 void check_state(struct endpoint *e, bool whole);

@@ -85,8 +85,8 @@ static void check_bases(struct endpoint *e, struct shadow *w, const struct fc_wi
 	if (tx < w->seen_tx || rx < w->seen_rx)
 		sim_fail(e->sim, e, "a base went back");
 	if (tx > rx || rx > w->next)
-		sim_fail(e->sim, e, "bases out of order: %u acknowledged, %u known, %u sent", rx, tx,
-			 w->next);
+		sim_fail(e->sim, e, "bases out of order: %u acknowledged, %u known, %u sent", rx,
+			 tx, w->next);
 	if (win->next != w->first + w->next || win->next - win->base > win->size ||
 	    win->base - w->first > tx)
 		sim_fail(e->sim, e, "window [%u, %u) with %u acknowledged and %u sent", win->base,

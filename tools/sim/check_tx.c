@@ -3,8 +3,8 @@
  * What is sent: sequence numbers, gates and order of reliable packets (9.1.2, 9.1.3, 9.1.8), and
  * whether acknowledgments state what is true (9.1.6, 9.1.7).
  *
- * The gates are held against the shared state, of which the core has seen the same or less: a packet
- * that the core rightly sends is never found wrong here.
+ * The gates are held against the shared state, of which the core has seen the same or less: a
+ * packet that the core rightly sends is never found wrong here.
  */
 #include "check.h"
 
@@ -26,7 +26,8 @@ static uint32_t min(uint32_t a, uint32_t b)
 }
 
 /* Requests of |w| that are not known to be acknowledged: [R/D]ORC, or less. */
-static uint32_t outstanding(const struct endpoint *e, const struct shadow *w, bool req, uint32_t base)
+static uint32_t outstanding(const struct endpoint *e, const struct shadow *w, bool req,
+			    uint32_t base)
 {
 	const struct falcon_tx_acked *tx = &e->shared->tx_acked;
 	uint32_t n = 0;
@@ -105,13 +106,14 @@ static void check_again(struct endpoint *e, struct psn *p, const struct falcon_h
 static bool code_is_true(const struct endpoint *e, const struct psn *p, uint8_t code,
 			 const struct txn *t)
 {
-	uint32_t i = p->rsn - e->first_rsn;
 	bool refused = p->type == FALCON_PUSH_DATA && t->state == TXN_ANSWERED;
+	enum fcore_push_outcome o = refused ? ulp_outcome(e, p->rsn - e->first_rsn)
+					    : FCORE_PUSH_ACK;
 
 	switch (code) {
-	case FALCON_RESYNC_TARGET_CIE: return refused && ulp_outcome(e, i) == FCORE_PUSH_CIE;
-	case FALCON_RESYNC_TARGET_NRE: return refused && ulp_outcome(e, i) == FCORE_PUSH_NRE;
-	case FALCON_RESYNC_TARGET_CID: return refused && ulp_outcome(e, i) == FCORE_PUSH_INVALID_CID;
+	case FALCON_RESYNC_TARGET_CIE: return o == FCORE_PUSH_CIE;
+	case FALCON_RESYNC_TARGET_NRE: return o == FCORE_PUSH_NRE;
+	case FALCON_RESYNC_TARGET_CID: return o == FCORE_PUSH_INVALID_CID;
 	case FALCON_RESYNC_RETX_ERROR: return p->sends - p->resyncs > (int)e->cfg->max_retx;
 	case FALCON_RESYNC_TXN_TIMEOUT:
 		return e->sim->now - t->submitted >= e->cfg->txn_timeout;
@@ -119,7 +121,8 @@ static bool code_is_true(const struct endpoint *e, const struct psn *p, uint8_t 
 	}
 }
 
-static void check_resync(struct endpoint *e, struct psn *p, const struct falcon_hdr *h, struct txn *t)
+static void check_resync(struct endpoint *e, struct psn *p, const struct falcon_hdr *h,
+			 struct txn *t)
 {
 	if (!p->resyncs && !code_is_true(e, p, h->resync_code, t))
 		sim_fail(e->sim, e, "PSN %u: Resync with code %u", h->psn, h->resync_code);

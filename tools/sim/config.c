@@ -32,8 +32,10 @@ struct key {
 	bool fault;	/* the shrinker may take it away */
 };
 
-#define KEY(sec, st, field, type, min, max) { sec, #field, type, offsetof(st, field), min, max, false }
-#define FAULT(sec, st, field, type, max) { sec, #field, type, offsetof(st, field), 0, max, true }
+#define KEY(sec, st, field, type, min, max) \
+	{ sec, #field, type, offsetof(st, field), min, max, false }
+#define FAULT(sec, st, field, type, max) \
+	{ sec, #field, type, offsetof(st, field), 0, max, true }
 #define RUN(field, ...) KEY(S_RUN, struct sim_cfg, field, __VA_ARGS__)
 #define LINK(field, ...) KEY(S_LINK, struct sim_link_cfg, field, __VA_ARGS__)
 #define LINK_FAULT(field, ...) FAULT(S_LINK, struct sim_link_cfg, field, __VA_ARGS__)
@@ -55,6 +57,7 @@ static const struct key keys[] = {
 	RUN(seed, T_COUNT, 0, UINT64_MAX),
 	RUN(hosts, T_COUNT, 2, SIM_MAX_HOSTS),
 	RUN(heal, T_TIME, TIMES),
+	RUN(relief, T_BOOL, 0, 1),
 	RUN(limit, T_TIME, TIMES),
 
 	LINK(rate, T_RATE, RATES),
@@ -72,6 +75,7 @@ static const struct key keys[] = {
 
 	HOST(nic_rate, T_RATE, RATES),
 	HOST(nic_queue, T_COUNT, BYTES),
+	HOST(offload, T_BOOL, 0, 1),
 	HOST(latency, T_TIME, TIMES),
 	HOST(budget, T_COUNT, 1, 100000),
 	HOST(credits, T_COUNT, 1, 1000000),
@@ -131,6 +135,7 @@ static const struct sim_link_cfg link_defaults = {
 static const struct sim_host_cfg host_defaults = {
 	.nic_rate = 10000000000ULL,
 	.nic_queue = 1 << 16,
+	.offload = 1,
 	.latency = SIM_US,
 	.budget = 256,
 	.credits = 2048,
@@ -162,7 +167,7 @@ void sim_cfg_init(struct sim_cfg *cfg)
 	memset(cfg, 0, sizeof(*cfg));
 	cfg->seed = 1;
 	cfg->hosts = 2;
-	cfg->heal = SIM_S;
+	cfg->heal = 0;
 	for (int i = 0; i < SIM_MAX_HOSTS; i++) {
 		cfg->link[i] = link_defaults;
 		cfg->host[i] = host_defaults;
@@ -322,8 +327,8 @@ static void store(struct reader *r, const struct key *k, uint64_t v)
 
 static int complain(const struct reader *r, const char *what, const char *name, const char *value)
 {
-	fprintf(stderr, "%s: [%s] %s%s%s: %s\n", r->path, r->section, name, *value ? " = " : "", value,
-		what);
+	fprintf(stderr, "%s: [%s] %s%s%s: %s\n", r->path, r->section, name,
+		*value ? " = " : "", value, what);
 	return 0;
 }
 

@@ -43,6 +43,7 @@ struct sim_link_cfg {
 struct sim_host_cfg {
 	uint64_t nic_rate;	/* 0: infinite */
 	uint64_t nic_queue;	/* bytes; beyond it transmit() says -EAGAIN; 0: unlimited */
+	uint64_t offload;	/* 0: XDP only steers, the agent runs the receive path */
 	uint64_t latency;	/* from an event until the agent's loop runs */
 	uint64_t budget;	/* packets a turn of fcore_run() */
 	uint64_t credits;	/* frames that XDP may have handed over */
@@ -84,6 +85,7 @@ struct sim_cfg {
 	uint64_t seed;
 	uint64_t hosts;
 	uint64_t heal;		/* from here on no faults */
+	uint64_t relief;	/* from |heal| on links are infinitely fast, too */
 	uint64_t limit;		/* drained before this, or it is a violation; 0: reckoned */
 	uint64_t nconns;
 	struct sim_link_cfg link[SIM_MAX_HOSTS];
@@ -94,7 +96,7 @@ struct sim_cfg {
 void sim_cfg_init(struct sim_cfg *cfg);
 /* A connection of |cfg| with default values, or NULL if there are SIM_MAX_CONNS. */
 struct sim_conn_cfg *sim_cfg_add_conn(struct sim_cfg *cfg);
-/* Read the scenario in |path|. Complains on stderr; false if there was anything to complain about. */
+/* Read the scenario in |path|. Complains on stderr; false if there was something. */
 bool sim_cfg_read(struct sim_cfg *cfg, const char *path);
 /* Write |cfg| as a scenario file. */
 void sim_cfg_print(const struct sim_cfg *cfg, FILE *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A host: its agent's loop around the core, as user/agent/loop.c has it, and what the core calls. */
+/* A host: its agent's loop around the core, as in user/agent/loop.c, and what the core calls. */
 #include "check.h"
 
 #include <errno.h>
@@ -131,7 +131,7 @@ static void receive_nack(struct endpoint *e, const struct frame *f)
 		fcore_nacked(e->core, &a, e->sim->now);
 }
 
-static void receive(struct host *h, struct frame *f)
+void host_accept(struct host *h, struct frame *f)
 {
 	struct endpoint *e = f->verdict_ep;
 	const uint8_t *falcon = f->data + f->falcon_off;
@@ -162,7 +162,10 @@ static void receive_burst(struct host *h)
 		if (!h->ring)
 			h->ring_end = &h->ring;
 		h->credits++;
-		receive(h, f);
+		if (f->verdict == FALCON_V_steered)
+			xdp_receive(h, f, true);
+		else
+			host_accept(h, f);
 	}
 }
 

@@ -24,11 +24,17 @@ static uint64_t backlog(uint64_t rate, uint64_t busy, uint64_t now)
 	return busy > now ? (uint64_t)((unsigned __int128)(busy - now) * rate / (8 * SIM_S)) : 0;
 }
 
+static bool relieved(const struct sim *s)
+{
+	return s->healed && s->cfg->relief;
+}
+
 bool link_nic_full(const struct host *h)
 {
 	const struct sim_host_cfg *cfg = h->cfg;
 
-	return cfg->nic_queue && backlog(cfg->nic_rate, h->nic_busy, h->sim->now) > cfg->nic_queue;
+	return cfg->nic_queue && !relieved(h->sim) &&
+	       backlog(cfg->nic_rate, h->nic_busy, h->sim->now) > cfg->nic_queue;
 }
 
 bool link_send(struct host *h, struct frame *f)
@@ -39,9 +45,9 @@ bool link_send(struct host *h, struct frame *f)
 		h->tx_refused++;
 		return false;
 	}
-	if (h->nic_busy < s->now)
+	if (h->nic_busy < s->now || relieved(s))
 		h->nic_busy = s->now;
-	h->nic_busy += wire_ns(h->cfg->nic_rate, f->len);
+	h->nic_busy += wire_ns(relieved(s) ? 0 : h->cfg->nic_rate, f->len);
 	h->tx_frames++;
 	sim_at(s, h->nic_busy, EV_PORT, f, 0);
 	return true;
@@ -121,7 +127,7 @@ void link_port(struct sim *s, struct frame *f)
 {
 	struct link *l = &s->links[f->dst];
 	const struct sim_link_cfg *c = l->cfg;
-	uint64_t queued = backlog(c->rate, l->busy, s->now);
+	uint64_t rate = relieved(s) ? 0 : c->rate, queued = backlog(rate, l->busy, s->now);
 	bool faulty = !s->healed;
 
 	l->stats.packets++;
@@ -137,9 +143,9 @@ void link_port(struct sim *s, struct frame *f)
 	}
 	if (c->ecn && queued >= c->ecn)
 		mark(l, f);
-	if (l->busy < s->now)
+	if (l->busy < s->now || relieved(s))
 		l->busy = s->now;
-	l->busy += wire_ns(c->rate, f->len);
+	l->busy += wire_ns(rate, f->len);
 	if (faulty && rng_chance(&l->rng, c->duplicate)) {
 		l->stats.duplicated++;
 		wire(s, l, copy(f), l->busy);

@@ -30,9 +30,12 @@ static bool parse_number(const char *text, uint64_t *v)
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {
-		{ "soak", required_argument, NULL, 'n' },  { "seed", required_argument, NULL, 's' },
-		{ "show", required_argument, NULL, 'p' },  { "trace", required_argument, NULL, 't' },
-		{ "json", no_argument, NULL, 'j' },	   { "help", no_argument, NULL, 'h' },
+		{ "soak", required_argument, NULL, 'n' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "show", required_argument, NULL, 'p' },
+		{ "trace", required_argument, NULL, 't' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	bool good = true;

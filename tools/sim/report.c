@@ -60,7 +60,8 @@ void report_totals(const struct sim_totals *t, FILE *out)
 
 void report_violation(const struct sim *s, FILE *out)
 {
-	fprintf(out, "at %" PRIu64 ".%09" PRIu64 " s, ", s->failed_at / SIM_S, s->failed_at % SIM_S);
+	fprintf(out, "at %" PRIu64 ".%09" PRIu64 " s, ", s->failed_at / SIM_S,
+		s->failed_at % SIM_S);
 	if (s->failed_ep >= 0)
 		fprintf(out, "connection %d, side %d: ", s->failed_ep / 2, s->failed_ep % 2);
 	fprintf(out, "%s\n", s->why);
@@ -69,8 +70,8 @@ void report_violation(const struct sim *s, FILE *out)
 void report_table(const struct sim *s, FILE *out)
 {
 	fprintf(out, "%-6s %4s %10s %8s %6s %12s %10s %9s %8s %8s %8s %6s %6s\n", "conn", "host",
-		"completed", "errors", "state", "goodput Mb/s", "mean us", "packets", "rto", "early",
-		"own", "acks", "nacks");
+		"completed", "errors", "state", "goodput Mb/s", "mean us", "packets", "rto",
+		"early", "own", "acks", "nacks");
 	for (uint32_t i = 0; i < s->neps; i++) {
 		const struct endpoint *e = &s->ep[i];
 		const struct fcore_stats *st = stats_of(e);

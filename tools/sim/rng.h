@@ -31,7 +31,7 @@ static inline uint64_t rng_next(struct rng *r)
 /* Start the stream |stream| of |seed|. */
 static inline void rng_seed(struct rng *r, uint64_t seed, uint64_t stream)
 {
-	r->state = rng_mix(seed + 1) ^ rng_mix(stream * 0x9e3779b97f4a7c15ULL + 0x5851f42d4c957f2dULL);
+	r->state = rng_mix(seed + 1) ^ rng_mix(~stream * 0x9e3779b97f4a7c15ULL);
 }
 
 /* Uniform in [0, n); 0 if n is 0. */

@@ -229,19 +229,23 @@ static bool drained(const struct sim *s)
 static uint64_t reckon_limit(const struct sim_cfg *cfg)
 {
 	uint64_t limit = cfg->heal + SIM_S, slowest = UINT64_MAX, delay = 0;
+	bool starved = false;
 
 	for (uint64_t i = 0; i < cfg->hosts; i++) {
 		if (cfg->link[i].rate && cfg->link[i].rate < slowest)
 			slowest = cfg->link[i].rate;
 		if (cfg->host[i].nic_rate && cfg->host[i].nic_rate < slowest)
 			slowest = cfg->host[i].nic_rate;
+		starved |= cfg->host[i].credits < 64;
 		delay += cfg->link[i].delay + cfg->link[i].jitter + 4 * cfg->host[i].latency;
 	}
 	for (uint64_t i = 0; i < cfg->nconns; i++) {
 		const struct sim_conn_cfg *c = &cfg->conn[i];
 		uint64_t n = c->transactions + c->back;
 
-		limit += 1024 * c->rto + 2 * falcon_rnr_timeout_ns((__u8)c->rnr_code) + c->start;
+		/* Of a burst into a ring of few frames, each timeout may bring one across. */
+		limit += (1024 + (starved ? 64 * n : 0)) * c->rto + c->start;
+		limit += 2 * falcon_rnr_timeout_ns((__u8)c->rnr_code);
 		limit += n * (c->late_by + 2 * c->gap + 4 * delay + c->ack_timeout + 10 * SIM_US);
 		limit += n * (c->size_max + 200) * 8 * SIM_S / slowest * 4;
 	}
@@ -257,6 +261,7 @@ static void rate_update(struct endpoint *e)
 	bool below = !s->healed && rng_below(&e->rng, 8) == 0;
 	uint64_t fcwnd = s->healed ? FALCON_DATA_WINDOW : rng_range(&e->rng, 1, FALCON_DATA_WINDOW);
 	uint64_t ncwnd = s->healed ? FALCON_DATA_WINDOW : rng_range(&e->rng, 1, FALCON_DATA_WINDOW);
+	uint64_t rto = s->healed ? c->rto : rng_range(&e->rng, c->rto, 2 * c->rto);
 
 	if (!e->core)
 		return;
@@ -271,8 +276,7 @@ static void rate_update(struct endpoint *e)
 	}
 	falcon_res_put(&r, fcwnd, fcwnd);
 	falcon_res_put(&r, ncwnd, ncwnd);
-	falcon_res_put(&r, retransmit_timeout,
-		       falcon_time_of_ns(s->healed ? c->rto : rng_range(&e->rng, c->rto, 2 * c->rto)));
+	falcon_res_put(&r, retransmit_timeout, falcon_time_of_ns(rto));
 	s->totals.rue++;
 	sim_trace(s, "rue", e, fcwnd, ncwnd, 0);
 	e->fcwnd = fcwnd ? (uint32_t)fcwnd : 1;
@@ -317,7 +321,7 @@ static void dispatch(struct sim *s, const struct event *ev)
 		link_port(s, ev->p);
 		break;
 	case EV_ARRIVE:
-		xdp_receive(&s->hosts[((struct frame *)ev->p)->dst], ev->p);
+		xdp_receive(&s->hosts[((struct frame *)ev->p)->dst], ev->p, false);
 		break;
 	case EV_AGENT:
 		h = ev->p;
@@ -354,9 +358,9 @@ static void fail_undrained(struct sim *s)
 		if (!sim_ep_drained(e))
 			sim_fail(s, e, "not drained: %u of %u completed, %u responses lent, "
 				 "data [%u, %u) requests [%u, %u)",
-				 e->completed, e->ntxns, e->responses, e->shared->tx_acked.data_base,
-				 e->shared->cc.data_next, e->shared->tx_acked.req_base,
-				 e->shared->cc.req_next);
+				 e->completed, e->ntxns, e->responses,
+				 e->shared->tx_acked.data_base, e->shared->cc.data_next,
+				 e->shared->tx_acked.req_base, e->shared->cc.req_next);
 	}
 	for (uint32_t i = 0; i < s->cfg->hosts; i++)
 		if (s->hosts[i].frames)

@@ -254,14 +254,19 @@ extern const struct fcore_ops host_ops;
 void host_kick(struct host *h, uint64_t at);
 /* One turn of the agent's loop. */
 void host_turn(struct host *h);
+/* A frame that the receive path has accepted goes to the core. */
+void host_accept(struct host *h, struct frame *f);
 /* Close this end with everything that is under way. */
 void host_close_ep(struct endpoint *e);
 struct frame *host_frame(const struct endpoint *e, const struct fcore_packet *p,
 			 struct frame_template *t);
 
 /* xdp.c */
-/* The receive path, as bpf/falcon.bpf.c has it. */
-void xdp_receive(struct host *h, struct frame *f);
+/*
+ * The receive path, as bpf/falcon.bpf.c has it; with |agent| as user/agent/rx.c, for a frame from
+ * the ring that was only steered there.
+ */
+void xdp_receive(struct host *h, struct frame *f, bool agent);
 
 /* ulp.c */
 bool ulp_is_pull(const struct endpoint *e, uint32_t i);

@@ -13,7 +13,7 @@
 enum {
 	SHRINK_RUNS = 300,	/* tries to make a failing schedule smaller */
 	SHRINK_FIRST = 3,	/* violations that are worth it */
-	TWICE_IN = 16,		/* every so many schedules one is run again and must repeat itself */
+	TWICE_IN = 16,		/* one of so many schedules runs again and must repeat itself */
 };
 
 /* What is running, for whoever kills us. */

@@ -14,22 +14,36 @@ struct work {
 	struct endpoint *e;
 	struct falcon_frame frame;
 	struct falcon_hdr hdr;
+	uint64_t now;		/* of reception */
+	bool agent;		/* in the agent, which has the frame already */
 };
 
 static bool take_credit(struct work *w)
 {
 	struct host *h = w->h;
 
+	if (w->agent)
+		return true;
 	if (!h->credits || (!h->sim->healed && rng_chance(&h->rng, h->cfg->no_credit)))
 		return false;
 	h->credits--;
 	return true;
 }
 
-static void mark_dirty(struct endpoint *e)
+static void return_credit(struct work *w)
 {
-	struct host *h = e->host;
+	w->h->credits += !w->agent;
+}
 
+static void mark_dirty(struct work *w)
+{
+	struct endpoint *e = w->e;
+	struct host *h = w->h;
+
+	if (w->agent) {
+		fcore_acked(e->core, h->sim->now);
+		return;
+	}
 	if (!e->dirty) {
 		e->dirty = true;
 		h->dirty[h->ndirty++] = e;
@@ -52,17 +66,17 @@ static enum falcon_verdict take_ack(struct work *w, const uint8_t *falcon)
 		return FALCON_V_drop_no_credit;
 	stale = falcon_seq_diff(a.rdbpsn, e->shared->tx_acked.data_base) < 0 ||
 		falcon_seq_diff(a.rrbpsn, e->shared->tx_acked.req_base) < 0;
-	v = falcon_rx_ack(e->shared, &a, e->sim->now);
+	v = falcon_rx_ack(e->shared, &a, w->now);
 	if (stale != (v == FALCON_V_ack_stale))
 		sim_fail(e->sim, e, "an ACK's age was misjudged (verdict %d)", v);
 	if (deliver && v != FALCON_V_rx_nack)
-		w->h->credits++;
+		return_credit(w);
 	if (v == FALCON_V_ack_invalid)
 		sim_fail(e->sim, e, "the peer acknowledged what was never sent");
 	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
 		return v;
 	falcon_rx_remote_time(&e->shared->rx, w->frame.iv);
-	mark_dirty(e);
+	mark_dirty(w);
 	return v;
 }
 
@@ -84,13 +98,13 @@ static void note(struct work *w)
 {
 	struct endpoint *e = w->e;
 
-	falcon_rx_measure(e->shared, &w->frame, e->sim->now);
+	falcon_rx_measure(e->shared, &w->frame, w->now);
 	e->t1 = falcon_time_of_iv(w->f->iv);
-	e->t2 = falcon_time_of_ns(e->sim->now);
+	e->t2 = falcon_time_of_ns(w->now);
 	e->ecn += w->f->marked;
 	e->measured = true;
 	if (falcon_piggyback(e->shared, w->hdr.rdbpsn, w->hdr.rrbpsn))
-		mark_dirty(e);
+		mark_dirty(w);
 }
 
 static enum falcon_verdict take_reliable(struct work *w, const uint8_t *falcon)
@@ -103,6 +117,9 @@ static enum falcon_verdict take_reliable(struct work *w, const uint8_t *falcon)
 		return falcon_wire_verdict(err);
 	credit = take_credit(w);
 	note(w);
+	/* What was acknowledged may have had the upper layer close the connection. */
+	if (!w->e->core)
+		return FALCON_V_drop_not_alive;
 	pretend_own(w);
 	if (!credit)
 		return falcon_rx_refuse(w->e->shared, &w->hdr);
@@ -110,7 +127,7 @@ static enum falcon_verdict take_reliable(struct work *w, const uint8_t *falcon)
 	if (falcon_verdict_delivers(v))
 		check_claimed(w->e, &w->hdr);
 	else
-		w->h->credits++;
+		return_credit(w);
 	return v;
 }
 
@@ -126,6 +143,8 @@ static enum falcon_verdict decide(struct work *w)
 	w->e = f->cid < SIM_CIDS ? w->h->by_cid[f->cid] : NULL;
 	if (!w->e || !w->e->core)
 		return FALCON_V_drop_cid;
+	if (!w->h->cfg->offload && !w->agent)
+		return take_credit(w) ? FALCON_V_steered : FALCON_V_drop_no_credit;
 	alen = f->ipv6 ? 16 : 4;
 	v = falcon_rx_check(w->e->shared, &w->h->config, f, data + f->udp_off - 2 * alen,
 			    data + f->udp_off - alen);
@@ -135,6 +154,17 @@ static enum falcon_verdict decide(struct work *w)
 		return FALCON_V_drop_csum;
 	falcon = data + f->falcon_off;
 	return falcon_type_is_ack(f->type) ? take_ack(w, falcon) : take_reliable(w, falcon);
+}
+
+/* What the metadata before a redirected frame says. */
+static void note_verdict(struct work *w, enum falcon_verdict v)
+{
+	struct frame *f = w->f;
+
+	f->verdict = (uint8_t)v;
+	f->verdict_ep = w->e;
+	f->falcon_off = w->frame.falcon_off;
+	f->falcon_len = w->frame.falcon_len;
 }
 
 /* Into the agent's ring, unless the redirect loses it after all. */
@@ -150,18 +180,18 @@ static void hand_over(struct work *w, enum falcon_verdict v)
 		free(f);
 	} else {
 		f->next = NULL;
-		f->verdict = (uint8_t)v;
-		f->verdict_ep = w->e;
-		f->falcon_off = w->frame.falcon_off;
-		f->falcon_len = w->frame.falcon_len;
 		f->rx_ns = h->sim->now;
+		note_verdict(w, v);
 		*h->ring_end = f;
 		h->ring_end = &f->next;
 	}
 	host_kick(h, h->sim->now + h->cfg->latency);
 }
 
-/* As XDP_TX: the ACK that is owed, or the NACK of this packet; lost if the NIC is full. */
+/*
+ * As XDP_TX, or the agent in its place: the ACK that is owed, or the NACK of this packet. Lost if
+ * the NIC is full.
+ */
 static void answer(struct work *w, enum falcon_verdict v)
 {
 	struct endpoint *e = w->e;
@@ -185,16 +215,22 @@ static void answer(struct work *w, enum falcon_verdict v)
 		free(f);
 }
 
-void xdp_receive(struct host *h, struct frame *f)
+void xdp_receive(struct host *h, struct frame *f, bool agent)
 {
-	struct work w = { .h = h, .f = f };
+	struct work w = { .h = h, .f = f, .agent = agent, .now = agent ? f->rx_ns : h->sim->now };
 	enum falcon_verdict v = decide(&w);
 
 	h->counters[v]++;
 	sim_trace(h->sim, "rx", w.e, v, f->src, f->len);
-	if (f->corrupt && (falcon_verdict_delivers(v) || falcon_verdict_answers(v) ||
-			   v == FALCON_V_ack_consumed || v == FALCON_V_nack_consumed))
+	if (f->corrupt && v != FALCON_V_steered &&
+	    (falcon_verdict_delivers(v) || falcon_verdict_answers(v) ||
+	     v == FALCON_V_ack_consumed || v == FALCON_V_nack_consumed))
 		sim_fail(h->sim, w.e, "a spoiled packet was accepted (verdict %d)", v);
+	if (falcon_verdict_delivers(v) && agent) {
+		note_verdict(&w, v);
+		host_accept(h, f);
+		return;
+	}
 	if (falcon_verdict_delivers(v)) {
 		hand_over(&w, v);
 		return;

@@ -1,0 +1,83 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+# Scenario files: the examples run, the same seed gives the same trace, mistakes are named.
+. "$(dirname "$0")/../tap.sh"
+tap_need python3 cmp
+
+sim=$TAP_BUILD/falcon-sim
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# field FILE EXPRESSION: of the JSON object |j| in FILE.
+field()
+{
+	python3 -c 'import json, sys; j = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' \
+		"$1" "$2"
+}
+
+for f in "$TAP_TOP"/tools/sim/scenarios/*.sim; do
+	name=$(basename "$f" .sim)
+	tap_run "$name runs" sh -c "timeout 60 '$sim' -j --trace '$dir/$name.1' '$f' >'$dir/$name'"
+	timeout 60 "$sim" -j --trace "$dir/$name.2" "$f" >"$dir/$name.again"
+	tap_run "$name: same seed, same trace" cmp "$dir/$name.1" "$dir/$name.2"
+	tap_run "$name: same seed, same results" cmp "$dir/$name" "$dir/$name.again"
+	timeout 60 "$sim" -j --seed 99 "$f" >"$dir/$name.other"
+	tap_is "$(field "$dir/$name" 'all(e["completed"] == e["submitted"] and not e["errors"]
+		for e in j["endpoints"])')" True "$name: everything completes"
+done
+tap_is "$(field "$dir/loss" 'j["links"][1]["lost"] > 0')" True "loss loses"
+tap_is "$(field "$dir/reorder" 'j["links"][1]["reordered"] > 0')" True "reorder reorders"
+tap_is "$(field "$dir/incast" 'j["links"][0]["queue_full"] > 0 and j["links"][0]["marked"] > 0')" \
+	True "incast overruns its port"
+tap_is "$(field "$dir/blackout" 'j["links"][1]["lost"] > 100 > j["links"][0]["lost"]')" \
+	True "blackout is in one direction"
+tap_run "another seed gives another trace" \
+	test "$(field "$dir/loss" 'j["trace"]')" != "$(field "$dir/loss.other" 'j["trace"]')"
+
+# What the soak runs can be written down and run again.
+"$sim" --show 23 >"$dir/23.sim"
+tap_run "a schedule as a scenario" sh -c "'$sim' -j '$dir/23.sim' >'$dir/23'"
+"$sim" --show 23 | sed 's/^seed = 23$/seed = 0x17/' >"$dir/hex.sim"
+"$sim" -j "$dir/hex.sim" >"$dir/hex"
+tap_run "numbers in any base" cmp "$dir/23" "$dir/hex"
+
+# refused NAME TEXT LINE...: a scenario of these lines is refused, and the message has TEXT.
+refused()
+{
+	local name=$1 text=$2 rc=0 message
+
+	shift 2
+	printf '%s\n' "$@" >"$dir/bad.sim"
+	message=$("$sim" "$dir/bad.sim" 2>&1 >/dev/null) || rc=$?
+	if [ "$rc" -eq 2 ] && grep -q -- "$text" <<<"$message"; then
+		tap_ok "$name"
+	else
+		tap_not_ok "$name" "exit status $rc: $message"
+	fi
+}
+
+refused "unknown key" "unknown key" '[link]' 'lag = 5us'
+refused "unknown section" "no such section" '[cable]' 'delay = 5us'
+refused "time without unit" "not a value" '[link]' 'delay = 5'
+refused "rate for a time" "not a value" '[link]' 'delay = 5gbit'
+refused "more than always" "out of range" '[link]' 'loss = 101%'
+refused "no connection" "no connection" '[run]' 'hosts = 2'
+refused "host that is not" "bad hosts" '[connection a]' 'to = 7'
+refused "connection to itself" "bad hosts" '[connection a]' 'to = 0'
+refused "line number" "line 3" '[run]' 'hosts = 2' 'hosts = many'
+tap_is "$("$sim" "$dir/none.sim" >/dev/null 2>&1; echo $?)" 2 "no such file"
+tap_is "$("$sim" >/dev/null 2>&1; echo $?)" 2 "no scenario"
+tap_is "$("$sim" --soak x >/dev/null 2>&1; echo $?)" 2 "soak of what"
+
+# A limit that cannot be kept is a violation, with its seed.
+{
+	cat "$TAP_TOP/tools/sim/scenarios/loss.sim"
+	printf '[run]\nlimit = 10us\n'
+} >"$dir/late.sim"
+rc=0
+"$sim" --seed 7 "$dir/late.sim" >/dev/null 2>"$dir/why" || rc=$?
+tap_is "$rc" 1 "a violation is exit status 1"
+tap_run "a violation names seed, time and connection" \
+	grep -qE '^violation: seed 7, at 0\.0000[0-9]* s, connection [01], side 0: not drained' "$dir/why"
+tap_done

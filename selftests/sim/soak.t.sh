@@ -1,0 +1,35 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
+# Random fault schedules: no promise is broken, every kind of fault is reached, seeds repeat.
+. "$(dirname "$0")/../tap.sh"
+tap_need awk
+
+sim=$TAP_BUILD/falcon-sim
+asan=$TAP_BUILD/asan/falcon-sim
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+
+# soak NAME PROGRAM N SEED: one result; what was printed stays in $out.
+soak()
+{
+	local rc=0
+
+	timeout 250 nice "$2" --soak "$3" --seed "$4" >"$out" 2>&1 || rc=$?
+	if [ "$rc" -eq 0 ] && [ "$(tail -n 1 "$out")" = "$3 schedules, 0 violations" ]; then
+		tap_ok "$1"
+	else
+		tap_not_ok "$1" "exit status $rc"$'\n'"$(head -c 8000 "$out")"
+	fi
+	tap_note "$(grep '^#' "$out" | cut -c 1-200)"
+}
+
+soak "8000 schedules" "$sim" 8000 1
+# A soak that has not met them has not looked.
+for reached in kCmplTargetNackCIE kCmplTargetNackNRE kCmplTargetNackCID kCmplLocalTO kCmplOpErr \
+	kCmplRemoteErr kCmplDeadConn rto early own resync rnr fatal refused pauses rue \
+	claims-released dup_acked old_acked resource_nacked rx_resync rx_nack ack_stale drop_csum; do
+	tap_run "the soak has met $reached" grep -qE "^# .* $reached [1-9]" "$out"
+done
+soak "2000 schedules under sanitizers" "$asan" 2000 100001
+tap_done
