@@ -20,7 +20,38 @@ $(FUZZ)/seeds: selftests/fuzz/seeds.c $(FUZZ_SHARED) \
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(WARN) $(COMMON) -Iselftests/bpf -o $@ $(filter %.c,$^)
 
-fuzz: $(FUZZERS:%=$(FUZZ)/%) $(FUZZ)/seeds
+# PSP is not of the receive path: other sources, and the vectors as first corpus.
+FUZZERS += fuzz_psp
+FUZZ_PSP := selftests/fuzz/fuzz_psp.c $(wildcard user/crypto/*.c) \
+	$(addprefix tools/falcon-psp_,config.c capture.c kdf.c)
+
+$(FUZZ)/fuzz_psp: $(FUZZ_PSP) $(wildcard user/crypto/*.h tools/falcon-psp.h include/falcon/*.h)
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -o $@ $(filter %.c,$^) -lcrypto -ljansson -lpcap
+
+# $(call psp_seed,target of fuzz_psp.c,files,N): the files from byte N on behind two bytes of choices.
+define psp_seed
+	$(Q)for f in $(2); do \
+		{ printf '\$(1)\001'; tail -c +$(3) "$$f"; } \
+			>$(FUZZ)/corpus/fuzz_psp/seed$(1)$$(echo "$$f" | tr / _); \
+	done
+endef
+
+# Behind a capture's header and the packet's.
+PSP_FIRST_FRAME := 41
+
+fuzz-psp-seeds:
+	$(Q)mkdir -p $(FUZZ)/corpus/fuzz_psp
+	$(call psp_seed,002,selftests/vectors/psp/*/encrypted.pcap,$(PSP_FIRST_FRAME))
+	$(call psp_seed,003,selftests/vectors/psp/*/cleartext.pcap,$(PSP_FIRST_FRAME))
+	$(call psp_seed,004,selftests/vectors/psp/*/encrypt.cfg,1)
+	$(call psp_seed,005,selftests/vectors/psp/*/case.json,1)
+	$(call psp_seed,006,selftests/vectors/psp/*/*.pcap,1)
+	$(call psp_seed,007,selftests/vectors/psp_kdf.csv,1)
+.PHONY: fuzz-psp-seeds
+
+fuzz: $(FUZZERS:%=$(FUZZ)/%) $(FUZZ)/seeds fuzz-psp-seeds
 	$(Q)mkdir -p $(FUZZ)/corpus
 	$(Q)$(FUZZ)/seeds $(FUZZ)/corpus
 	$(Q)for f in $(FUZZERS); do \
