@@ -131,6 +131,18 @@ malformed()
 	expect 2 "" "no folder" "$psp" --vectors "$dir/nowhere"
 }
 
+# Random cases of every kind from a second implementation.
+model()
+{
+	local packets
+
+	mkdir "$dir/model"
+	packets=$(python3 "$here/psp_model.py" "$dir/model" 250 "${1:-1}") || packets=none
+	expect 0 "$packets packets, 0 mismatches" "250 random cases, seed ${1:-1}" \
+		"$psp" --vectors "$dir/model"
+	rm -rf "$dir/model"
+}
+
 keys()
 {
 	local csv=$dir/keys.csv
@@ -161,6 +173,8 @@ known_answers
 differences
 too_short
 malformed
+model 1
+model 2
 keys
 command_line
 tap_done
