@@ -58,10 +58,12 @@ static bool selective(struct fcore_conn *c, struct fc_win *w)
 				 fc_group_mask(g, w->base, w->next) & ~*done;
 
 		any |= fresh != 0;
-		*done |= fresh;
-		for (; fresh && !c->closed; fresh &= fresh - 1)
+		/* One by one: what closing amid this finds not done, it gives back. */
+		for (; fresh && !c->closed; fresh &= fresh - 1) {
+			*done |= fresh & -fresh;
 			free_packet(c, w, (g << FALCON_GROUP_SHIFT) +
 						  (uint32_t)__builtin_ctz(fresh));
+		}
 	}
 	return any;
 }
