@@ -126,6 +126,14 @@ void check_fatal(struct endpoint *e)
 		sim_fail(e->sim, e, "fatal without reason");
 }
 
+/* How long a full data and request window of |e| takes on a line of |rate|, ns. */
+static uint64_t window_ns(const struct endpoint *e, uint64_t rate)
+{
+	const uint64_t packets = FALCON_DATA_WINDOW + FALCON_REQ_WINDOW;
+
+	return rate ? packets * (e->cfg->size_max + 200) * 8 * SIM_S / rate : 0;
+}
+
 /* Nothing bad can befall a packet, and the timeout is longer than anything that delays its ACK. */
 static bool is_clean(const struct endpoint *e)
 {
@@ -141,10 +149,11 @@ static bool is_clean(const struct endpoint *e)
 		    h->credits < 2048 || h->budget < 64)
 			return false;
 		slack += l->delay + 4 * h->latency;
+		slack += window_ns(e, l->rate) + window_ns(e, h->nic_rate);
 	}
 	return cfg->nconns == 1 && !e->cfg->rnr && !e->cfg->cie && !e->cfg->nre &&
 	       !e->cfg->invalid_cid && !e->cfg->close_at && !e->cfg->rue_every &&
-	       e->cfg->txn_timeout >= SIM_S && e->cfg->rto >= 4 * slack + SIM_MS;
+	       e->cfg->txn_timeout >= SIM_S && e->cfg->rto >= 2 * slack + SIM_MS;
 }
 
 void check_clean(struct endpoint *e)

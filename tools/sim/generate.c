@@ -168,7 +168,7 @@ static void make_clean(struct sim_cfg *cfg)
 		cfg->host[i].budget = 64;
 	}
 	cfg->conn[0].late = late;
-	cfg->conn[0].rto = 8 * SIM_MS;
+	cfg->conn[0].rto = 200 * SIM_MS;
 	cfg->conn[0].txn_timeout = 30 * SIM_S;
 }
 
