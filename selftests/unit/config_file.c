@@ -169,6 +169,7 @@ static void refusals(void **state)
 		{"[agent]\nfcwnd = 99999999999999999999999\n", 2, "from 1 to 255"},
 		{"[agent]\noffload = yes\n", 2, "offload must be one of off on, not \"yes\""},
 		{"[agent]\nar_percent = 101\n", 2, "from 0 to 100"},
+		{"[agent]\nsocket = /tmp/\xff\n", 2, "socket must be UTF-8 text"},
 		{"[port]\n", 1, "interface name"},
 		{"[port abcdefghijklmnop]\n", 1, "interface name"},
 		{"[port a/b]\n", 1, "interface name"},

@@ -213,9 +213,23 @@ static int set_enum(const struct config_key *k, void *p, const char *text, char 
 	return -EINVAL;
 }
 
+/* The control socket shows every value, and JSON carries nothing but UTF-8. */
+static bool is_utf8(const char *text)
+{
+	json_t *s = json_string(text);
+	bool valid = s;
+
+	json_decref(s);
+	return valid;
+}
+
 static int set_string(const struct config_key *k, void *p, const char *text, char *err,
 		      size_t errlen)
 {
+	if (!is_utf8(text)) {
+		snprintf(err, errlen, "%s must be UTF-8 text", k->name);
+		return -EINVAL;
+	}
 	if (strlen(text) >= k->size) {
 		snprintf(err, errlen, "%s is longer than %zu bytes", k->name, k->size - 1);
 		return -EINVAL;
