@@ -284,6 +284,24 @@ static void descriptors(void **state)
 	close(fd);
 }
 
+/* What comes with a message of no bytes, which looks like the end, is closed too. */
+static void descriptors_without_text(void **state)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), before, fd = client();
+	int fds[2] = {null, null};
+
+	(void)state;
+	assert_ok(ask(fd, "{\"op\":\"quiet\"}"));
+	before = open_fds();
+	send_fds(fd, "", 0, fds, 2);
+	turn(fd);
+	assert_int_equal(closed, 1);
+	/* The server's end of the connection was below that. */
+	assert_int_equal(fcntl(before, F_GETFD), -1);
+	close(fd);
+	close(null);
+}
+
 static void large_reply(void **state)
 {
 	const char *req = "{\"op\":\"large\"}";
@@ -424,9 +442,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(request_and_reply),      TEST(error_text_is_clean),
 		TEST(malformed),	      TEST(too_large),
-		TEST(descriptors),	      TEST(large_reply),
-		TEST(slow_client),	      TEST(client_limit),
-		TEST(drop),		      TEST(private_file),
+		TEST(descriptors),	      TEST(descriptors_without_text),
+		TEST(large_reply),	      TEST(slow_client),
+		TEST(client_limit),	      TEST(drop),
+		TEST(private_file),
 		cmocka_unit_test(stale_file), cmocka_unit_test(foreign_file),
 	};
 	int ret;

@@ -139,6 +139,14 @@ static json_t *answer(struct control *ctl, struct client_slot *slot, size_t len,
 	return reply;
 }
 
+static void close_fds(const int *fds, int nfds)
+{
+	for (int i = 0; i < nfds; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+}
+
 /* Receive one request and reply to it. 0 if the client stays, negative if it is to be closed. */
 static int serve_one(struct control *ctl, struct client_slot *slot)
 {
@@ -149,13 +157,13 @@ static int serve_one(struct control *ctl, struct client_slot *slot)
 
 	if (n == -EAGAIN)
 		return 0;
-	if (n <= 0)
+	if (n <= 0) {
+		/* A message of no bytes looks like the end, but may bring descriptors. */
+		close_fds(fds, nfds);
 		return -ECONNRESET;
-	reply = answer(ctl, slot, (size_t)n, whole, fds, nfds);
-	for (int i = 0; i < nfds; i++) {
-		if (fds[i] >= 0)
-			close(fds[i]);
 	}
+	reply = answer(ctl, slot, (size_t)n, whole, fds, nfds);
+	close_fds(fds, nfds);
 	if (reply)
 		ret = control_send(slot->fd, reply);
 	json_decref(reply);
