@@ -14,7 +14,7 @@ $(FUZZERS:%=$(FUZZ)/%): $(FUZZ)/%: selftests/fuzz/%.c $(FUZZ_SHARED) \
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_FLAGS) -o $@ $(filter %.c,$^)
 
-$(FUZZ)/seeds: selftests/fuzz/seeds.c $(FUZZ_SHARED) \
+$(FUZZ)/seeds: selftests/fuzz/seeds.c selftests/fuzz/seed_file.c $(FUZZ_SHARED) \
 		$(wildcard selftests/bpf/*.h include/falcon/*.h)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
@@ -51,9 +51,38 @@ fuzz-psp-seeds:
 	$(call psp_seed,007,selftests/vectors/psp_kdf.csv,1)
 .PHONY: fuzz-psp-seeds
 
-fuzz: $(FUZZERS:%=$(FUZZ)/%) $(FUZZ)/seeds fuzz-psp-seeds
+# What strangers give the agent and falcon-cp. Shared memory and frames may lie at any boundary.
+# $(call agent_fuzzer,NAME,sources,flags)
+AGENT_FUZZ_DEPS := $(wildcard user/*/*.h tools/*.h selftests/unit/loop/*.h include/falcon/*.h)
+
+define agent_fuzzer
+FUZZERS += $(1)
+$(FUZZ)/$(1): selftests/fuzz/$(1).c $(2) $(AGENT_FUZZ_DEPS)
+	$$(call say,FUZZ,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$$(CLANG) $$(FUZZ_FLAGS) -fno-sanitize=alignment -o $$@ $$(filter %.c,$$^) $(3)
+endef
+
+FUZZ_CONFIG := $(addprefix user/agent/,config.c config_conn.c config_json.c config_keys.c log.c) \
+	$(wildcard user/core/*.c)
+
+FUZZ_RAW := user/agent/client.c $(wildcard user/ulp/*.c) \
+	$(addprefix selftests/unit/loop/,app.c fake_core.c)
+FUZZ_CONTROL := $(addprefix user/agent/,commands.c show.c control.c control_msg.c config.c \
+	config_conn.c config_json.c config_keys.c log.c) $(FUZZ_RAW)
+
+$(eval $(call agent_fuzzer,fuzz_config,$(FUZZ_CONFIG),-ljansson -linih))
+$(eval $(call agent_fuzzer,fuzz_control,$(FUZZ_CONTROL),-ljansson -linih))
+
+$(FUZZ)/seeds_agent: selftests/fuzz/seeds_agent.c selftests/fuzz/seed_file.c $(AGENT_FUZZ_DEPS)
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(WARN) $(COMMON) -o $@ $(filter %.c,$^)
+
+fuzz: $(FUZZERS:%=$(FUZZ)/%) $(FUZZ)/seeds $(FUZZ)/seeds_agent fuzz-psp-seeds
 	$(Q)mkdir -p $(FUZZ)/corpus
 	$(Q)$(FUZZ)/seeds $(FUZZ)/corpus
+	$(Q)$(FUZZ)/seeds_agent $(FUZZ)/corpus
 	$(Q)for f in $(FUZZERS); do \
 		echo "$$f: $(SECONDS) s"; \
 		$(FUZZ)/$$f -max_total_time=$(SECONDS) -timeout=10 -max_len=16384 \

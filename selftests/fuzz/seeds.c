@@ -4,33 +4,16 @@
  * and DIR/fuzz_wire/.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "conn.h"
 #include "packet.h"
+#include "seed_file.h"
 #include "traffic.h"
 
 enum { SEEDS = 200, FRAMES_A_SEED = 6 };
 
 static struct traffic traffic = { .rng = 42 };
-
-static void write_file(const char *dir, const char *kind, unsigned int n, const uint8_t *data,
-		       size_t len)
-{
-	char path[512];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, kind);
-	mkdir(path, 0777);
-	snprintf(path, sizeof(path), "%s/%s/seed-%u", dir, kind, n);
-	f = fopen(path, "wb");
-	if (!f || fwrite(data, 1, len, f) != len || fclose(f)) {
-		perror(path);
-		exit(1);
-	}
-}
 
 /* A sequence of frames for fuzz_frame, and the last frame's Falcon packet for fuzz_wire. */
 static void one_seed(const char *dir, unsigned int n)
@@ -52,9 +35,9 @@ static void one_seed(const char *dir, unsigned int n)
 		memcpy(out + size + 3, frame, len);
 		size += len + 3;
 	}
-	write_file(dir, "fuzz_frame", n, out, size);
+	seed_write(dir, "fuzz_frame", n, out, size);
 	if (falcon_parse_frame(frame, frame + len, &f) == FALCON_V_rx_data)
-		write_file(dir, "fuzz_wire", n, frame + f.falcon_off, f.falcon_len);
+		seed_write(dir, "fuzz_wire", n, frame + f.falcon_off, f.falcon_len);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The files of a first corpus. */
+#ifndef FALCON_FUZZ_SEED_FILE_H
+#define FALCON_FUZZ_SEED_FILE_H
+
+#include <stddef.h>
+
+/* Write |len| bytes of |data| to DIR/KIND/seed-N, or end the program. */
+void seed_write(const char *dir, const char *kind, unsigned int n, const void *data, size_t len);
+
+#endif /* FALCON_FUZZ_SEED_FILE_H */

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The first corpus of the fuzzers around the agent: seeds_agent DIR writes DIR/fuzz_config/ and
+ * DIR/fuzz_control/, from text that exercises every kind of value and every request.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "seed_file.h"
+
+static const char *const configs[] = {
+	"[agent]\nsocket = /run/falcon/falcond.sock\nsocket_group = falcon\npin_path = /sys/fs/bpf\n"
+	"offload = on\ncontrol_port = 1000\nlog_level = debug\nreplay_margin_ms = 10\n"
+	"rue_p1_us = 20\nrue_p2_packets = 16\nfcwnd = 32\nncwnd = 64\nrto_us = 2000\n"
+	"max_retx = 7\ntxn_timeout_ms = 5000\nack_timeout_us = 100\nack_count = 8\nar_fcwnd = 4\n"
+	"ar_percent = 50\nooo_threshold = 16\n[port eth0]\nqueues = auto\nmode = zerocopy\n"
+	"rx_csum = trusted\n[port eth1]\nqueues = 4\nmode = copy ; a comment\n",
+	"# a comment\n[connection b]\nlocal = 192.0.2.1\nremote = 192.0.2.2\nlocal_cid = 1\n"
+	"remote_cid = 1\nsecurity = clear\nordering = unordered\nrto_us = 3000\n",
+	"[connection b6]\nlocal = fd00::1\nremote = fd00::2\nlocal_cid = 2\nremote_cid = 0x10\n"
+	"security = clear\nhandshake = off\nlocal_spi = 1\nremote_spi = 2\nfunction = 1\n"
+	"  [connection c]\n\tlocal=::ffff:10.0.0.1\nremote=fd00::3\nlocal_cid=3\nremote_cid=3\n"
+	"security=clear\n",
+	"[agent]\nrto_us = 10\nrto_us = 10\n",
+	"[connection b]\nsecurity = psp\n",
+	"key = before any section\n",
+};
+
+#define BASE                                                                                       \
+	"\"local\":\"10.0.0.1\",\"remote\":\"10.0.0.2\",\"local_cid\":%u,\"remote_cid\":\"2\","      \
+	"\"security\":\"clear\""
+
+/* Requests; %u, if there, is the message's number. */
+static const char *const requests[] = {
+	"{\"op\":\"attach\",\"service\":%u}",
+	"{\"op\":\"attach\",\"service\":0}",
+	"{\"op\":\"conn-add\",\"name\":\"b\"," BASE "}",
+	"{\"op\":\"conn-add\",\"name\":\"c\"," BASE ",\"ordering\":\"unordered\",\"rto_us\":50,"
+	"\"handshake\":false,\"local_spi\":1,\"remote_spi\":2}",
+	"{\"op\":\"lookup\",\"name\":\"b\"}",
+	"{\"op\":\"conn-info\",\"conn\":%u}",
+	"{\"op\":\"show\",\"object\":\"conn\"}",
+	"{\"op\":\"show\",\"object\":\"window\",\"name\":\"b\"}",
+	"{\"op\":\"show\",\"object\":\"port\"}",
+	"{\"op\":\"show\",\"object\":\"counters\"}",
+	"{\"op\":\"show\",\"object\":\"client\"}",
+	"{\"op\":\"show\",\"object\":\"config\"}",
+	"{\"op\":\"show\",\"object\":\"version\"}",
+	"{\"op\":\"conn-reset\",\"name\":\"b\"}",
+	"{\"op\":\"conn-del\",\"name\":\"b\"}",
+};
+
+enum { REQUESTS = sizeof(requests) / sizeof(requests[0]) };
+
+/* Append request |i| with the descriptors that "attach" wants, and what |how| asks for besides. */
+static size_t request(uint8_t *out, unsigned int i, uint8_t how)
+{
+	uint8_t fds = i < 2 ? 3 : 0;
+	size_t len;
+
+	len = (size_t)sprintf((char *)out + 5, requests[i], i);
+	out[0] = how | fds;
+	out[1] = 2 << 4 | 1 << 2;
+	out[2] = 0;
+	out[3] = (uint8_t)len;
+	out[4] = (uint8_t)(len >> 8);
+	return len + 5;
+}
+
+/* All requests in a row, and each alone behind one that makes a connection, in four manners. */
+static void control_seeds(const char *dir)
+{
+	static const uint8_t manners[] = { 0, 0x08, 0x10, 0x20 };
+	static uint8_t out[64 * 1024];
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < REQUESTS; i++)
+		len += request(out + len, i, 0);
+	seed_write(dir, "fuzz_control", 0, out, len);
+	for (unsigned int i = 0; i < REQUESTS * sizeof(manners); i++) {
+		len = request(out, 2, 0);
+		len += request(out + len, i % REQUESTS, manners[i / REQUESTS]);
+		seed_write(dir, "fuzz_control", i + 1, out, len);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2) {
+		fprintf(stderr, "usage: seeds_agent DIR\n");
+		return 2;
+	}
+	for (unsigned int i = 0; i < sizeof(configs) / sizeof(configs[0]); i++)
+		seed_write(argv[1], "fuzz_config", i, configs[i], strlen(configs[i]));
+	control_seeds(argv[1]);
+	return 0;
+}
