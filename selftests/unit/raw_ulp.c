@@ -345,6 +345,27 @@ static void completions__never_overflow(void **state)
 	assert_true(done > FALCON_CQ_ENTRIES);
 }
 
+/* As many operations as there can be, and more in the ring: those wait. */
+static void operations__all_in_use(void **state)
+{
+	struct falcon_sqe sqe = pair_sqe(FALCON_RAW_PUT, 0, 0, 8);
+	const uint32_t n = FALCON_CQ_ENTRIES + 1;
+	struct pair *p = *state;
+	struct falcon_cqe cqe;
+	uint32_t done = 0;
+
+	p->near.conns[0].stalled = true;
+	for (uint32_t i = 0; i < n; i++) {
+		app_submit(&p->near.app, &sqe);
+		pair_step(p);
+	}
+	assert_int_equal(client_stats(p->near.client)->outstanding, FALCON_CQ_ENTRIES);
+	p->near.conns[0].stalled = false;
+	for (pair_run(p); app_complete(&p->near.app, &cqe); pair_run(p))
+		done++;
+	assert_int_equal(done, n);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, pair_setup, pair_teardown)
@@ -356,7 +377,7 @@ int main(void)
 		T(refused__direction_not_open), T(refused__half_way),
 		T(refused__garbage_from_the_peer), T(refused__garbage_from_the_application),
 		T(backpressure__narrow_core), T(backpressure__other_connection_goes_on),
-		T(completions__never_overflow),
+		T(completions__never_overflow), T(operations__all_in_use),
 	};
 
 	return unit_run(tests);

@@ -173,13 +173,15 @@ void raw_conn_down(struct raw_ulp *ulp, uint32_t cid)
 static uint32_t take_submissions(struct raw_ulp *ulp, struct raw_client *rc)
 {
 	for (uint32_t n = 0; n < RAW_TAKE_BUDGET; n++) {
-		struct raw_op *op = rc->free_ops;
-		int r = client_take(rc->cl, &op->sqe);
+		struct raw_op *op = rc->free_ops;	/* NULL: nothing will be taken either */
+		struct falcon_sqe sqe;
+		int r = client_take(rc->cl, &sqe);
 
 		if (r < 0)
 			rc->broken = "impossible ring indexes in the shared memory";
 		if (r <= 0)
 			return n;
+		op->sqe = sqe;
 		rc->free_ops = op->next;
 		rc->refs++;
 		raw_op_start(ulp, op);
