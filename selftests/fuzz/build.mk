@@ -53,7 +53,8 @@ fuzz-psp-seeds:
 
 # What strangers give the agent and falcon-cp. Shared memory and frames may lie at any boundary.
 # $(call agent_fuzzer,NAME,sources,flags)
-AGENT_FUZZ_DEPS := $(wildcard user/*/*.h tools/*.h selftests/unit/loop/*.h include/falcon/*.h)
+AGENT_FUZZ_DEPS := $(wildcard user/*/*.h tools/*.h selftests/unit/loop/*.h selftests/fuzz/*.h \
+	include/falcon/*.h)
 
 define agent_fuzzer
 FUZZERS += $(1)
@@ -70,11 +71,15 @@ FUZZ_RAW := user/agent/client.c $(wildcard user/ulp/*.c) \
 	$(addprefix selftests/unit/loop/,app.c fake_core.c)
 FUZZ_CONTROL := $(addprefix user/agent/,commands.c show.c control.c control_msg.c config.c \
 	config_conn.c config_json.c config_keys.c log.c) $(FUZZ_RAW)
+FUZZ_CP := $(addprefix tools/falcon-cp_,session.c proto.c file.c text.c) tools/mailbox.c
 
 $(eval $(call agent_fuzzer,fuzz_config,$(FUZZ_CONFIG),-ljansson -linih))
 $(eval $(call agent_fuzzer,fuzz_control,$(FUZZ_CONTROL),-ljansson -linih))
+$(eval $(call agent_fuzzer,fuzz_client,$(FUZZ_RAW),-Dmmap=guarded_mmap -Dmunmap=guarded_munmap))
+$(eval $(call agent_fuzzer,fuzz_cp,$(FUZZ_CP),-Dgetrandom=counted_getrandom -ljansson))
 
-$(FUZZ)/seeds_agent: selftests/fuzz/seeds_agent.c selftests/fuzz/seed_file.c $(AGENT_FUZZ_DEPS)
+$(FUZZ)/seeds_agent: $(addprefix selftests/fuzz/seed,s_agent.c s_cp.c _file.c) \
+		tools/falcon-cp_proto.c $(AGENT_FUZZ_DEPS)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(WARN) $(COMMON) -o $@ $(filter %.c,$^)

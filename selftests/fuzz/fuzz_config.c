@@ -18,16 +18,9 @@
 
 #include "agent/config.h"
 #include "agent/config_keys.h"
+#include "check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x)) {                                                                        \
-			fprintf(stderr, "%s:%d: %s\n", __func__, __LINE__, #x);                    \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 /* Load |text| through a file; |err| has |errlen| bytes and one more that must stay. */
 static int load(const void *text, size_t size, struct agent_config *cfg, char *err, size_t errlen)

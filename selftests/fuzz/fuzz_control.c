@@ -7,7 +7,8 @@
  * The input is a sequence of messages:
  *
  *   u8 how      bits 0-2: descriptors; 3: padded beyond what a message may have; 4: do not take
- *               the reply; 5: on a new connection from here on
+ *               the reply; 5: on a new connection from here on; 6, 7: the memory passed is not
+ *               sealed, its rings are nonsense
  *   u16 kinds   two bits a descriptor: memory of an application, eventfd, stream socket, /dev/null
  *   u16 len     bytes of text, which follow
  *
@@ -32,6 +33,7 @@
 #include "agent/agent.h"
 #include "agent/config_keys.h"
 #include "agent/log.h"
+#include "check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -39,18 +41,9 @@ enum {
 	CONNS = 8,
 	FDS = 8,
 	MESSAGES = 64,		/* of an input */
-	FDS_WATCHED = 256,	/* descriptor numbers looked at for leaks */
 	WATCHES = 64,
 	ARENA = 4096,
 };
-
-#define CHECK(x)                                                                                   \
-	do {                                                                                       \
-		if (!(x)) {                                                                        \
-			fprintf(stderr, "%s:%d: %s\n", __func__, __LINE__, #x);                    \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static struct agent agent;
 static struct fcore_conn cores[CONNS];
@@ -234,14 +227,15 @@ static int dial(void)
 }
 
 /* A descriptor to pass, of one of four kinds. */
-static int passed_fd(unsigned int kind)
+static int passed_fd(unsigned int kind, bool sealed, bool nonsense)
 {
 	struct app app;
 	int fds[2];
 
 	switch (kind) {
 	case 0:
-		app_make(&app, ARENA, true);
+		app_make(&app, ARENA, sealed);
+		app.shm->sq.tail = nonsense ? UINT32_MAX : 0;
 		app_drop(&app);
 		close(app.doorbell);
 		close(app.agent_event);
@@ -257,16 +251,18 @@ static int passed_fd(unsigned int kind)
 	}
 }
 
-static bool send_text(int fd, const void *text, size_t len, unsigned int kinds, int nfds)
+/* Send |len| bytes of |text| with the descriptors that |head|, the message's, asks for. */
+static bool send_text(int fd, const void *text, size_t len, const uint8_t *head)
 {
 	char cbuf[CMSG_SPACE(sizeof(int) * FDS)] __attribute__((aligned(8))) = { 0 };
 	struct iovec iov = { .iov_base = (void *)text, .iov_len = len };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	int fds[FDS];
+	unsigned int kinds = head[1] | (unsigned int)head[2] << 8;
+	int fds[FDS], nfds = head[0] & 7;
 	bool sent;
 
 	for (int i = 0; i < nfds; i++)
-		fds[i] = passed_fd(kinds >> 2 * i & 3);
+		fds[i] = passed_fd(kinds >> 2 * i & 3, !(head[0] & 0x40), head[0] & 0x80);
 	if (nfds) {
 		struct cmsghdr *c = (struct cmsghdr *)cbuf;
 
@@ -335,7 +331,6 @@ static void take_reply(int fd)
 static int talk(int fd, const uint8_t *head, const uint8_t *text, size_t len)
 {
 	static uint8_t padded[CONTROL_MSG_MAX + 1 + UINT16_MAX];
-	unsigned int kinds = head[1] | (unsigned int)head[2] << 8;
 
 	if (head[0] & 0x20) {
 		close(fd);
@@ -345,7 +340,7 @@ static int talk(int fd, const uint8_t *head, const uint8_t *text, size_t len)
 	memcpy(padded + (head[0] & 8 ? CONTROL_MSG_MAX + 1 : 0), text, len);
 	if (head[0] & 8)
 		len += CONTROL_MSG_MAX + 1;
-	if (!send_text(fd, padded, len, kinds, head[0] & 7))
+	if (!send_text(fd, padded, len, head))
 		return fd;
 	/* The first turn may only accept. */
 	for (int i = 0; i < 3; i++)
@@ -358,15 +353,6 @@ static int talk(int fd, const uint8_t *head, const uint8_t *text, size_t len)
 		fd = dial();
 	}
 	return fd;
-}
-
-static unsigned int open_fds(void)
-{
-	unsigned int n = 0;
-
-	for (int fd = 0; fd < FDS_WATCHED; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
 }
 
 static void count(void *arg, struct control_client *cl)

@@ -8,4 +8,7 @@
 /* Write |len| bytes of |data| to DIR/KIND/seed-N, or end the program. */
 void seed_write(const char *dir, const char *kind, unsigned int n, const void *data, size_t len);
 
+/* seeds_cp.c: write DIR/fuzz_cp/. */
+void cp_seeds(const char *dir);
+
 #endif /* FALCON_FUZZ_SEED_FILE_H */

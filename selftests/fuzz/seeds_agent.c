@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The first corpus of the fuzzers around the agent: seeds_agent DIR writes DIR/fuzz_config/ and
- * DIR/fuzz_control/, from text that exercises every kind of value and every request.
+ * DIR/fuzz_control/, from text that exercises every kind of value and every request, and
+ * DIR/fuzz_client/, in which all operations succeed, or rings are full, or an application comes
+ * again; and has seeds_cp.c write DIR/fuzz_cp/.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -28,16 +30,17 @@ static const char *const configs[] = {
 };
 
 #define BASE                                                                                       \
-	"\"local\":\"10.0.0.1\",\"remote\":\"10.0.0.2\",\"local_cid\":%u,\"remote_cid\":\"2\","      \
+	"\"local\":\"10.0.0.1\",\"remote\":\"10.0.0.2\",\"local_cid\":%1$u,\"remote_cid\":\"2\","      \
 	"\"security\":\"clear\""
 
-/* Requests; %u, if there, is the message's number. */
+/* Requests, printed with a number. */
 static const char *const requests[] = {
 	"{\"op\":\"attach\",\"service\":%u}",
 	"{\"op\":\"attach\",\"service\":0}",
 	"{\"op\":\"conn-add\",\"name\":\"b\"," BASE "}",
 	"{\"op\":\"conn-add\",\"name\":\"c\"," BASE ",\"ordering\":\"unordered\",\"rto_us\":50,"
 	"\"handshake\":false,\"local_spi\":1,\"remote_spi\":2}",
+	"{\"op\":\"conn-add\",\"name\":\"n%1$u\"," BASE "}",
 	"{\"op\":\"lookup\",\"name\":\"b\"}",
 	"{\"op\":\"conn-info\",\"conn\":%u}",
 	"{\"op\":\"show\",\"object\":\"conn\"}",
@@ -51,15 +54,19 @@ static const char *const requests[] = {
 	"{\"op\":\"conn-del\",\"name\":\"b\"}",
 };
 
-enum { REQUESTS = sizeof(requests) / sizeof(requests[0]) };
+enum {
+	REQUESTS = sizeof(requests) / sizeof(requests[0]),
+	ADD = 2, ADD_NUMBERED = 4, SHOW_CONFIG = 12,
+	MANY = 40,	/* connections, whose configuration is more than fits a message */
+};
 
-/* Append request |i| with the descriptors that "attach" wants, and what |how| asks for besides. */
-static size_t request(uint8_t *out, unsigned int i, uint8_t how)
+/* Request |i| about |n|, with the descriptors that "attach" wants; |how| as in fuzz_control.c. */
+static size_t request(uint8_t *out, unsigned int i, unsigned int n, uint8_t how)
 {
 	uint8_t fds = i < 2 ? 3 : 0;
 	size_t len;
 
-	len = (size_t)sprintf((char *)out + 5, requests[i], i);
+	len = (size_t)sprintf((char *)out + 5, requests[i], n);
 	out[0] = how | fds;
 	out[1] = 2 << 4 | 1 << 2;
 	out[2] = 0;
@@ -68,21 +75,54 @@ static size_t request(uint8_t *out, unsigned int i, uint8_t how)
 	return len + 5;
 }
 
-/* All requests in a row, and each alone behind one that makes a connection, in four manners. */
+/*
+ * All requests in a row, one with a long reply, and each alone behind one that makes a connection,
+ * in six manners.
+ */
 static void control_seeds(const char *dir)
 {
-	static const uint8_t manners[] = { 0, 0x08, 0x10, 0x20 };
+	static const uint8_t manners[] = { 0, 0x08, 0x10, 0x20, 0x40, 0x80 };
 	static uint8_t out[64 * 1024];
 	size_t len = 0;
 
 	for (unsigned int i = 0; i < REQUESTS; i++)
-		len += request(out + len, i, 0);
+		len += request(out + len, i, i, 0);
 	seed_write(dir, "fuzz_control", 0, out, len);
+	len = 0;
+	for (unsigned int i = 1; i <= MANY; i++)
+		len += request(out + len, ADD_NUMBERED, i, 0);
+	len += request(out + len, SHOW_CONFIG, 0, 0);
+	seed_write(dir, "fuzz_control", 1, out, len);
 	for (unsigned int i = 0; i < REQUESTS * sizeof(manners); i++) {
-		len = request(out, 2, 0);
-		len += request(out + len, i % REQUESTS, manners[i / REQUESTS]);
-		seed_write(dir, "fuzz_control", i + 1, out, len);
+		len = request(out, ADD, ADD, 0);
+		len += request(out + len, i % REQUESTS, i % REQUESTS, manners[i / REQUESTS]);
+		seed_write(dir, "fuzz_control", i + 2, out, len);
 	}
+}
+
+/* Actions of fuzz_client.c; conn 0 unless 0x80 is set. */
+static const struct {
+	uint8_t len, actions[64];
+} clients[] = {
+	/* PUT, GET and SEND of some size, a turn, delivery and completion. */
+	{ 30, { 2, 1, 0, 0, 0, 0x88, 0x13, 100, 3, 2, 2, 0, 0, 4, 0x88, 0x13, 100, 0, 2, 3, 0, 0, 0, 0,
+		0, 50, 0, 6, 9, 6 } },
+	/* The unordered connection, beyond what the victim has opened. */
+	{ 17, { 2, 1, 1, 0, 0, 0, 0, 100, 0, 6, 0x89, 6, 0x8b, 255, 255, 255, 6 } },
+	/* A stalled connection and as many operations as there can be, then some more. */
+	{ 52, { 14, 0, 3, 0, 4, 1, 0, 0, 0, 0x88, 0x13, 8, 0, 6, 6, 6, 6, 6, 6, 6, 6,
+		3, 0, 4, 1, 0, 0, 0, 0x88, 0x13, 8, 0, 6, 6, 6, 6, 6, 6, 6, 6,
+		2, 1, 0, 0, 0, 0x88, 0x13, 8, 0, 6, 6, 12 } },
+	/* Messages until the victim's ring is full, and five seconds more. */
+	{ 27, { 3, 44, 1, 3, 0, 0, 0, 0, 0, 8, 0, 6, 6, 9, 9, 6, 9, 9, 9, 11, 0, 0xf2, 5, 42, 1, 9, 6 } },
+	/* Held responses, and the application goes; a connection goes. */
+	{ 21, { 14, 1, 2, 2, 0, 0, 0, 0x88, 0x13, 0xe8, 7, 6, 9, 15, 0, 14, 2, 13, 100, 0, 12 } },
+};
+
+static void client_seeds(const char *dir)
+{
+	for (unsigned int i = 0; i < sizeof(clients) / sizeof(clients[0]); i++)
+		seed_write(dir, "fuzz_client", i, clients[i].actions, clients[i].len);
 }
 
 int main(int argc, char **argv)
@@ -94,5 +134,7 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < sizeof(configs) / sizeof(configs[0]); i++)
 		seed_write(argv[1], "fuzz_config", i, configs[i], strlen(configs[i]));
 	control_seeds(argv[1]);
+	client_seeds(argv[1]);
+	cp_seeds(argv[1]);
 	return 0;
 }
