@@ -87,7 +87,8 @@ static char *written(const json_t *rows, size_t *size)
 			fprintf(f, "[%s]\n", in);
 		section = in;
 		if (!strcmp(json_string_value(json_object_get(row, "source")), "configured"))
-			fprintf(f, "%s = %s\n", json_string_value(json_object_get(row, "key")),
+			/* No blank: " ;" would begin a comment, and a value may begin with ';'. */
+			fprintf(f, "%s=%s\n", json_string_value(json_object_get(row, "key")),
 				json_string_value(json_object_get(row, "value")));
 	}
 	fclose(f);
