@@ -38,7 +38,6 @@ enum agent_conn_state {
 	AGENT_CONN_WAITING,	/* for the peer's agent */
 	AGENT_CONN_RECEIVING,	/* set up; the peer has not said that it is ready */
 	AGENT_CONN_UP,
-	AGENT_CONN_FAILED,	/* fatal error; the handshake starts over */
 };
 
 /* A configured connection; its protocol state exists only while set up. */
@@ -54,7 +53,6 @@ struct agent_conn {
 	struct cm_values peer;
 	struct neigh_entry route;
 	bool routed;			/* route is complete and leads to one of our ports */
-	bool tmpl_ready;		/* tmpl has been filled once; its IV must go on */
 	struct port *port;		/* where it leaves */
 	struct xsk *tx;
 	struct frame_template tmpl;

@@ -21,7 +21,6 @@ const char *agent_conn_state_name(enum agent_conn_state s)
 	case AGENT_CONN_WAITING: return "waiting";
 	case AGENT_CONN_RECEIVING: return "receiving";
 	case AGENT_CONN_UP: return "up";
-	case AGENT_CONN_FAILED: return "failed";
 	default: return "unknown";
 	}
 }

@@ -92,10 +92,7 @@ int fc_ack_send_nack(struct fcore_conn *c, const struct falcon_ack *nack)
 {
 	struct falcon_ack a;
 
-	falcon_ack_compose(c->shared, &a);
-	restore_own(c, a.own);
-	a.own = 0;
-	a.type = FALCON_NACK;
+	falcon_nack_compose(c->shared, &a);
 	a.nack_psn = nack->nack_psn;
 	a.nack_code = nack->nack_code;
 	a.nack_req_window = nack->nack_req_window;
