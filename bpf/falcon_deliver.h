@@ -93,7 +93,7 @@ FALCON_INLINE int falcon_deliver(struct xdp_md *ctx, const struct falcon_work *w
 		return XDP_DROP;
 	m->magic = FALCON_META_MAGIC;
 	m->verdict = (__u8)v;
-	m->pad = 0;
+	m->flow = w->frame.flow;
 	m->falcon_off = w->frame.falcon_off;
 	m->falcon_len = w->frame.falcon_len;
 	m->pad2 = 0;

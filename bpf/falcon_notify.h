@@ -46,8 +46,8 @@ FALCON_INLINE bool falcon_rue_emit(struct falcon_work *w, const struct falcon_ac
 	if (!e)
 		return false;
 	__builtin_memset(e, 0, sizeof(*e));
-	falcon_rue_event_ack(w->conn, a, falcon_time_of_iv(w->frame.iv), falcon_time_of_ns(w->now),
-			     acked, e);
+	falcon_rue_event_ack(w->conn, w->frame.flow, a, falcon_time_of_iv(w->frame.iv),
+			     falcon_time_of_ns(w->now), acked, e);
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return true;
 }

@@ -90,10 +90,10 @@ static __noinline void falcon_turn_compose(const struct falcon_work *w, enum fal
 	const struct falcon_hdr *h = &w->hdr;
 
 	if (v != FALCON_V_resource_nacked) {
-		falcon_ack_compose(w->conn, a);
+		falcon_ack_compose(w->conn, w->frame.flow, a);
 		return;
 	}
-	falcon_nack_compose(w->conn, a);
+	falcon_nack_compose(w->conn, w->frame.flow, a);
 	a->nack_code = FALCON_NACK_RESOURCE;
 	a->nack_psn = h->psn;
 	a->nack_req_window = falcon_in_req_window(h->type, h->resync_type);

@@ -33,10 +33,15 @@ FALCON_INLINE bool falcon_bitmap_has_hole(const __u32 *bitmap, __u32 words)
 	return false;
 }
 
-/* The part of an ACK or NACK that tells times and congestion (Falcon 7.7.1), and the bases. */
-FALCON_INLINE void falcon_ack_common(const struct falcon_conn *c, struct falcon_ack *a)
+/*
+ * The part of an ACK or NACK that tells times and congestion of flow |flow| (Falcon 7.7.1), and the
+ * bases.
+ */
+FALCON_INLINE void falcon_ack_common(const struct falcon_conn *c, __u32 flow,
+				     struct falcon_ack *a)
 {
-	__u64 t = falcon_load(&c->rx.t1_t2);
+	const struct falcon_flow_rx *rx = &c->rx.flow[flow & (FALCON_MAX_FLOWS - 1)];
+	__u64 t = falcon_load(&rx->t1_t2);
 
 	__builtin_memset(a, 0, sizeof(*a));
 	a->cid = c->id.peer_cid;
@@ -44,22 +49,22 @@ FALCON_INLINE void falcon_ack_common(const struct falcon_conn *c, struct falcon_
 	a->rrbpsn = falcon_load(&c->rx_acked.req_base);
 	a->t1 = (__u32)(t >> 32);
 	a->t2 = (__u32)t;
-	a->hops = (__u8)falcon_load(&c->rx.hops);
+	a->hops = (__u8)falcon_load(&rx->hops);
 	a->buffer_level = (__u8)falcon_load(&c->rx_acked.buffer_level);
-	a->ecn = falcon_load(&c->rx.ecn_count) & 0x3fff;
+	a->ecn = falcon_load(&rx->ecn_count) & 0x3fff;
 	a->rue_info = falcon_load(&c->rx_acked.rue_info);
 }
 
 /*
- * Compose the ACK that connection |c| owes (Falcon 9.1.6): bases first, bitmaps after, so that the
- * statement is true however packets arrive meanwhile. Chooses BACK or EACK by the rules there; an
- * EACK takes the OWN bits along.
+ * Compose the ACK that connection |c| owes to |flow| (Falcon 9.1.6): bases first, bitmaps after, so
+ * that the statement is true however packets arrive meanwhile. Chooses BACK or EACK by the rules
+ * there; an EACK takes the OWN bits along.
  */
-FALCON_INLINE void falcon_ack_compose(struct falcon_conn *c, struct falcon_ack *a)
+FALCON_INLINE void falcon_ack_compose(struct falcon_conn *c, __u32 flow, struct falcon_ack *a)
 {
 	bool extended;
 
-	falcon_ack_common(c, a);
+	falcon_ack_common(c, flow, a);
 	falcon_ring_snapshot(c->rx_acked.data_ack, FALCON_DATA_WORDS, a->rdbpsn, a->data_ack, 4);
 	falcon_ring_snapshot(c->rx.data_rx, FALCON_DATA_WORDS, a->rdbpsn, a->data_rx, 4);
 	falcon_ring_snapshot(c->rx_acked.req_ack, FALCON_REQ_WORDS, a->rrbpsn, a->req, 2);
@@ -71,12 +76,13 @@ FALCON_INLINE void falcon_ack_compose(struct falcon_conn *c, struct falcon_ack *
 }
 
 /*
- * Compose a NACK (Falcon 9.1.7); the caller sets its code, PSN and window. A NACK has no OWN field
- * and leaves the bits to the next EACK.
+ * Compose a NACK of a packet of |flow| (Falcon 9.1.7); the caller sets its code, PSN and window. A
+ * NACK has no OWN field and leaves the bits to the next EACK.
  */
-FALCON_INLINE void falcon_nack_compose(const struct falcon_conn *c, struct falcon_ack *a)
+FALCON_INLINE void falcon_nack_compose(const struct falcon_conn *c, __u32 flow,
+				       struct falcon_ack *a)
 {
-	falcon_ack_common(c, a);
+	falcon_ack_common(c, flow, a);
 	a->type = FALCON_NACK;
 }
 
@@ -201,13 +207,18 @@ FALCON_INLINE __u32 falcon_ack_total(const struct falcon_ack *a)
 	return n;
 }
 
-/* The part of a RUE event that is the connection's congestion state, the same for all types. */
-FALCON_INLINE void falcon_rue_event_state(const struct falcon_conn *c, struct falcon_rue_event *e)
+/*
+ * The part of a RUE event that is the congestion state, the same for all types. What an engine
+ * controls is a flow; connection_id names both. The state is that of flow 0: of connections with
+ * more, the core puts in what belongs to |flow|.
+ */
+FALCON_INLINE void falcon_rue_event_state(const struct falcon_conn *c, __u32 flow,
+					  struct falcon_rue_event *e)
 {
 	const struct falcon_cc *cc = &c->cc;
 	__u32 fcwnd = falcon_load(&cc->fcwnd);
 
-	falcon_ev_put(e, connection_id, c->id.cid);
+	falcon_ev_put(e, connection_id, falcon_rue_id(c->id.cid, flow));
 	falcon_ev_put(e, fcwnd_fraction, fcwnd);
 	falcon_ev_put(e, fcwnd_integer, fcwnd >> FALCON_EV_fcwnd_fraction_WIDTH);
 	falcon_ev_put(e, inter_packet_gap, falcon_load(&cc->inter_packet_gap));
@@ -225,15 +236,15 @@ FALCON_INLINE void falcon_rue_event_state(const struct falcon_conn *c, struct fa
 }
 
 /*
- * Compose the RUE event of an ACK or NACK (Falcon 10.6.2.1). |t3| is the ACK's own transmit time
+ * Compose the RUE event of an ACK or NACK for |flow| (Falcon 10.6.2.1). |t3| is the ACK's own transmit time
  * (its IV), |t4| its reception time, Falcon time units; |acked| the packets acknowledged since the
  * last event. |e| must be zeroed.
  */
-FALCON_INLINE void falcon_rue_event_ack(const struct falcon_conn *c, const struct falcon_ack *a,
-					__u32 t3, __u32 t4, __u32 acked,
+FALCON_INLINE void falcon_rue_event_ack(const struct falcon_conn *c, __u32 flow,
+					const struct falcon_ack *a, __u32 t3, __u32 t4, __u32 acked,
 					struct falcon_rue_event *e)
 {
-	falcon_rue_event_state(c, e);
+	falcon_rue_event_state(c, flow, e);
 	falcon_ev_put(e, event_type,
 		      a->type == FALCON_NACK ? kRueEventTypeNack : kRueEventTypeAck);
 	falcon_ev_put(e, t1, a->t1);

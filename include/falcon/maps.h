@@ -29,6 +29,7 @@ enum falcon_maps_const {
 	FALCON_DIRTY_SUMMARY = (FALCON_DIRTY_WORDS + 63) / 64,
 	FALCON_META_MAGIC = 0x4641434e,
 	FALCON_DEFAULT_TTL = 64,
+	FALCON_MAX_FLOWS = 16,		/* paths of a connection; a power of two */
 };
 
 /* struct falcon_conn.flags */
@@ -57,17 +58,22 @@ struct falcon_conn_id {
 	__u8 peer_addr[16];
 };
 
+/* What the ACK of a flow reports. Writer: XDP. */
+struct falcon_flow_rx {
+	__u64 t1_t2;		/* of the flow's latest packet: T1 << 32 | T2, one store */
+	__u32 ecn_count;	/* packets of the flow received with CE, cumulative */
+	__u32 hops;		/* forward path hop count of the flow's latest packet */
+};
+
 /* Receiver state that packets change. Writer: XDP, by atomic read-modify-write. */
 struct falcon_rx_state {
 	__u64 data_rx[FALCON_DATA_WORDS];	/* claimed data PSNs (Data Window Rx Bitmap) */
 	__u64 req_rx[FALCON_REQ_WORDS];		/* claimed request PSNs */
-	__u64 t1_t2;		/* of the latest packet: T1 << 32 | T2, one store */
 	__u64 remote_time;	/* Falcon 9.2.1 Remote Time, picoseconds; 0: none yet */
-	__u32 ecn_count;	/* packets received with CE, cumulative */
 	__u32 own;		/* enum falcon_own, cleared by the EACK that carries it */
-	__u32 hops;		/* forward path hop count of the latest packet */
 	__u32 accepted;		/* packets claimed, cumulative */
 	__u32 answers_owed;	/* answers that did not fit into the frame, cumulative: the agent's */
+	struct falcon_flow_rx flow[FALCON_MAX_FLOWS] FALCON_ALIGNED;
 } FALCON_ALIGNED;
 
 /* Receiver state that delivery changes. Writer: agent. */
@@ -249,7 +255,7 @@ struct falcon_counters {
 struct falcon_meta {
 	__u32 magic;		/* FALCON_META_MAGIC */
 	__u8 verdict;		/* rx_data, rx_request, rx_resync, rx_nack or steered */
-	__u8 pad;
+	__u8 flow;		/* falcon_frame.flow */
 	__u16 falcon_off;	/* Falcon header, bytes from the start of the frame */
 	__u16 falcon_len;	/* Falcon header and payload, bytes; no padding, no ICV */
 	__u16 pad2;

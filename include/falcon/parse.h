@@ -53,7 +53,33 @@ struct falcon_frame {
 	__u64 cookie;		/* PCID in the cookie; 0 without one */
 	__u32 cid;		/* destination CID */
 	__u8 type;		/* packet type, not yet validated */
+	__u8 flow;		/* index of the sender's flow, 0..FALCON_MAX_FLOWS - 1 */
 };
+
+/*
+ * Multipath: a packet names its flow in the low bits of what switches hash for the path, the IPv6
+ * flow label, or for IPv4 the UDP source port. The bits above them choose the path.
+ */
+enum falcon_path_const {
+	FALCON_FLOW_MASK = FALCON_MAX_FLOWS - 1,
+	FALCON_FLOW_BITS = 4,
+	FALCON_LABEL_PATH_MASK = 0xffff,	/* path bits of a flow label */
+	FALCON_PORT_PATH_MASK = 0x3ff,		/* path bits of a source port */
+	FALCON_PORT_FIRST = 0xc000,		/* source ports are dynamic ones (RFC 6335) */
+};
+
+/* The flow label, 20 bits, of |flow| on |path|. */
+FALCON_INLINE __u32 falcon_flow_label(__u32 flow, __u32 path)
+{
+	return (path & FALCON_LABEL_PATH_MASK) << FALCON_FLOW_BITS | (flow & FALCON_FLOW_MASK);
+}
+
+/* The UDP source port, host order, of |flow| on |path|. */
+FALCON_INLINE __u16 falcon_flow_port(__u32 flow, __u32 path)
+{
+	return (__u16)(FALCON_PORT_FIRST | (path & FALCON_PORT_PATH_MASK) << FALCON_FLOW_BITS |
+		       (flow & FALCON_FLOW_MASK));
+}
 
 FALCON_INLINE bool falcon_is_vlan(__be16 proto)
 {
@@ -98,6 +124,7 @@ FALCON_INLINE enum falcon_verdict falcon_parse_ipv6(const void *l3, const void *
 	f->ipv6 = 1;
 	f->ttl = ip->hop_limit;
 	f->ecn = (ip->flow_lbl[0] >> 4) & FALCON_ECN_MASK;
+	f->flow = ip->flow_lbl[2] & FALCON_FLOW_MASK;
 	f->udp_off = f->l3_off + sizeof(*ip);
 	*l4_len = falcon_ntoh16(ip->payload_len);
 	return FALCON_V_rx_data;
@@ -127,6 +154,8 @@ FALCON_INLINE enum falcon_verdict falcon_parse_psp(const void *l3, const void *l
 	if (f->udp_len != l4_len)
 		return FALCON_V_drop_udp_length;
 	f->udp_check = udp->check;
+	if (!f->ipv6)
+		f->flow = falcon_ntoh16(udp->source) & FALCON_FLOW_MASK;
 	f->vc = falcon_psp_has_vc(psp);
 	f->psp_version = falcon_psp_version(psp);
 	if (!(psp->flags & FALCON_PSP_F_ONE) || (psp->crypt_offset & ~FALCON_PSP_CRYPT_MASK) ||

@@ -147,6 +147,20 @@ FALCON_INLINE __u64 falcon_bits_get(const __u64 *w, __u32 lo, __u32 width)
 	falcon_bits_get((r)->w, FALCON_RES_##name, FALCON_RES_##name##_WIDTH)
 
 /*
+ * connection_id in events and results: the CID (at most 17 bits) below, the flow above. To an engine
+ * every flow is a connection of its own.
+ */
+enum falcon_rue_id_const {
+	FALCON_RUE_FLOW_SHIFT = 20,
+	FALCON_RUE_CID_MASK = (1 << FALCON_RUE_FLOW_SHIFT) - 1,
+};
+
+FALCON_INLINE __u32 falcon_rue_id(__u32 cid, __u32 flow)
+{
+	return (cid & FALCON_RUE_CID_MASK) | flow << FALCON_RUE_FLOW_SHIFT;
+}
+
+/*
  * Falcon 10.6.1: whether an ACK becomes an event, from the fill of the event queue |used| against
  * its three ascending thresholds, and the two predicates.
  */

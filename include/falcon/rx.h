@@ -114,14 +114,14 @@ FALCON_INLINE enum falcon_verdict falcon_wire_verdict(int err)
 FALCON_INLINE void falcon_rx_measure(struct falcon_conn *c, const struct falcon_frame *f,
 				     __u64 now_ns)
 {
-	struct falcon_rx_state *rx = &c->rx;
+	struct falcon_flow_rx *flow = &c->rx.flow[f->flow & FALCON_FLOW_MASK];
 
-	falcon_rx_remote_time(rx, f->iv);
-	falcon_store(&rx->t1_t2,
+	falcon_rx_remote_time(&c->rx, f->iv);
+	falcon_store(&flow->t1_t2,
 		     (__u64)falcon_time_of_iv(f->iv) << 32 | falcon_time_of_ns(now_ns));
-	falcon_store(&rx->hops, (__u32)(FALCON_DEFAULT_TTL - f->ttl) & 0xf);
+	falcon_store(&flow->hops, (__u32)(FALCON_DEFAULT_TTL - f->ttl) & 0xf);
 	if (f->ecn == FALCON_ECN_CE)
-		falcon_fetch_add(&rx->ecn_count, 1U);
+		falcon_fetch_add(&flow->ecn_count, 1U);
 }
 
 /*

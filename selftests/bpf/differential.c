@@ -94,9 +94,11 @@ static void compare_conn(uint32_t cid)
 {
 	struct falcon_conn *h = &host[cid], *b = &env.conns[cid];
 
-	assert_int_equal(h->rx.t1_t2 >> 32, b->rx.t1_t2 >> 32);
+	for (int i = 0; i < FALCON_MAX_FLOWS; i++) {
+		assert_int_equal(h->rx.flow[i].t1_t2 >> 32, b->rx.flow[i].t1_t2 >> 32);
+		h->rx.flow[i].t1_t2 = b->rx.flow[i].t1_t2;
+	}
 	assert_int_equal(h->tx_acked.t1_t4 >> 32, b->tx_acked.t1_t4 >> 32);
-	h->rx.t1_t2 = b->rx.t1_t2;
 	h->tx_acked.t1_t4 = b->tx_acked.t1_t4;
 	h->cc_event.last_ns = b->cc_event.last_ns;
 	assert_memory_equal(h, b, sizeof(*h));
@@ -132,7 +134,7 @@ static void one_packet(uint64_t n, struct falcon_counters *before)
 	for (uint32_t i = 0; i < ENV_CONNS; i++)
 		compare_conn(i);
 	if (falcon_verdict_answers(want.verdict))
-		compare_answer(&want, &got, (uint32_t)host[want.frame.cid].rx.t1_t2);
+		compare_answer(&want, &got, (uint32_t)host[want.frame.cid].rx.flow[want.frame.flow].t1_t2);
 	compare_rest();
 	*before = after;
 }

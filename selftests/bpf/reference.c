@@ -102,10 +102,10 @@ static void answer(struct falcon_conn *c, struct reference_result *r)
 	const struct falcon_hdr *h = &r->hdr;
 
 	if (r->verdict != FALCON_V_resource_nacked) {
-		falcon_ack_compose(c, &r->ack);
+		falcon_ack_compose(c, r->frame.flow, &r->ack);
 		return;
 	}
-	falcon_nack_compose(c, &r->ack);
+	falcon_nack_compose(c, r->frame.flow, &r->ack);
 	r->ack.nack_code = FALCON_NACK_RESOURCE;
 	r->ack.nack_psn = h->psn;
 	r->ack.nack_req_window = falcon_in_req_window(h->type, h->resync_type);

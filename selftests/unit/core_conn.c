@@ -118,7 +118,7 @@ static void rue_result(void **state)
 	falcon_res_put(&r, cc_opaque, 2);
 	falcon_res_put(&r, cc_metadata, 0x123456);
 	fcore_rue_result(env.c, &r, env.now);
-	falcon_rue_event_state(&env.shared, &e);
+	falcon_rue_event_state(&env.shared, 0, &e);
 	assert_int_equal(falcon_ev_get(&e, fcwnd_integer), 77);
 	assert_int_equal(falcon_ev_get(&e, fcwnd_fraction), 1000);
 	assert_int_equal(falcon_ev_get(&e, ncwnd), 55);

@@ -144,7 +144,7 @@ static inline void net_answer(struct host *h, const struct falcon_hdr *nacked)
 	uint8_t buf[FALCON_MAX_HDR_LEN];
 	struct falcon_ack a;
 
-	falcon_ack_compose(&h->shared, &a);
+	falcon_ack_compose(&h->shared, 0, &a);
 	if (nacked) {
 		a.type = FALCON_NACK;
 		a.nack_code = FALCON_NACK_RESOURCE;

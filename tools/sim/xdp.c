@@ -200,12 +200,12 @@ static void answer(struct work *w, enum falcon_verdict v)
 	struct frame *f;
 
 	if (v == FALCON_V_resource_nacked) {
-		falcon_nack_compose(e->shared, &a);
+		falcon_nack_compose(e->shared, w->frame.flow, &a);
 		a.nack_code = FALCON_NACK_RESOURCE;
 		a.nack_psn = w->hdr.psn;
 		a.nack_req_window = falcon_in_req_window(w->hdr.type, w->hdr.resync_type);
 	} else {
-		falcon_ack_compose(e->shared, &a);
+		falcon_ack_compose(e->shared, w->frame.flow, &a);
 	}
 	check_ack(e, &a);
 	sim_trace(e->sim, "xdp-tx", e, a.type, a.rdbpsn, a.rrbpsn);

@@ -76,6 +76,7 @@ static void give(struct agent_conn *c, const struct falcon_hdr *h, const struct 
 		.payload = it->data + m->falcon_off + hdr_len,
 		.len = m->falcon_len - hdr_len,
 		.frame = it->frame,
+		.flow = m->flow,
 		.now = m->rx_ns,
 	};
 
@@ -101,8 +102,8 @@ static enum falcon_verdict steered_ack(struct agent *a, struct agent_conn *c,
 		return v;
 	acked = falcon_ack_total(&ack) - shared->cc_event.last_acked;
 	shared->cc_event.last_acked += acked;
-	falcon_rue_event_ack(shared, &ack, falcon_time_of_iv(f->iv), falcon_time_of_ns(m->rx_ns),
-			     acked, &e);
+	falcon_rue_event_ack(shared, f->flow, &ack, falcon_time_of_iv(f->iv),
+			     falcon_time_of_ns(m->rx_ns), acked, &e);
 	a->maps.on_event(a->maps.arg, &e);
 	fcore_acked(c->core, a->now);
 	if (v == FALCON_V_rx_nack)
@@ -131,7 +132,7 @@ static enum falcon_verdict steered_reliable(struct agent_conn *c, const struct f
 		*kept = true;
 		give(c, &h, m, it);
 	} else if (v != FALCON_V_drop_busy) {
-		falcon_ack_compose(shared, &ack);
+		falcon_ack_compose(shared, f->flow, &ack);
 		answer(c, &ack);
 	}
 	return v;

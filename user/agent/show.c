@@ -88,8 +88,8 @@ static void show_one_window(const struct agent_conn *c, json_t *rows)
 	put(row, "rx_req_base", falcon_load(&s->rx_acked.req_base));
 	put(row, "rx_accepted", falcon_load(&s->rx.accepted));
 	put(row, "rx_own", falcon_load(&s->rx.own));
-	put(row, "ecn_count", falcon_load(&s->rx.ecn_count));
-	put(row, "hops", falcon_load(&s->rx.hops));
+	put(row, "ecn_count", falcon_load(&s->rx.flow[0].ecn_count));
+	put(row, "hops", falcon_load(&s->rx.flow[0].hops));
 	put(row, "tx_data_base", falcon_load(&s->tx_acked.data_base));
 	put(row, "tx_data_next", falcon_load(&s->cc.data_next));
 	put(row, "tx_req_base", falcon_load(&s->tx_acked.req_base));

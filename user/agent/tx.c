@@ -66,8 +66,8 @@ void agent_conn_route(struct agent_conn *c)
 	memcpy(r.dst_mac, c->route.dst_mac, sizeof(r.dst_mac));
 	memcpy(r.src_addr, c->cfg.local, sizeof(r.src_addr));
 	memcpy(r.dst_addr, c->cfg.remote, sizeof(r.dst_addr));
-	r.src_port = (uint16_t)(0xc000 | (hash & 0x3fff));
-	r.flow_label = hash >> 12;
+	r.src_port = falcon_flow_port(0, hash);
+	r.flow_label = falcon_flow_label(0, hash >> 16);
 	frame_template_init(&c->tmpl, &r);
 	c->routed = true;
 }

@@ -9,7 +9,7 @@
 void agent_on_rue_event(void *arg, const struct falcon_rue_event *e)
 {
 	struct agent *a = arg;
-	const struct agent_conn *c = a->conns[falcon_ev_get(e, connection_id) % FALCON_MAX_CONNS];
+	const struct agent_conn *c = a->conns[falcon_ev_get(e, connection_id) & (FALCON_MAX_CONNS - 1)];
 	struct falcon_rue_result r = {};
 
 	if (!c || !c->core)

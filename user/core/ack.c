@@ -63,6 +63,8 @@ static int transmit_ack(struct fcore_conn *c, const struct falcon_ack *a)
 	p.ulp_hdr = p.payload = NULL;
 	p.ulp_hdr_len = p.payload_len = 0;
 	p.type = a->type;
+	p.flow = 0;
+	p.path = 0;
 	p.retransmission = false;
 	return c->core->ops.transmit(c->core->arg, c, &p) ? -EAGAIN : 0;
 }
@@ -78,7 +80,7 @@ enum fc_sent fc_ack_send(struct fcore_conn *c)
 {
 	struct falcon_ack a;
 
-	falcon_ack_compose(c->shared, &a);
+	falcon_ack_compose(c->shared, 0, &a);
 	if (transmit_ack(c, &a)) {
 		restore_own(c, a.own);
 		return FC_STALLED;
@@ -92,7 +94,7 @@ int fc_ack_send_nack(struct fcore_conn *c, const struct falcon_ack *nack)
 {
 	struct falcon_ack a;
 
-	falcon_nack_compose(c->shared, &a);
+	falcon_nack_compose(c->shared, 0, &a);
 	a.nack_psn = nack->nack_psn;
 	a.nack_code = nack->nack_code;
 	a.nack_req_window = nack->nack_req_window;

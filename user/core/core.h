@@ -37,6 +37,8 @@ struct fcore_packet {
 	const void *payload;			/* may be NULL */
 	uint32_t payload_len;			/* bytes */
 	uint8_t type;				/* enum falcon_packet_type */
+	uint8_t flow;				/* index, 0..FALCON_MAX_FLOWS - 1 */
+	uint16_t path;				/* what switches hash, beside |flow|: parse.h */
 	bool retransmission;
 };
 
@@ -45,6 +47,7 @@ struct fcore_rx {
 	struct falcon_hdr hdr;
 	const void *payload;	/* after the Falcon header */
 	uint32_t len;		/* bytes of payload */
+	uint8_t flow;		/* the packet's, falcon_frame.flow */
 	void *frame;		/* owner's handle of the memory, given back by frame_put() */
 	uint64_t now;		/* reception time, ns */
 };

@@ -284,7 +284,7 @@ static void tell_rue(struct fcore_conn *c, const struct fc_ctx *ctx)
 
 	if (!c->core->ops.rue_event || ctx->reason == FC_RETX_RESYNC)
 		return;
-	falcon_rue_event_state(c->shared, &e);
+	falcon_rue_event_state(c->shared, 0, &e);
 	falcon_ev_put(&e, event_type, kRueEventTypeRetx);
 	falcon_ev_put(&e, retransmit_count, ctx->retx < 7 ? ctx->retx : 7);
 	falcon_ev_put(&e, retransmit_reason,

@@ -60,6 +60,8 @@ int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bool ar, 
 	tx_fill(c, ctx, psn, &h, &p);
 	p.hdr_len = falcon_hdr_pack(&h, p.hdr);
 	p.type = h.type;
+	p.flow = 0;
+	p.path = 0;
 	p.retransmission = again;
 	if (c->core->ops.transmit(c->core->arg, c, &p))
 		return -EAGAIN;
