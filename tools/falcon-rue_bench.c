@@ -71,6 +71,8 @@ static void prefetch(void *engine, const struct falcon_rue_event *e)
 }
 
 static const struct rue_algorithm wide_swift = {
+	.abi = FALCON_RUE_ABI,
+	.size = sizeof(wide_swift),
 	.name = "wide",
 	.process = process,
 	.prefetch = prefetch,

@@ -15,3 +15,12 @@ $(RUE_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o $(RUE_OBJS)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $(filter %.o,$^) -lcmocka -lm
 
 TESTS += $(RUE_BINS)
+
+# What rue_load.c loads.
+$(B)/selftests/unit/rue_load.t: | $(B)/selftests/unit/rue_other_abi.so $(B)/rue/aimd.so $(B)/libfalcon.so $(B)/falcon.bpf.o
+
+$(B)/selftests/unit/rue_other_abi.so: user/rue/example/aimd.c include/falcon/rue_engine.h
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)sed 's/= FALCON_RUE_ABI/= FALCON_RUE_ABI + 1/' $< | \
+		$(CC) $(CFLAGS) -shared -fPIC -Iinclude -x c -o $@ -

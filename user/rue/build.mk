@@ -9,3 +9,5 @@ $(RUE_SRC:%.c=$(B)/obj/%.o) $(RUE_SRC:%.c=$(B)/asan/%.o): CFLAGS += $(RUE_FP)
 
 # Where the compiler calls sqrt() after all.
 AGENT_LIBS += -lm
+
+include user/rue/example/build.mk

@@ -27,6 +27,8 @@ static void fixed_process(void *engine, const struct falcon_rue_event *e, uint32
 }
 
 const struct rue_algorithm rue_fixed = {
+	.abi = FALCON_RUE_ABI,
+	.size = sizeof(rue_fixed),
 	.name = "fixed",
 	.process = fixed_process,
 };

@@ -301,26 +301,37 @@ static void swift_prefetch(void *engine, const struct falcon_rue_event *e)
 		__builtin_prefetch(state + at, 0, 2);
 }
 
-static void *create(uint32_t connections, const char *const *params, char *err, size_t size)
+static int set_profile(void *engine, uint32_t profile, const char *const *params, char *err,
+		       size_t size)
 {
 	struct swift_params p;
-	struct swift *s;
 
 	swift_params_default(&p);
 	for (; params && *params; params++)
 		if (swift_params_set_pair(&p, *params, err, size))
-			return NULL;
-	s = swift_create(connections, SWIFT_STATE_BYTES);
+			return -EINVAL;
+	return swift_set_profile(engine, profile, &p, err, size);
+}
+
+static void *create(uint32_t flows, const char *const *params, char *err, size_t size)
+{
+	struct swift *s = swift_create(flows, SWIFT_STATE_BYTES);
+
 	if (!s) {
-		snprintf(err, size, "no memory for %u connections, or not 1 to %u of them",
-			 connections, 1u << SWIFT_INDEX_BITS);
+		snprintf(err, size, "no memory for %u flows, or not 1 to %u of them", flows,
+			 1u << SWIFT_INDEX_BITS);
 		return NULL;
 	}
-	if (swift_set_profile(s, 0, &p, err, size)) {
+	if (set_profile(s, 0, params, err, size)) {
 		swift_destroy(s);
 		return NULL;
 	}
 	return s;
+}
+
+static void reset(void *engine, uint32_t base_delay_target)
+{
+	*swift_state(engine, base_delay_target) = (struct swift_state){ 0 };
 }
 
 static void destroy(void *engine)
@@ -329,9 +340,13 @@ static void destroy(void *engine)
 }
 
 const struct rue_algorithm rue_swift = {
+	.abi = FALCON_RUE_ABI,
+	.size = sizeof(rue_swift),
 	.name = "swift",
 	.create = create,
 	.destroy = destroy,
 	.process = swift_process,
 	.prefetch = swift_prefetch,
+	.reset = reset,
+	.set_profile = set_profile,
 };

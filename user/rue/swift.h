@@ -73,8 +73,8 @@ enum swift_plb_bits { SWIFT_PLB_FIELDS(SWIFT_PLB_ENUM) };
 #define swift_plb_get(word, name) (((word) >> SWIFT_PLB_##name) & SWIFT_PLB_##name##_MAX)
 
 enum {
-	SWIFT_PROFILES = 8,
-	SWIFT_INDEX_BITS = 21,	/* of base_delay_target; the profile is above */
+	SWIFT_PROFILES = FALCON_RUE_PROFILES,
+	SWIFT_INDEX_BITS = FALCON_RUE_INDEX_BITS,	/* of base_delay_target; the profile is above */
 	SWIFT_STATE_BYTES = sizeof(struct swift_state),
 };
 
