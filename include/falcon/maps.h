@@ -106,7 +106,7 @@ struct falcon_cc {
 	__u32 req_next;		/* RNPSN */
 	__u32 fcwnd;		/* packets, 11.10 fixed point */
 	__u32 ncwnd;		/* packets */
-	__u32 inter_packet_gap;	/* Falcon time units */
+	__u32 inter_packet_gap;	/* FALCON_RUE_GAP_NS (512 ns) */
 	__u32 rto;		/* Falcon time units */
 	__u32 fabric_window_time_marker;
 	__u32 nic_window_time_marker;

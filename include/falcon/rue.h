@@ -39,6 +39,9 @@ enum falcon_rue_delay {
 	kRueDelayRev = 3,	/* t4 - t3 */
 };
 
+/* The unit of inter_packet_gap, ns. */
+#define FALCON_RUE_GAP_NS 512
+
 /* Field(name, first bit, width). A field is addressed as FALCON_EV_name. */
 #define FALCON_RUE_EVENT_FIELDS(F)                                                                \
 	F(connection_id, 0, 24)                                                                   \

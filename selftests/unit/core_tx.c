@@ -294,12 +294,15 @@ static void queues_alternate(void **state)
 	env_close();
 }
 
-/* fcwnd below one packet: one packet at a time, an inter-packet gap apart (10.6.2.2). */
+/*
+ * fcwnd below one packet: one packet at a time, each a gap of so many 512 ns after its predecessor was
+ * acknowledged, so that the round trip and the gap make the rate (10.6.2).
+ */
 static void paced(void **state)
 {
 	struct fcore_params p = env_params(true);
 	struct falcon_rue_result r = { 0 };
-	uint64_t gap = (800ULL << FALCON_TIME_SHIFT) / FALCON_PS_PER_NS;
+	uint64_t gap = 800 * 512, rtt = 300000;
 
 	(void)state;
 	env_open(&p);
@@ -310,11 +313,12 @@ static void paced(void **state)
 	for (uint32_t n = 0; n < 3; n++)
 		env_push(n);
 	assert_int_equal(env_run(), 1);
+	assert_int_equal(env_pass(rtt), 0);
 	env_ack_all(1, 0);
 	assert_int_equal(env_run(), 0);
 	assert_true(fcore_next_deadline(env.core, env.now) > env.now);
-	assert_int_equal(env_pass(gap / 2), 0);
-	assert_int_equal(env_pass(gap / 2 + 2000), 1);
+	assert_int_equal(env_pass(gap - 4000), 0);
+	assert_int_equal(env_pass(6000), 1);
 	falcon_res_put(&r, fcwnd, 4);
 	fcore_rue_result(env.c, &r, env.now);
 	assert_int_equal(env_run(), 1);

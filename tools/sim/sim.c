@@ -281,8 +281,7 @@ static void rate_update(struct endpoint *e)
 	sim_trace(s, "rue", e, fcwnd, ncwnd, 0);
 	e->fcwnd = fcwnd ? (uint32_t)fcwnd : 1;
 	e->ncwnd = (uint32_t)ncwnd;
-	e->pace_gap = below ? (falcon_res_get(&r, inter_packet_gap) << FALCON_TIME_SHIFT) /
-				      FALCON_PS_PER_NS : 0;
+	e->pace_gap = below ? falcon_res_get(&r, inter_packet_gap) * FALCON_RUE_GAP_NS : 0;
 	e->pace_last = 0;
 	fcore_rue_result(e->core, &r, s->now);
 	host_kick(e->host, s->now + e->host->cfg->latency);

@@ -114,7 +114,9 @@ void fcore_acked(struct fcore_conn *c, uint64_t now)
 	}
 	take_answers_owed(c, now);
 	fc_init_settle(c);
-	if (moved)
+	if (moved) {
+		c->pace_from = now;
 		fc_sched_wake(c);
+	}
 	fc_leave(c->core);
 }

@@ -201,8 +201,12 @@ struct fcore_conn {
 	bool tgt_delivering;
 	uint32_t tgt_waiting;	/* bits set in |tgt_wait| */
 	uint64_t rto;		/* ns */
-	uint64_t pace_gap;	/* ns between packets while fcwnd is below 1; 0: not paced */
-	uint64_t pace_next;	/* ns */
+	/*
+	 * While fcwnd is below 1: ns from a packet's acknowledgment to the next packet (10.6.2.1:
+	 * ipg = 1/R - RTT), or from one retransmission to the next; 0: not paced.
+	 */
+	uint64_t pace_gap;
+	uint64_t pace_from;	/* when the latest packet was sent or acknowledged, ns */
 	struct fc_win data FALCON_ALIGNED;
 	struct fc_win req FALCON_ALIGNED;
 

@@ -282,9 +282,7 @@ void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, u
 	falcon_store(&c->shared->rx_acked.rue_info, (__u32)falcon_res_get(r, cc_metadata));
 	keep_rue_state(cc, r);
 	/* 10.6.2.1: a window of at least one packet is not paced. */
-	c->pace_gap = fcwnd ? 0 : units_ns(gap);
-	if (!fcwnd)
-		c->pace_next = c->pace_next > now ? c->pace_next : now;
+	c->pace_gap = fcwnd ? 0 : (uint64_t)gap * FALCON_RUE_GAP_NS;
 	if (rto) {
 		falcon_store(&cc->rto, rto);
 		c->rto = units_ns(rto);

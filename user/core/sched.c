@@ -53,8 +53,8 @@ static enum fc_sent send_one(struct fcore_conn *c, uint64_t now)
 		r = fc_nack_send(c);
 	if (r != FC_IDLE)
 		return r;
-	if (c->pace_gap && now < c->pace_next) {
-		fc_arm(c, FC_TIMER_PACE, c->pace_next);
+	if (c->pace_gap && now < c->pace_from + c->pace_gap) {
+		fc_arm(c, FC_TIMER_PACE, c->pace_from + c->pace_gap);
 		return FC_IDLE;
 	}
 	if (c->data.npending | c->req.npending)
@@ -62,7 +62,7 @@ static enum fc_sent send_one(struct fcore_conn *c, uint64_t now)
 	if (r == FC_IDLE)
 		r = fc_tx_new(c, now);
 	if (r == FC_SENT)
-		c->pace_next = now + c->pace_gap;
+		c->pace_from = now;
 	return r;
 }
 
