@@ -45,7 +45,10 @@ static __noinline enum falcon_verdict falcon_classify(struct xdp_md *ctx, struct
 	return FALCON_V_rx_data;
 }
 
-/* Is the packet what its connection expects, and whole (Falcon 9.2.2.1 to 9.2.2.3)? */
+/*
+ * Is the packet what its connection expects, and whole (Falcon 9.2.2.1 to 9.2.2.3)? If it is to be
+ * decrypted, only the agent can tell the latter.
+ */
 static __noinline enum falcon_verdict falcon_check(struct xdp_md *ctx, struct falcon_work *w)
 {
 	const void *l3 = falcon_data(ctx) + (w->frame.l3_off & 0x1f);
@@ -63,16 +66,17 @@ static __noinline enum falcon_verdict falcon_check(struct xdp_md *ctx, struct fa
 	v = falcon_rx_check(w->conn, w->config, &w->frame, saddr, daddr);
 	if (v != FALCON_V_rx_data)
 		return v;
-	if (falcon_load(&w->conn->id.flags) & FALCON_CONN_NO_CSUM)
+	if (w->frame.psp_version != FALCON_PSP_CLEAR ||
+	    (falcon_load(&w->conn->id.flags) & FALCON_CONN_NO_CSUM))
 		return FALCON_V_rx_data;
 	return falcon_csum_good(ctx, &w->frame) ? FALCON_V_rx_data : FALCON_V_drop_csum;
 }
 
 FALCON_INLINE const void *falcon_packet(const struct xdp_md *ctx, const struct falcon_work *w)
 {
-	return falcon_data(ctx) + (w->frame.falcon_off & 0x7f);
+	return falcon_data(ctx) + (w->frame.falcon_off & 0xff);
 }
-_Static_assert(FALCON_MAX_FALCON_OFF <= 0x7f, "falcon_packet() masks the offset");
+_Static_assert(FALCON_MAX_FALCON_OFF <= 0xff, "falcon_packet() masks the offset");
 
 /* BACK, EACK, NACK: the transmitter's business (Falcon 9.2.3, 9.2.4). */
 static __noinline enum falcon_verdict falcon_take_ack(struct xdp_md *ctx, struct falcon_work *w)
@@ -138,21 +142,30 @@ static __noinline enum falcon_verdict falcon_take_reliable(struct xdp_md *ctx,
 	return v;
 }
 
+/* To the agent, which runs the receive path from here on. */
+FALCON_INLINE enum falcon_verdict falcon_steer(struct xdp_md *ctx, struct falcon_work *w)
+{
+	enum falcon_verdict v = falcon_reserve(ctx, w);
+
+	return v == FALCON_V_rx_data ? FALCON_V_steered : v;
+}
+
 /* Everything up to the verdict. */
 FALCON_INLINE enum falcon_verdict falcon_decide(struct xdp_md *ctx, struct falcon_work *w)
 {
-	const __u32 steer = FALCON_CONN_ALIVE | FALCON_CONN_STEER;
+	const __u32 mode = FALCON_CONN_ALIVE | FALCON_CONN_CLEAR | FALCON_CONN_STEER;
 	enum falcon_verdict v = falcon_classify(ctx, w);
 
 	if (v != FALCON_V_rx_data)
 		return v;
-	if ((falcon_load(&w->conn->id.flags) & steer) == steer) {
-		v = falcon_reserve(ctx, w);
-		return v == FALCON_V_rx_data ? FALCON_V_steered : v;
-	}
+	/* Of a packet to be decrypted, all that is in the clear is checked before it costs more. */
+	if ((falcon_load(&w->conn->id.flags) & mode) == mode)
+		return falcon_steer(ctx, w);
 	v = falcon_check(ctx, w);
 	if (v != FALCON_V_rx_data)
 		return v;
+	if (w->frame.psp_version != FALCON_PSP_CLEAR)
+		return falcon_steer(ctx, w);
 	if (falcon_type_is_ack(w->frame.type))
 		return falcon_take_ack(ctx, w);
 	return falcon_take_reliable(ctx, w);

@@ -40,22 +40,53 @@ enum falcon_conn_flag {
 	FALCON_CONN_IPV6 = 0x08,
 	FALCON_CONN_NO_CSUM = 0x10,	/* link or NIC has verified the UDP checksum */
 	FALCON_CONN_STEER = 0x20,	/* XDP only redirects: the agent runs the receive path */
+	FALCON_CONN_TUNNEL = 0x40,	/* an inner IP header goes before Falcon's (Falcon 7.1.2) */
 };
 
-/* Identity and security of a connection. Writer: agent, while the connection is not alive. */
+/* The SPIs of a connection as one word; struct falcon_conn_id names its parts. */
+union falcon_spi_pair {
+	struct {
+		__u32 cur;
+		__u32 prev;
+	};
+	__u64 word;
+};
+
+/* The global part of the SPI check as one word; struct falcon_config names its parts. */
+union falcon_spi_check {
+	struct {
+		__u32 gen;
+		__u8 allow_prev;
+		__u8 pcid_match;
+		__u8 pad[2];
+	};
+	__u64 word;
+};
+
+/*
+ * Identity and security of a connection. Writer: agent, while the connection is not alive; but a
+ * rotation of keys changes SPIs and generation of live ones, as falcon_rx_check_spi() describes.
+ */
 struct falcon_conn_id {
 	__u32 flags;		/* enum falcon_conn_flag; the agent alone, by atomic store */
 	__u32 cid;		/* ours: the Destination CID of packets we receive; map index */
 	__u32 peer_cid;		/* the Destination CID of packets we send */
 	__u32 function;		/* Destination Function of packets we send, 24 bits */
-	__u32 cur_spi;		/* Falcon 9.2.1 Current SPI, ours; 0: not configured */
-	__u32 prev_spi;		/* Falcon 9.2.1 Previous SPI */
+	union {
+		struct {
+			__u32 cur_spi;	/* Falcon 9.2.1 Current SPI, ours; 0: not configured */
+			__u32 prev_spi;	/* Falcon 9.2.1 Previous SPI */
+		};
+		__u64 spis;		/* union falcon_spi_pair */
+	};
 	__u32 cur_spi_gen;	/* Falcon 9.2.1 Current SPI Generation, of this connection */
 	__u32 peer_spi;		/* SPI in packets we send, chosen by the peer */
 	__u64 pcid;		/* Falcon 9.2.1 PSP Connection ID, expected in the cookie */
 	__u64 incarnation;	/* random, new each time the connection is set up */
 	__u8 local_addr[16];	/* IPv4 in the first 4 bytes, network order */
 	__u8 peer_addr[16];
+	__u8 psp_version;	/* that is accepted, unless FALCON_CONN_CLEAR */
+	__u8 pad[7];
 };
 
 /* What the ACK of a flow reports. Writer: XDP. */
@@ -143,10 +174,15 @@ struct falcon_config {
 	__u64 rue_p1_ns;	/* P1: time since the last event */
 	__u32 rue_p2_packets;	/* P2: packets acked since the last event */
 	__u32 rue_threshold[3];	/* bytes used in falcon_rue, ascending */
-	__u32 cur_spi_gen;	/* Falcon 9.2.1, global Current SPI Generation */
-	__u8 allow_prev_spi_gen;	/* Falcon 9.2.1 Allow Previous SPI Generation */
-	__u8 pcid_match;	/* Falcon 9.2.1 PCID Match Enable */
-	__u8 pad[2];
+	union {
+		struct {
+			__u32 cur_spi_gen;	/* Falcon 9.2.1, global */
+			__u8 allow_prev_spi_gen;	/* Allow Previous SPI Generation */
+			__u8 pcid_match;	/* Falcon 9.2.1 PCID Match Enable */
+			__u8 pad[2];
+		};
+		__u64 spi_check;		/* union falcon_spi_check */
+	};
 	__u32 agent_pid;	/* the running agent; 0: none */
 	__u32 agent_sleeping;	/* 1: XDP must wake the agent when it makes a connection dirty */
 };
@@ -187,7 +223,7 @@ struct falcon_dirty {
 	V(rx_request, "request window packet accepted and redirected")                            \
 	V(rx_resync, "Resync accepted and redirected")                                            \
 	V(rx_nack, "NACK with an upper-layer code redirected")                                    \
-	V(steered, "redirected unexamined: the agent runs the receive path")                      \
+	V(steered, "redirected, to be decrypted or with offload off: the agent goes on")          \
 	V(ack_consumed, "BACK or EACK consumed")                                                  \
 	V(nack_consumed, "resource NACK consumed")                                                \
 	V(dup_acked, "duplicate answered with an ACK")                                            \
@@ -213,6 +249,8 @@ struct falcon_dirty {
 	V(drop_spi, "SPI check failed (Falcon 9.2.2.3)")                                          \
 	V(drop_pcid, "PCID does not match (Falcon 9.2.2.3)")                                      \
 	V(drop_replay, "replay protection check failed (Falcon 9.2.2.2)")                         \
+	V(drop_auth, "forged or damaged: decryption failed (Falcon 9.2.2.1)")                     \
+	V(drop_inner, "inner IP header is not the tunnel's, or missing, or one too many")         \
 	V(drop_busy, "lost every race for a window word")                                         \
 	V(drop_no_agent, "no agent socket on this queue")                                         \
 	V(drop_too_big, "longer than the agent's buffers")                                        \

@@ -23,7 +23,8 @@
 enum falcon_parse_const {
 	FALCON_MAX_VLANS = 2,
 	FALCON_MAX_L3_OFF = ETH_HLEN + FALCON_MAX_VLANS * 4,
-	FALCON_MAX_FALCON_OFF = FALCON_MAX_L3_OFF + 40 + 8 + FALCON_PSP_HDR_LEN + FALCON_PSP_VC_LEN,
+	FALCON_MAX_FALCON_OFF = FALCON_MAX_L3_OFF + 40 + 8 + FALCON_PSP_HDR_LEN +
+				FALCON_PSP_VC_LEN + FALCON_PSP_INNER_IPV6_LEN,
 	FALCON_ECN_MASK = 3,
 	FALCON_ECN_CE = 3,
 	FALCON_ECN_ECT0 = 2,
@@ -40,19 +41,20 @@ struct falcon_frame {
 	__u16 udp_off;
 	__u16 psp_off;
 	__u16 falcon_off;
-	__u16 falcon_len;	/* Falcon header and payload, bytes; no padding */
+	__u16 falcon_len;	/* Falcon header and payload, bytes; no padding, no ICV */
 	__u16 udp_len;		/* UDP header to the end, bytes */
 	__u8 ipv6;
 	__u8 ttl;		/* TTL or hop limit as received */
 	__u8 ecn;		/* 2 bits */
 	__u8 psp_version;	/* enum falcon_psp_version */
 	__u8 vc;		/* virtualization cookie present */
+	__u8 inner_len;		/* tunnel mode: bytes of the inner IP header; 0: transport mode */
 	__be16 udp_check;
 	__u32 spi;
 	__u64 iv;
 	__u64 cookie;		/* PCID in the cookie; 0 without one */
 	__u32 cid;		/* destination CID */
-	__u8 type;		/* packet type, not yet validated */
+	__u8 type;		/* packet type, not yet validated; of no meaning while encrypted */
 	__u8 flow;		/* index of the sender's flow, 0..FALCON_MAX_FLOWS - 1 */
 };
 
@@ -130,57 +132,49 @@ FALCON_INLINE enum falcon_verdict falcon_parse_ipv6(const void *l3, const void *
 	return FALCON_V_rx_data;
 }
 
-/* UDP, PSP and the first two words of the Falcon header, from |l4| on. */
-FALCON_INLINE enum falcon_verdict falcon_parse_psp(const void *l3, const void *l4,
-						   const void *end, struct falcon_frame *f,
-						   __u32 l4_len)
+/*
+ * What follows the PSP header and its cookie, at |p|: the Falcon header itself, or an inner IP
+ * header first (Falcon 7.1.2), in the clear, to be believed only once authenticated. Sets
+ * f->inner_len. False if it is no Falcon packet.
+ */
+FALCON_INLINE bool falcon_parse_inner(__u8 next_header, const void *p, const void *end,
+				      struct falcon_frame *f)
 {
-	const struct udphdr *udp = l4;
-	const struct falcon_psp_hdr *psp = (const void *)(udp + 1);
-	const __be32 *falcon;
-	__u32 psp_len;
+	const struct iphdr *ip4 = p;
+	const struct ipv6hdr *ip6 = p;
 
-	if ((const void *)(udp + 1) > end || udp->dest != falcon_hton16(FALCON_PSP_UDP_PORT))
-		return FALCON_V_pass_not_falcon;
-	if ((const void *)(psp + 1) > end)
-		return FALCON_V_pass_not_falcon;
-	if (psp->next_header != FALCON_PSP_NEXT_HEADER)
-		return FALCON_V_pass_not_falcon;
-	if (!f->ipv6 && (((const struct iphdr *)l3)->frag_off & falcon_hton16(0x2000)))
-		return FALCON_V_drop_ip_fragment;
-	if (l4_len < sizeof(*udp) || l4_len > (__u64)((const char *)end - (const char *)udp))
-		return FALCON_V_drop_ip_length;
-	f->udp_len = falcon_ntoh16(udp->len);
-	if (f->udp_len != l4_len)
-		return FALCON_V_drop_udp_length;
-	f->udp_check = udp->check;
-	if (!f->ipv6)
-		f->flow = falcon_ntoh16(udp->source) & FALCON_FLOW_MASK;
-	f->vc = falcon_psp_has_vc(psp);
-	f->psp_version = falcon_psp_version(psp);
-	if (!(psp->flags & FALCON_PSP_F_ONE) || (psp->crypt_offset & ~FALCON_PSP_CRYPT_MASK) ||
-	    psp->hdr_ext_len != (f->vc ? FALCON_PSP_EXT_LEN_VC : FALCON_PSP_EXT_LEN_NO_VC))
-		return FALCON_V_drop_psp;
-	psp_len = falcon_psp_len(f->vc);
-	f->spi = falcon_ntoh32(psp->spi);
-	f->iv = falcon_ntoh64(psp->iv);
-	f->psp_off = f->udp_off + sizeof(*udp);
-	f->falcon_off = (__u16)(f->psp_off + psp_len);
-	if (f->udp_len < sizeof(*udp) + psp_len + 8)
-		return FALCON_V_drop_truncated;
-	f->falcon_len = (__u16)(f->udp_len - sizeof(*udp) - psp_len);
-	f->cookie = 0;
-	if (f->vc) {
-		const __be64 *vc = (const void *)(psp + 1);
-
-		if ((const void *)(vc + 1) > end)
-			return FALCON_V_drop_truncated;
-		__builtin_memcpy(&f->cookie, vc, sizeof(f->cookie));
-		f->cookie = falcon_ntoh64(f->cookie);
-		falcon = (const void *)(vc + 1);
-	} else {
-		falcon = (const void *)(psp + 1);
+	f->inner_len = 0;
+	if (next_header == FALCON_PSP_NEXT_HEADER)
+		return true;
+	/* Clear packets are not tunneled. */
+	if (!falcon_psp_icv_len(f->psp_version))
+		return false;
+	if (next_header == FALCON_PSP_NEXT_IPV4) {
+		f->inner_len = FALCON_PSP_INNER_IPV4_LEN;
+		return (const void *)(ip4 + 1) <= end && ip4->version == 4 && ip4->ihl == 5 &&
+		       ip4->protocol == FALCON_PSP_NEXT_HEADER;
 	}
+	if (next_header == FALCON_PSP_NEXT_IPV6) {
+		f->inner_len = FALCON_PSP_INNER_IPV6_LEN;
+		return (const void *)(ip6 + 1) <= end && ip6->version == 6 &&
+		       ip6->nexthdr == FALCON_PSP_NEXT_HEADER;
+	}
+	return false;
+}
+
+/* The PSP header's constant bits and lengths; the CID, and no more, is left in the clear. */
+FALCON_INLINE bool falcon_psp_sound(const struct falcon_psp_hdr *psp, const struct falcon_frame *f)
+{
+	return (psp->flags & FALCON_PSP_F_ONE) && !(psp->crypt_offset & ~FALCON_PSP_CRYPT_MASK) &&
+	       psp->hdr_ext_len == (f->vc ? FALCON_PSP_EXT_LEN_VC : FALCON_PSP_EXT_LEN_NO_VC) &&
+	       (!falcon_psp_encrypts(f->psp_version) ||
+		psp->crypt_offset == falcon_psp_crypt_offset(f->vc, f->inner_len));
+}
+
+/* The first two words of the Falcon header, of which encryption leaves only the first readable. */
+FALCON_INLINE enum falcon_verdict falcon_parse_falcon(const __be32 *falcon, const void *end,
+						      struct falcon_frame *f)
+{
 	if ((const void *)(falcon + 2) > end)
 		return FALCON_V_drop_truncated;
 	if (falcon_wire_version(falcon[0]) != FALCON_VERSION)
@@ -188,6 +182,83 @@ FALCON_INLINE enum falcon_verdict falcon_parse_psp(const void *l3, const void *l
 	f->cid = falcon_wire_cid(falcon[0]);
 	f->type = falcon_wire_type(falcon[1]);
 	return FALCON_V_rx_data;
+}
+
+/* Lengths: of UDP, which |l4_len| must agree with, and of what follows up to the ICV. */
+FALCON_INLINE enum falcon_verdict falcon_parse_lengths(const struct udphdr *udp, const void *end,
+						       struct falcon_frame *f, __u32 l4_len)
+{
+	__u32 around = (__u32)sizeof(*udp) + falcon_psp_len(f->vc) + f->inner_len +
+		       falcon_psp_icv_len(f->psp_version);
+
+	if (l4_len < sizeof(*udp) || l4_len > (__u64)((const char *)end - (const char *)udp))
+		return FALCON_V_drop_ip_length;
+	f->udp_len = falcon_ntoh16(udp->len);
+	if (f->udp_len != l4_len)
+		return FALCON_V_drop_udp_length;
+	if (f->udp_len < around + 8)
+		return FALCON_V_drop_truncated;
+	f->udp_check = udp->check;
+	if (!f->ipv6)
+		f->flow = falcon_ntoh16(udp->source) & FALCON_FLOW_MASK;
+	f->psp_off = f->udp_off + sizeof(*udp);
+	f->falcon_off = (__u16)(f->psp_off + falcon_psp_len(f->vc) + f->inner_len);
+	f->falcon_len = (__u16)(f->udp_len - around);
+	return FALCON_V_rx_data;
+}
+
+/* Behind the PSP header: the cookie, if there is one. Returns what follows, or NULL. */
+FALCON_INLINE const void *falcon_parse_cookie(const struct falcon_psp_hdr *psp, const void *end,
+					      struct falcon_frame *f)
+{
+	const __be64 *vc = (const void *)(psp + 1);
+
+	f->cookie = 0;
+	if (!f->vc)
+		return vc;
+	if ((const void *)(vc + 1) > end)
+		return NULL;
+	__builtin_memcpy(&f->cookie, vc, sizeof(f->cookie));
+	f->cookie = falcon_ntoh64(f->cookie);
+	return vc + 1;
+}
+
+/* UDP, PSP and the first two words of the Falcon header, from |l4| on. */
+FALCON_INLINE enum falcon_verdict falcon_parse_psp(const void *l3, const void *l4,
+						   const void *end, struct falcon_frame *f,
+						   __u32 l4_len)
+{
+	const struct udphdr *udp = l4;
+	const struct falcon_psp_hdr *psp = (const void *)(udp + 1);
+	enum falcon_verdict v;
+	const void *inner;
+
+	if ((const void *)(udp + 1) > end || udp->dest != falcon_hton16(FALCON_PSP_UDP_PORT))
+		return FALCON_V_pass_not_falcon;
+	if ((const void *)(psp + 1) > end)
+		return FALCON_V_pass_not_falcon;
+	f->vc = falcon_psp_has_vc(psp);
+	f->psp_version = falcon_psp_version(psp);
+	f->spi = falcon_ntoh32(psp->spi);
+	f->iv = falcon_ntoh64(psp->iv);
+	inner = falcon_parse_cookie(psp, end, f);
+	if (!inner)
+		return psp->next_header == FALCON_PSP_NEXT_HEADER ? FALCON_V_drop_truncated
+								  : FALCON_V_pass_not_falcon;
+	if (!falcon_parse_inner(psp->next_header, inner, end, f))
+		return FALCON_V_pass_not_falcon;
+	if (!f->ipv6 && (((const struct iphdr *)l3)->frag_off & falcon_hton16(0x2000)))
+		return FALCON_V_drop_ip_fragment;
+	v = falcon_parse_lengths(udp, end, f, l4_len);
+	if (v != FALCON_V_rx_data)
+		return v;
+	if (!falcon_psp_sound(psp, f))
+		return FALCON_V_drop_psp;
+	if (f->inner_len == FALCON_PSP_INNER_IPV4_LEN)
+		return falcon_parse_falcon(inner + FALCON_PSP_INNER_IPV4_LEN, end, f);
+	if (f->inner_len == FALCON_PSP_INNER_IPV6_LEN)
+		return falcon_parse_falcon(inner + FALCON_PSP_INNER_IPV6_LEN, end, f);
+	return falcon_parse_falcon(inner, end, f);
 }
 
 /*

@@ -15,6 +15,10 @@ enum falcon_psp_const {
 	FALCON_PSP_HDR_LEN = 16,	/* base header, without virtualization cookie */
 	FALCON_PSP_VC_LEN = 8,		/* virtualization cookie, carries the PCID */
 	FALCON_PSP_ICV_LEN = 16,	/* trailer of versions 0 to 3 */
+	FALCON_PSP_NEXT_IPV4 = 4,	/* tunnel mode: an IPv4 header, then Falcon (Falcon 7.1.2) */
+	FALCON_PSP_NEXT_IPV6 = 41,
+	FALCON_PSP_INNER_IPV4_LEN = 20,	/* no options */
+	FALCON_PSP_INNER_IPV6_LEN = 40,
 	FALCON_PSP_EXT_LEN_NO_VC = 1,	/* in units of 8 bytes after the first 8 */
 	FALCON_PSP_EXT_LEN_VC = 2,
 	FALCON_PSP_CRYPT_UNIT = 4,	/* bytes a crypt offset unit */
@@ -74,7 +78,19 @@ FALCON_INLINE bool falcon_psp_has_vc(const struct falcon_psp_hdr *h)
 	return h->flags & FALCON_PSP_F_VC;
 }
 
-/* Bytes from the start of the PSP header to the Falcon header. */
+/* Bytes of trailer behind a packet of |version|. */
+FALCON_INLINE __u32 falcon_psp_icv_len(__u8 version)
+{
+	return version <= FALCON_PSP_GMAC_256 ? FALCON_PSP_ICV_LEN : 0;
+}
+
+/* True for the versions that encrypt; 2 and 3 only authenticate. */
+FALCON_INLINE bool falcon_psp_encrypts(__u8 version)
+{
+	return version <= FALCON_PSP_AES_GCM_256;
+}
+
+/* Bytes from the start of the PSP header to the Falcon header, or to the inner IP header. */
 FALCON_INLINE __u32 falcon_psp_len(bool vc)
 {
 	return FALCON_PSP_HDR_LEN + (vc ? FALCON_PSP_VC_LEN : 0);
@@ -82,11 +98,12 @@ FALCON_INLINE __u32 falcon_psp_len(bool vc)
 
 /*
  * The crypt offset that leaves the Falcon header's first four bytes, the connection ID, in the
- * clear (Falcon 7.1). The cookie lies inside the counted area.
+ * clear (Falcon 7.1). The cookie lies inside the counted area, as do the |inner_len| bytes of a
+ * tunnel's inner IP header (Falcon 7.1.2).
  */
-FALCON_INLINE __u8 falcon_psp_default_crypt_offset(bool vc)
+FALCON_INLINE __u8 falcon_psp_crypt_offset(bool vc, __u32 inner_len)
 {
-	return vc ? 3 : 1;
+	return (__u8)((vc ? 3 : 1) + inner_len / FALCON_PSP_CRYPT_UNIT);
 }
 
 /*
@@ -99,7 +116,7 @@ FALCON_INLINE void falcon_psp_fill(struct falcon_psp_hdr *h, __u8 version, bool 
 {
 	h->next_header = FALCON_PSP_NEXT_HEADER;
 	h->hdr_ext_len = vc ? FALCON_PSP_EXT_LEN_VC : FALCON_PSP_EXT_LEN_NO_VC;
-	h->crypt_offset = falcon_psp_default_crypt_offset(vc);
+	h->crypt_offset = falcon_psp_crypt_offset(vc, 0);
 	h->flags = FALCON_PSP_F_ONE | (vc ? FALCON_PSP_F_VC : 0) |
 		   (__u8)(version << FALCON_PSP_VERSION_SHIFT);
 	h->spi = falcon_hton32(spi);

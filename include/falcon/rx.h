@@ -11,28 +11,36 @@
 #include "maps.h"
 #include "parse.h"
 
-/* Falcon 9.2.2.3, the specification's pseudocode. |spi| and |cookie| are the packet's. */
+/*
+ * Falcon 9.2.2.3, the specification's pseudocode. |spi| and |cookie| are the packet's.
+ *
+ * A rotation of keys may be under way: it changes first the global word (step 1), then a
+ * connection's generation, then its SPIs (step 2). Read in the opposite order, every mixture of old
+ * and new accepts what both accept.
+ */
 FALCON_INLINE enum falcon_verdict falcon_rx_check_spi(const struct falcon_conn_id *id,
 						      const struct falcon_config *cfg, __u32 spi,
 						      __u64 cookie)
 {
-	bool allow_prev = cfg->allow_prev_spi_gen;
-	__u32 prev_gen = cfg->cur_spi_gen - 1;
-	bool cur_gen_ok = id->cur_spi_gen == cfg->cur_spi_gen ||
-			  (allow_prev && id->cur_spi_gen == prev_gen);
-	bool same_msb = (id->cur_spi >> 31) == (id->prev_spi >> 31);
-	bool is_prev = id->prev_spi == spi && id->prev_spi != 0;
-	bool cur_ok, prev_same_ok, prev_prev_ok;
+	bool allow_prev, cur_gen_ok, same_msb, is_prev, cur_ok, prev_same_ok, prev_prev_ok;
+	union falcon_spi_pair pair = { .word = falcon_load(&id->spis) };
+	__u32 gen = falcon_load(&id->cur_spi_gen), prev_gen;
+	union falcon_spi_check global = { .word = falcon_load(&cfg->spi_check) };
 
 	/* SPI 0: the connection is not configured */
-	if (id->cur_spi == 0)
+	if (pair.cur == 0)
 		return FALCON_V_drop_spi;
-	cur_ok = id->cur_spi == spi && cur_gen_ok;
+	prev_gen = global.gen - 1;
+	allow_prev = global.allow_prev;
+	cur_gen_ok = gen == global.gen || (allow_prev && gen == prev_gen);
+	same_msb = (pair.cur >> 31) == (pair.prev >> 31);
+	is_prev = pair.prev == spi && pair.prev != 0;
+	cur_ok = pair.cur == spi && cur_gen_ok;
 	prev_same_ok = same_msb && is_prev && cur_gen_ok;
-	prev_prev_ok = !same_msb && allow_prev && is_prev && id->cur_spi_gen - 1 == prev_gen;
+	prev_prev_ok = !same_msb && allow_prev && is_prev && gen - 1 == prev_gen;
 	if (!cur_ok && !prev_same_ok && !prev_prev_ok)
 		return FALCON_V_drop_spi;
-	if (cfg->pcid_match && cookie != id->pcid)
+	if (global.pcid_match && cookie != id->pcid)
 		return FALCON_V_drop_pcid;
 	return FALCON_V_rx_data;
 }
@@ -69,10 +77,17 @@ FALCON_INLINE bool falcon_addr_eq(const void *a, const void *b, bool ipv6)
 	return !ipv6 || (x[1] == y[1] && x[2] == y[2] && x[3] == y[3]);
 }
 
+/* The PSP version that a connection with |flags| accepts. */
+FALCON_INLINE __u8 falcon_rx_version(const struct falcon_conn_id *id, __u32 flags)
+{
+	return flags & FALCON_CONN_CLEAR ? (__u8)FALCON_PSP_CLEAR : id->psp_version;
+}
+
 /*
- * What the headers alone can decide for a packet that parsed as |f| and belongs to connection |c|;
- * the checksum is the caller's to verify after it. |saddr| and |daddr| are the packet's addresses
- * (16 bytes readable; IPv4 uses the first 4). FALCON_V_rx_data if all is well.
+ * What the headers alone can decide for a packet that parsed as |f| and belongs to connection |c|,
+ * all of it in the clear; checksum or decryption are the caller's to do after it. |saddr| and
+ * |daddr| are the packet's addresses (16 bytes readable; IPv4 uses the first 4). FALCON_V_rx_data if
+ * all is well.
  */
 FALCON_INLINE enum falcon_verdict falcon_rx_check(const struct falcon_conn *c,
 						  const struct falcon_config *cfg,
@@ -89,8 +104,10 @@ FALCON_INLINE enum falcon_verdict falcon_rx_check(const struct falcon_conn *c,
 	    !falcon_addr_eq(daddr, id->local_addr, f->ipv6) ||
 	    !falcon_addr_eq(saddr, id->peer_addr, f->ipv6))
 		return FALCON_V_drop_address;
-	if (!(flags & FALCON_CONN_CLEAR) || f->psp_version != FALCON_PSP_CLEAR)
+	if (f->psp_version != falcon_rx_version(id, flags))
 		return FALCON_V_drop_psp_version;
+	if (!!(flags & FALCON_CONN_TUNNEL) != !!f->inner_len)
+		return FALCON_V_drop_inner;
 	v = falcon_rx_check_spi(id, cfg, f->spi, f->cookie);
 	if (v != FALCON_V_rx_data)
 		return v;

@@ -52,7 +52,7 @@ size_t packet_psp_off(const struct packet_shape *s)
 
 size_t packet_falcon_off(const struct packet_shape *s)
 {
-	return packet_psp_off(s) + falcon_psp_len(s->vc);
+	return packet_psp_off(s) + falcon_psp_len(s->vc) + s->inner_len;
 }
 
 void packet_shape_of(const struct falcon_conn_id *id, uint64_t iv, struct packet_shape *s)
@@ -106,22 +106,49 @@ static uint8_t *put_ip(const struct packet_shape *s, uint8_t *p, size_t udp_len)
 	return p + 20;
 }
 
+/* An inner IP header of s->inner_len bytes before |len| bytes of Falcon packet. */
+static void put_inner(const struct packet_shape *s, uint8_t *p, size_t len)
+{
+	memset(p, 0, s->inner_len);
+	if (s->inner_len == FALCON_PSP_INNER_IPV6_LEN) {
+		p[0] = 0x60;
+		put16(p + 4, (uint32_t)len);
+		p[6] = FALCON_PSP_NEXT_HEADER;
+	} else if (s->inner_len) {
+		p[0] = 0x45;
+		put16(p + 2, (uint32_t)len + s->inner_len);
+		p[9] = FALCON_PSP_NEXT_HEADER;
+	}
+}
+
+static void put_psp(const struct packet_shape *s, uint8_t *p)
+{
+	struct falcon_psp_hdr *h = (void *)p;
+	uint64_t vc = htobe64(s->cookie);
+
+	falcon_psp_fill(h, s->psp_version, s->vc, s->spi, s->iv);
+	h->crypt_offset = falcon_psp_crypt_offset(s->vc, s->inner_len);
+	if (s->inner_len)
+		h->next_header = s->inner_len == FALCON_PSP_INNER_IPV6_LEN ? FALCON_PSP_NEXT_IPV6
+									  : FALCON_PSP_NEXT_IPV4;
+	if (s->vc)
+		memcpy(p + FALCON_PSP_HDR_LEN, &vc, sizeof(vc));
+}
+
 size_t packet_build(const struct packet_shape *s, const void *falcon, size_t len, uint8_t *out)
 {
-	size_t udp_len = 8 + falcon_psp_len(s->vc) + len;
+	size_t icv = falcon_psp_icv_len(s->psp_version), before = falcon_psp_len(s->vc);
+	size_t udp_len = 8 + before + s->inner_len + len + icv;
 	uint8_t *p = put_ip(s, put_eth(s, out), udp_len);
 
 	put16(p, PACKET_SRC_PORT);
 	put16(p + 2, FALCON_PSP_UDP_PORT);
 	put16(p + 4, (uint32_t)udp_len);
 	put16(p + 6, 0);
-	falcon_psp_fill((void *)(p + 8), s->psp_version, s->vc, s->spi, s->iv);
-	if (s->vc) {
-		uint64_t vc = htobe64(s->cookie);
-
-		memcpy(p + 8 + FALCON_PSP_HDR_LEN, &vc, sizeof(vc));
-	}
-	memcpy(p + 8 + falcon_psp_len(s->vc), falcon, len);
+	put_psp(s, p + 8);
+	put_inner(s, p + 8 + before, len);
+	memcpy(p + 8 + before + s->inner_len, falcon, len);
+	memset(p + udp_len - icv, 0xc5, icv);
 	packet_fix_csum(out, (size_t)(p - out) + udp_len);
 	return (size_t)(p - out) + udp_len;
 }

@@ -23,6 +23,7 @@ struct packet_shape {
 	bool ipv6, vc;
 	unsigned int vlans;	/* 0..2; the tags are 100 and 101 */
 	uint8_t ttl, ecn, psp_version;
+	uint8_t inner_len;		/* of an inner IP header (Falcon 7.1.2): 0, 20 or 40 */
 	uint8_t saddr[16], daddr[16];	/* IPv4 in the first 4 bytes */
 	uint32_t spi;
 	uint64_t iv, cookie;
@@ -33,7 +34,8 @@ void packet_shape_of(const struct falcon_conn_id *id, uint64_t iv, struct packet
 
 /*
  * Write the frame that carries the |len| bytes of Falcon packet |falcon| in |shape| to |out|
- * (PACKET_MAX bytes), with right lengths and checksums. Returns its length.
+ * (PACKET_MAX bytes), with right lengths and checksums. Nothing is encrypted: in a version with an
+ * ICV, that is a pattern. Returns its length.
  */
 size_t packet_build(const struct packet_shape *shape, const void *falcon, size_t len, uint8_t *out);
 

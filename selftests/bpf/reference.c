@@ -33,7 +33,8 @@ static enum falcon_verdict check(const struct reference *ref, const struct falco
 	memcpy(saddr, l3 + (f->ipv6 ? 8 : 12), n);
 	memcpy(daddr, l3 + (f->ipv6 ? 24 : 16), n);
 	v = falcon_rx_check(c, &ref->config, f, saddr, daddr);
-	if (v != FALCON_V_rx_data || (c->id.flags & FALCON_CONN_NO_CSUM))
+	if (v != FALCON_V_rx_data || f->psp_version != FALCON_PSP_CLEAR ||
+	    (c->id.flags & FALCON_CONN_NO_CSUM))
 		return v;
 	return csum_good(frame, f) ? FALCON_V_rx_data : FALCON_V_drop_csum;
 }
@@ -42,12 +43,19 @@ static enum falcon_verdict reserve(struct reference *ref, const struct falcon_fr
 {
 	if (!ref->agent)
 		return FALCON_V_drop_no_agent;
-	if ((uint32_t)f->falcon_off + f->falcon_len > ref->max_frame)
+	if ((uint32_t)f->udp_off + f->udp_len > ref->max_frame)
 		return FALCON_V_drop_too_big;
 	if (ref->credits <= 0)
 		return FALCON_V_drop_no_credit;
 	ref->credits--;
 	return FALCON_V_rx_data;
+}
+
+static enum falcon_verdict steer(struct reference *ref, const struct falcon_frame *f)
+{
+	enum falcon_verdict v = reserve(ref, f);
+
+	return v == FALCON_V_rx_data ? FALCON_V_steered : v;
 }
 
 /* The event policy with P1 decided by the threshold alone: tests set it to 0 or to the maximum. */
@@ -141,7 +149,7 @@ static enum falcon_verdict take_reliable(struct reference *ref, struct falcon_co
 enum falcon_verdict reference_rx(struct reference *ref, const uint8_t *frame, size_t len,
 				 uint64_t now, struct reference_result *r)
 {
-	const uint32_t steer = FALCON_CONN_ALIVE | FALCON_CONN_STEER;
+	const uint32_t mode = FALCON_CONN_ALIVE | FALCON_CONN_CLEAR | FALCON_CONN_STEER;
 	const uint8_t *falcon;
 	struct falcon_conn *c;
 
@@ -152,15 +160,13 @@ enum falcon_verdict reference_rx(struct reference *ref, const uint8_t *frame, si
 	if (r->frame.cid >= ref->nconns)
 		return r->verdict = FALCON_V_drop_cid;
 	c = &ref->conns[r->frame.cid];
-	if ((c->id.flags & steer) == steer) {
-		r->verdict = reserve(ref, &r->frame);
-		if (r->verdict == FALCON_V_rx_data)
-			r->verdict = FALCON_V_steered;
-		return r->verdict;
-	}
+	if ((c->id.flags & mode) == mode)
+		return r->verdict = steer(ref, &r->frame);
 	r->verdict = check(ref, c, frame, &r->frame);
 	if (r->verdict != FALCON_V_rx_data)
 		return r->verdict;
+	if (r->frame.psp_version != FALCON_PSP_CLEAR)
+		return r->verdict = steer(ref, &r->frame);
 	falcon = frame + r->frame.falcon_off;
 	if (falcon_type_is_ack(r->frame.type))
 		r->verdict = take_ack(ref, c, falcon, now, r);

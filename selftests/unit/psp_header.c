@@ -93,9 +93,9 @@ static void flags_all(void **state)
 static void crypt_offset(void **state)
 {
 	(void)state;
-	assert_int_equal(FALCON_PSP_HDR_LEN + falcon_psp_default_crypt_offset(false) * 4,
+	assert_int_equal(FALCON_PSP_HDR_LEN + falcon_psp_crypt_offset(false, 0) * 4,
 			 falcon_psp_len(false) + 4);
-	assert_int_equal(FALCON_PSP_HDR_LEN + falcon_psp_default_crypt_offset(true) * 4,
+	assert_int_equal(FALCON_PSP_HDR_LEN + falcon_psp_crypt_offset(true, 0) * 4,
 			 falcon_psp_len(true) + 4);
 }
 
