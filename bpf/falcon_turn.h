@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * BPF ONLY. Turning a received frame into its answer: the same frame with the ends exchanged and
- * an ACK or NACK in place of its Falcon packet. VLAN tags, the UDP source port (the path) and a
- * virtualization cookie stay as they came.
+ * an ACK or NACK in place of its Falcon packet. VLAN tags, flow label and UDP source port
+ * (flow and path) and a virtualization cookie stay as they came.
  */
 #ifndef FALCON_BPF_TURN_H
 #define FALCON_BPF_TURN_H

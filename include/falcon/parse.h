@@ -70,10 +70,15 @@ enum falcon_path_const {
 	FALCON_PORT_FIRST = 0xc000,		/* source ports are dynamic ones (RFC 6335) */
 };
 
-/* The flow label, 20 bits, of |flow| on |path|. */
+/*
+ * The flow label, 20 bits, of |flow| on |path|. Path 0 is written as the last one: label 0 says
+ * "not labelled", and switches may then look for entropy elsewhere (RFC 6437).
+ */
 FALCON_INLINE __u32 falcon_flow_label(__u32 flow, __u32 path)
 {
-	return (path & FALCON_LABEL_PATH_MASK) << FALCON_FLOW_BITS | (flow & FALCON_FLOW_MASK);
+	path &= FALCON_LABEL_PATH_MASK;
+	return (path ? path : FALCON_LABEL_PATH_MASK) << FALCON_FLOW_BITS |
+	       (flow & FALCON_FLOW_MASK);
 }
 
 /* The UDP source port, host order, of |flow| on |path|. */

@@ -73,16 +73,17 @@ static void agent_step(uint32_t cid)
 	h->tx_acked.own = b->tx_acked.own = 0;
 }
 
-static void compare_answer(const struct reference_result *want, const struct env_result *got,
-			   uint32_t t2)
+static void compare_answer(const struct reference_result *want, const struct env_result *got)
 {
+	const struct falcon_rx_state *rx = &host[want->frame.cid].rx;
 	struct packet_reply out;
 	struct falcon_ack a = want->ack;
 
 	assert_int_equal(packet_parse_reply(got->buf + got->meta_len, got->len, &out), 0);
 	assert_true(out.ip_csum_ok && out.udp_csum_ok);
 	assert_int_equal(out.wire_error, FALCON_WIRE_OK);
-	a.t2 = t2;
+	assert_int_equal(out.frame.flow, want->frame.flow);
+	a.t2 = (uint32_t)rx->flow[want->frame.flow].t1_t2;
 	/* A BACK has no bitmaps. */
 	if (a.type == FALCON_BACK)
 		memset(a.data_rx, 0, sizeof(a.data_rx));
@@ -134,7 +135,7 @@ static void one_packet(uint64_t n, struct falcon_counters *before)
 	for (uint32_t i = 0; i < ENV_CONNS; i++)
 		compare_conn(i);
 	if (falcon_verdict_answers(want.verdict))
-		compare_answer(&want, &got, (uint32_t)host[want.frame.cid].rx.flow[want.frame.flow].t1_t2);
+		compare_answer(&want, &got);
 	compare_rest();
 	*before = after;
 }

@@ -68,6 +68,11 @@ void packet_shape_of(const struct falcon_conn_id *id, uint64_t iv, struct packet
 	s->cookie = id->pcid;
 }
 
+uint16_t packet_src_port(const struct packet_shape *s)
+{
+	return s->ipv6 ? PACKET_SRC_PORT : falcon_flow_port(s->flow, s->path);
+}
+
 static uint8_t *put_eth(const struct packet_shape *s, uint8_t *p)
 {
 	memcpy(p, packet_dst_mac, 6);
@@ -85,8 +90,8 @@ static uint8_t *put_ip(const struct packet_shape *s, uint8_t *p, size_t udp_len)
 {
 	memset(p, 0, 40);
 	if (s->ipv6) {
-		p[0] = 0x60;
-		p[1] = (uint8_t)(s->ecn << 4);
+		put16(p, 0x6000U | (uint32_t)s->ecn << 4 | falcon_flow_label(s->flow, s->path) >> 16);
+		put16(p + 2, falcon_flow_label(s->flow, s->path));
 		put16(p + 4, (uint32_t)udp_len);
 		p[6] = IPPROTO_UDP;
 		p[7] = s->ttl;
@@ -141,7 +146,7 @@ size_t packet_build(const struct packet_shape *s, const void *falcon, size_t len
 	size_t udp_len = 8 + before + s->inner_len + len + icv;
 	uint8_t *p = put_ip(s, put_eth(s, out), udp_len);
 
-	put16(p, PACKET_SRC_PORT);
+	put16(p, packet_src_port(s));
 	put16(p + 2, FALCON_PSP_UDP_PORT);
 	put16(p + 4, (uint32_t)udp_len);
 	put16(p + 6, 0);
@@ -211,6 +216,8 @@ int packet_parse_reply(const uint8_t *frame, size_t len, struct packet_reply *r)
 	memcpy(r->saddr, l3 + (r->frame.ipv6 ? 8 : 12), r->frame.ipv6 ? 16 : 4);
 	memcpy(r->daddr, l3 + (r->frame.ipv6 ? 24 : 16), r->frame.ipv6 ? 16 : 4);
 	r->src_port = get16(udp);
+	if (r->frame.ipv6)
+		r->label = (uint32_t)(l3[1] & 0xf) << 16 | get16(l3 + 2);
 	r->ip_csum_ok = r->frame.ipv6 || sum_bytes(l3, 20, 0) == 0xffff;
 	r->udp_csum_ok = r->frame.udp_check &&
 			 sum_udp(l3, r->frame.ipv6, udp, r->frame.udp_len) == 0xffff;

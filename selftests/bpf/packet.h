@@ -24,6 +24,8 @@ struct packet_shape {
 	unsigned int vlans;	/* 0..2; the tags are 100 and 101 */
 	uint8_t ttl, ecn, psp_version;
 	uint8_t inner_len;		/* of an inner IP header (Falcon 7.1.2): 0, 20 or 40 */
+	uint8_t flow;		/* index, in the flow label or the source port */
+	uint16_t path;		/* the bits above it */
 	uint8_t saddr[16], daddr[16];	/* IPv4 in the first 4 bytes */
 	uint32_t spi;
 	uint64_t iv, cookie;
@@ -31,6 +33,9 @@ struct packet_shape {
 
 /* The encapsulation that connection |id| accepts: TTL 60, no ECN, no tags, |iv| as given. */
 void packet_shape_of(const struct falcon_conn_id *id, uint64_t iv, struct packet_shape *s);
+
+/* UDP source port of a frame of |shape|: over IPv6 it says nothing of the flow. */
+uint16_t packet_src_port(const struct packet_shape *shape);
 
 /*
  * Write the frame that carries the |len| bytes of Falcon packet |falcon| in |shape| to |out|
@@ -60,6 +65,7 @@ struct packet_reply {
 	uint8_t src_mac[6], dst_mac[6];
 	uint8_t saddr[16], daddr[16];
 	uint16_t src_port;
+	uint32_t label;		/* IPv6 flow label; 0 over IPv4 */
 	bool ip_csum_ok, udp_csum_ok;
 	int wire_error;		/* of falcon_ack_unpack() */
 	struct falcon_ack ack;

@@ -130,6 +130,10 @@ size_t traffic_frame(struct traffic *t, const struct falcon_conn *c, uint8_t *fr
 	s.ttl = (uint8_t)(FALCON_DEFAULT_TTL - traffic_random(t, 20));
 	s.vlans = one_in(t, 8) ? traffic_random(t, FALCON_MAX_VLANS + 1) : 0;
 	s.vc = one_in(t, 4);
+	if (!one_in(t, 4)) {
+		s.flow = (uint8_t)traffic_random(t, FALCON_MAX_FLOWS);
+		s.path = (uint16_t)random32(t);
+	}
 	if (one_in(t, 100))
 		s.spi ^= 1U << traffic_random(t, 32);
 	len = one_in(t, 4) ? make_ack(t, c, falcon) : make_reliable(t, c, falcon);

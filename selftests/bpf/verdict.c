@@ -38,6 +38,9 @@ static void verdict_once(struct env *e, const struct verdict_case *c, uint32_t c
 	env_shape(e, cid, 5000000, &p.shape);
 	p.shape.vlans = vlans;
 	p.shape.vc = vc;
+	/* A flow of its own for each encapsulation: what is kept per flow must land there. */
+	p.shape.flow = (uint8_t)(cid * 6 + vlans * 2 + vc + 1);
+	p.shape.path = (uint16_t)(0x8123 + p.shape.flow);
 	env_push(e, cid, ENV_PSN, &p.hdr);
 	p.hdr.request_len = (uint16_t)p.payload;
 	if (c->header)

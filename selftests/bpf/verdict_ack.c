@@ -50,7 +50,7 @@ static void check_common(struct env *e, const struct falcon_conn *c,
 	assert_int_equal(c->tx_acked.acks, 1);
 	/* An ACK moves the peer's time, but T1 and T2 are of reliable packets. */
 	assert_int_equal(c->rx.remote_time, p->shape.iv);
-	assert_int_equal(c->rx.flow[0].t1_t2, before->rx.flow[0].t1_t2);
+	assert_int_equal(c->rx.flow[p->shape.flow].t1_t2, before->rx.flow[p->shape.flow].t1_t2);
 	assert_int_equal(e->dirty->word[0], 1ULL << c->id.cid);
 	assert_int_equal(e->dirty->summary[0], 1);
 	assert_int_equal(e->credits[ENV_XSK].credits, 64);
@@ -63,7 +63,8 @@ static void check_event(struct env *e, const struct falcon_conn *c, const struct
 			unsigned int acked, enum falcon_rue_event_type type)
 {
 	assert_int_equal(env_consume(e), 1);
-	assert_int_equal(falcon_ev_get(&e->event, connection_id), c->id.cid);
+	assert_int_equal(falcon_ev_get(&e->event, connection_id),
+			 (uint32_t)p->shape.flow << FALCON_RUE_FLOW_SHIFT | c->id.cid);
 	assert_int_equal(falcon_ev_get(&e->event, event_type), type);
 	assert_int_equal(falcon_ev_get(&e->event, t1), 1001);
 	assert_int_equal(falcon_ev_get(&e->event, t2), 1002);

@@ -26,7 +26,10 @@ static void check_turned(struct env *e, const struct falcon_conn *c, const struc
 	assert_memory_equal(out->daddr, p->shape.saddr, n);
 	assert_true(out->ip_csum_ok);
 	assert_true(out->udp_csum_ok);
-	assert_int_equal(out->src_port, PACKET_SRC_PORT);
+	assert_int_equal(out->src_port, packet_src_port(&p->shape));
+	assert_int_equal(out->label, p->shape.ipv6 ? falcon_flow_label(p->shape.flow, p->shape.path)
+						   : 0);
+	assert_int_equal(out->frame.flow, p->shape.flow);
 	assert_int_equal(out->frame.ttl, FALCON_DEFAULT_TTL);
 	assert_int_equal(out->frame.ecn, 0);
 	assert_int_equal(out->frame.psp_version, FALCON_PSP_CLEAR);
@@ -35,7 +38,8 @@ static void check_turned(struct env *e, const struct falcon_conn *c, const struc
 	if (p->shape.vc)
 		assert_int_equal(out->frame.cookie, p->shape.cookie);
 	/* The transmit time is now, within the time the test has run: one minute. */
-	assert_true(falcon_time_of_iv(out->frame.iv) - (uint32_t)c->rx.flow[0].t1_t2 < 458752000);
+	assert_true(falcon_time_of_iv(out->frame.iv) - (uint32_t)c->rx.flow[p->shape.flow].t1_t2 <
+		    458752000);
 	assert_int_equal(r->len, out->frame.falcon_off + out->frame.falcon_len);
 	assert_int_equal(out->wire_error, FALCON_WIRE_OK);
 	/* The credit was taken and given back, or there was none. */
@@ -50,11 +54,11 @@ static void check_statement(const struct falcon_conn *c, const struct falcon_con
 	assert_int_equal(out->ack.rdbpsn, before->rx_acked.data_base);
 	assert_int_equal(out->ack.rrbpsn, before->rx_acked.req_base);
 	assert_int_equal(out->ack.t1, falcon_time_of_iv(p->shape.iv));
-	assert_int_equal(out->ack.t2, (uint32_t)c->rx.flow[0].t1_t2);
+	assert_int_equal(out->ack.t2, (uint32_t)c->rx.flow[p->shape.flow].t1_t2);
 	assert_int_equal(out->ack.hops, FALCON_DEFAULT_TTL - p->shape.ttl);
 	assert_int_equal(out->ack.buffer_level, before->rx_acked.buffer_level);
 	assert_int_equal(out->ack.rue_info, before->rx_acked.rue_info);
-	assert_int_equal(out->ack.ecn, before->rx.flow[0].ecn_count + 1);
+	assert_int_equal(out->ack.ecn, before->rx.flow[p->shape.flow].ecn_count + 1);
 }
 
 /* Answers are looked at with a CE mark, congestion state and odd sizes on. */
@@ -62,7 +66,7 @@ static void busy(struct falcon_conn *c, struct verdict_packet *p)
 {
 	p->shape.ecn = FALCON_ECN_CE;
 	p->payload = p->hdr.request_len = 333;
-	c->rx.flow[0].ecn_count = 41;
+	c->rx.flow[p->shape.flow].ecn_count = 41;
 	c->rx_acked.buffer_level = 17;
 	c->rx_acked.rue_info = 0x2abcde;
 }

@@ -26,7 +26,8 @@ static void check_delivery(struct env *e, const struct verdict_packet *p,
 	assert_int_equal(m.falcon_len, p->falcon_len);
 	assert_int_equal(m.cid, p->hdr.cid);
 	assert_true(m.rx_ns > 0);
-	assert_int_equal(m.flow | m.pad2, 0);
+	assert_int_equal(m.flow, p->shape.flow);
+	assert_int_equal(m.pad2, 0);
 	assert_int_equal(r->len, len);
 	assert_memory_equal(r->buf + sizeof(m), p->frame, len);
 	assert_int_equal(e->credits[ENV_XSK].credits, 63);
@@ -37,13 +38,17 @@ static void check_delivery(struct env *e, const struct verdict_packet *p,
 static void check_measured(const struct falcon_conn *c, const struct falcon_conn *before,
 			   const struct verdict_packet *p)
 {
-	assert_int_equal(c->rx.flow[0].t1_t2 >> 32, falcon_time_of_iv(p->shape.iv));
-	assert_int_not_equal((uint32_t)c->rx.flow[0].t1_t2, 0);
+	assert_int_equal(c->rx.flow[p->shape.flow].t1_t2 >> 32, falcon_time_of_iv(p->shape.iv));
+	assert_int_not_equal((uint32_t)c->rx.flow[p->shape.flow].t1_t2, 0);
 	assert_int_equal(c->rx.remote_time, p->shape.iv);
-	assert_int_equal(c->rx.flow[0].hops, FALCON_DEFAULT_TTL - p->shape.ttl);
-	assert_int_equal(c->rx.flow[0].ecn_count, p->shape.ecn == FALCON_ECN_CE);
+	assert_int_equal(c->rx.flow[p->shape.flow].hops, FALCON_DEFAULT_TTL - p->shape.ttl);
+	assert_int_equal(c->rx.flow[p->shape.flow].ecn_count, p->shape.ecn == FALCON_ECN_CE);
 	assert_int_equal(c->rx.accepted, 1);
 	assert_int_equal(c->rx.own, 0);
+	for (unsigned int i = 0; i < FALCON_MAX_FLOWS; i++)
+		if (i != p->shape.flow)
+			assert_memory_equal(&c->rx.flow[i], &before->rx.flow[i],
+					    sizeof(c->rx.flow[i]));
 	assert_memory_equal(&c->id, &before->id, sizeof(c->id));
 	assert_memory_equal(&c->rx_acked, &before->rx_acked, sizeof(c->rx_acked));
 	assert_memory_equal(&c->cc, &before->cc, sizeof(c->cc));
@@ -287,7 +292,7 @@ VERIFY(nack_applied)
 	assert_int_equal(c->tx_acked.nacks_resource, 0);
 	assert_int_equal(c->tx_acked.t1_t4 >> 32, 77);
 	assert_int_equal(c->rx.remote_time, p->shape.iv);
-	assert_int_equal(c->rx.flow[0].t1_t2, before->rx.flow[0].t1_t2);
+	assert_int_equal(c->rx.flow[p->shape.flow].t1_t2, before->rx.flow[p->shape.flow].t1_t2);
 	assert_int_equal(e->dirty->word[0], 1ULL << c->id.cid);
 	assert_int_equal(env_consume(e), 1);
 	assert_int_equal(falcon_ev_get(&e->event, event_type), kRueEventTypeNack);

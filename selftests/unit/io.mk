@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests of user/io that need no kernel.
 
-IO_BINS := $(B)/selftests/unit/io_frame.t $(B)/selftests/unit/io_spin.t
+IO_BINS := $(B)/selftests/unit/io_frame.t $(B)/selftests/unit/io_flow.t \
+	$(B)/selftests/unit/io_spin.t
 
-$(B)/selftests/unit/io_frame.t: $(B)/asan/user/io/frame.o
+$(B)/selftests/unit/io_frame.t $(B)/selftests/unit/io_flow.t: $(B)/asan/user/io/frame.o
 $(IO_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)

@@ -14,8 +14,7 @@ static struct frame_route route(bool ipv6)
 		.dst_mac = { 2, 0, 0, 0, 0, 2 },
 		.src_addr = { 10, 250, 0, 1, 7, 7 },
 		.dst_addr = { 10, 250, 0, 2, 9, 9 },
-		.src_port = 0xc123,
-		.flow_label = 0xabcde,
+		.path = 0xabcd,
 		.spi = 0x80000001,
 	};
 

@@ -106,7 +106,7 @@ static void set_route(struct endpoint *e)
 		.ipv6 = e->cfg->ipv6,
 		.src_mac = { 2, 0, 0, 0, 0, (uint8_t)e->host->index },
 		.dst_mac = { 2, 0, 0, 0, 0, (uint8_t)e->peer->host->index },
-		.src_port = falcon_flow_port(0, e->index),
+		.path = (uint16_t)e->index,
 		.spi = SPI + e->peer->index,
 	};
 

@@ -57,10 +57,13 @@ uint32_t agent_take_dirty(struct agent *a)
 	return n;
 }
 
-/* Send the ACK or NACK of a packet refused here, as XDP does by turning the frame round. */
-static void answer(struct agent_conn *c, struct falcon_ack *ack)
+/*
+ * Send the ACK or NACK of a packet refused here, on that packet's flow, as XDP does by turning the
+ * frame round.
+ */
+static void answer(struct agent_conn *c, struct falcon_ack *ack, uint8_t flow)
 {
-	struct fcore_packet p = { .type = ack->type };
+	struct fcore_packet p = { .type = ack->type, .flow = flow };
 
 	p.hdr_len = falcon_ack_pack(ack, p.hdr);
 	if (agent_transmit(c->agent, c->core, &p) == 0)
@@ -133,7 +136,7 @@ static enum falcon_verdict steered_reliable(struct agent_conn *c, const struct f
 		give(c, &h, m, it);
 	} else if (v != FALCON_V_drop_busy) {
 		falcon_ack_compose(shared, f->flow, &ack);
-		answer(c, &ack);
+		answer(c, &ack, f->flow);
 	}
 	return v;
 }

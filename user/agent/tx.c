@@ -40,20 +40,26 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 	return 0;
 }
 
-/* Spread connections over paths and queues: any good mixing of the two CIDs will do. */
-static uint32_t path_hash(const struct agent_conn *c)
+/*
+ * Spread connections over paths: any good mixing of what tells them apart will do. The incarnation
+ * is random, which makes flow labels hard to guess (RFC 6437).
+ */
+static uint16_t path_hash(const struct agent_conn *c)
 {
 	uint64_t x = (uint64_t)c->cfg.local_cid << 32 | c->cfg.remote_cid;
 
-	x *= 0x9e3779b97f4a7c15ULL;
-	return (uint32_t)(x >> 32);
+	x = (x ^ c->ours.incarnation) * 0x9e3779b97f4a7c15ULL;
+	return (uint16_t)(x >> 48);
 }
 
 void agent_conn_route(struct agent_conn *c)
 {
 	struct agent *a = c->agent;
-	struct frame_route r = { .ipv6 = c->cfg.family == AF_INET6, .spi = c->peer.spi };
-	uint32_t hash = path_hash(c);
+	struct frame_route r = {
+		.ipv6 = c->cfg.family == AF_INET6,
+		.path = path_hash(c),
+		.spi = c->peer.spi,
+	};
 
 	c->routed = false;
 	if (neigh_resolve(a->neigh, c->cfg.family, c->cfg.remote, &c->route) < 0)
@@ -61,13 +67,12 @@ void agent_conn_route(struct agent_conn *c)
 	c->port = agent_port_by_ifindex(a, (uint32_t)c->route.ifindex);
 	if (!c->port || !c->route.reachable)
 		return;
+	/* All flows of a connection share a queue, and thereby a doorbell. */
 	c->tx = &c->port->xsks[c->cfg.local_cid % c->port->nqueues];
 	memcpy(r.src_mac, c->route.src_mac, sizeof(r.src_mac));
 	memcpy(r.dst_mac, c->route.dst_mac, sizeof(r.dst_mac));
 	memcpy(r.src_addr, c->cfg.local, sizeof(r.src_addr));
 	memcpy(r.dst_addr, c->cfg.remote, sizeof(r.dst_addr));
-	r.src_port = falcon_flow_port(0, hash);
-	r.flow_label = falcon_flow_label(0, hash >> 16);
 	frame_template_init(&c->tmpl, &r);
 	c->routed = true;
 }

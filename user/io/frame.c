@@ -55,10 +55,7 @@ static void fill_ipv4(struct frame_template *t, const struct frame_route *r)
 static void fill_ipv6(struct frame_template *t, const struct frame_route *r)
 {
 	struct ipv6hdr *ip = (void *)(t->hdr + t->l3_off);
-	uint32_t word0 = 6U << 28 | (uint32_t)FALCON_ECN_ECT0 << 20 | (r->flow_label & 0xfffff);
 
-	word0 = htonl(word0);
-	memcpy(ip, &word0, sizeof(word0));
 	ip->nexthdr = IPPROTO_UDP;
 	ip->hop_limit = FALCON_DEFAULT_TTL;
 	memcpy(&ip->saddr, r->src_addr, 16);
@@ -77,13 +74,13 @@ void frame_template_init(struct frame_template *t, const struct frame_route *r)
 	memcpy(eth->h_source, r->src_mac, 6);
 	eth->h_proto = htons(r->ipv6 ? ETH_P_IPV6 : ETH_P_IP);
 	t->ipv6 = r->ipv6;
+	t->path = r->path;
 	t->l3_off = ETH_HLEN;
 	if (r->ipv6)
 		fill_ipv6(t, r);
 	else
 		fill_ipv4(t, r);
 	udp = (void *)(t->hdr + t->udp_off);
-	udp->source = htons(r->src_port);
 	udp->dest = htons(FALCON_PSP_UDP_PORT);
 	falcon_psp_fill((void *)(udp + 1), FALCON_PSP_CLEAR, false, r->spi, 0);
 	t->len = (uint16_t)(t->udp_off + sizeof(*udp) + FALCON_PSP_HDR_LEN);
@@ -99,6 +96,24 @@ static uint64_t next_iv(struct frame_template *t, uint64_t now_ns)
 		iv = t->last_iv + 1;
 	t->last_iv = iv;
 	return iv;
+}
+
+/*
+ * Flow and path, where switches and the receiver look for them. Over IPv6 that is the label; the
+ * port says the same to switches that hash nothing else.
+ */
+static void set_flow(const struct frame_template *t, uint8_t *out, uint32_t flow, uint32_t path)
+{
+	struct udphdr *udp = (void *)(out + t->udp_off);
+
+	path ^= t->path;
+	udp->source = htons(falcon_flow_port(flow, path));
+	if (t->ipv6) {
+		uint32_t word0 = htonl(6U << 28 | (uint32_t)FALCON_ECN_ECT0 << 20 |
+				       falcon_flow_label(flow, path));
+
+		memcpy(out + t->l3_off, &word0, sizeof(word0));
+	}
 }
 
 static void set_ip_length(const struct frame_template *t, uint8_t *out, uint32_t udp_len)
@@ -128,6 +143,7 @@ uint32_t frame_build(struct frame_template *t, const struct fcore_packet *p, uin
 	memcpy(out, t->hdr, t->len);
 	psp->iv = falcon_hton64(next_iv(t, now_ns));
 	udp->len = htons((uint16_t)udp_len);
+	set_flow(t, out, p->flow, p->path);
 	set_ip_length(t, out, udp_len);
 	memcpy(body, p->hdr, p->hdr_len);
 	body += p->hdr_len;

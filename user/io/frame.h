@@ -17,13 +17,14 @@ enum frame_const {
 	FRAME_MAX_HDR = ETH_HLEN + 40 + 8 + FALCON_PSP_HDR_LEN,	/* outer headers, IPv6 */
 };
 
-/* The outer headers of a connection's packets, ready but for lengths, IV and checksums. */
+/* The outer headers of a connection's packets, ready but for flow, lengths, IV and checksums. */
 struct frame_template {
 	uint8_t hdr[FRAME_MAX_HDR];
 	uint16_t len;		/* bytes of hdr in use */
 	uint16_t l3_off;
 	uint16_t udp_off;
 	bool ipv6;
+	uint16_t path;		/* the connection's share of what switches hash */
 	uint32_t pseudo_sum;	/* of the addresses and protocol, for the UDP checksum */
 	uint32_t ip_sum;	/* IPv4: of the header with length 0 */
 	uint64_t last_iv;	/* IVs only grow */
@@ -36,8 +37,7 @@ struct frame_route {
 	uint8_t dst_mac[6];
 	uint8_t src_addr[16];
 	uint8_t dst_addr[16];
-	uint16_t src_port;	/* path entropy, host order */
-	uint32_t flow_label;	/* IPv6, 20 bits */
+	uint16_t path;		/* entropy for switches: what tells connections apart (parse.h) */
 	uint32_t spi;		/* the peer's */
 };
 
@@ -45,8 +45,8 @@ struct frame_route {
 void frame_template_init(struct frame_template *t, const struct frame_route *r);
 
 /*
- * Write packet |p| to |out| with IV for |now_ns|. |out| has room for t->len + header + payload.
- * Returns the frame's length in bytes.
+ * Write packet |p| to |out| on its flow, its path added to the route's, with IV for |now_ns|. |out|
+ * has room for t->len + header + payload. Returns the frame's length in bytes.
  */
 uint32_t frame_build(struct frame_template *t, const struct fcore_packet *p, uint64_t now_ns,
 		     uint8_t *out);
