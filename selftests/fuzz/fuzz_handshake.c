@@ -11,7 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <agent/cm_priv.h>
+#include <cm/priv.h>
+#include <falcon/psp.h>
 
 enum { CONNS = 3 };
 static const uint64_t SECOND = 1000000000;
@@ -23,7 +24,8 @@ static int establish(void *arg, uint32_t cid, const struct cm_values *ours,
 		     const struct cm_values *peer, char *err, size_t errlen)
 {
 	(void)arg;
-	if (set_up[cid] || !ours->incarnation || !ours->spi || !peer->incarnation || !peer->spi)
+	if (set_up[cid] || !ours->incarnation || !ours->security.spi || !peer->incarnation ||
+	    !peer->security.spi)
 		abort();
 	/* Every seventh fails, so that this path is seen too. */
 	if (++calls % 7 == 0) {
@@ -50,14 +52,14 @@ static void lost(void *arg, uint32_t cid, const char *reason)
 	set_up[cid] = up[cid] = false;
 }
 
-static const struct cm_ops ops = {establish, ready, lost};
+static const struct cm_ops ops = {.establish = establish, .ready = ready, .lost = lost};
 
 static struct cm *open_cm(void)
 {
 	struct cm *cm;
 	char err[128];
 
-	if (cm_open(&cm, &ops, NULL, 1, err, sizeof(err)))
+	if (cm_open(&cm, &ops, NULL, &(struct cm_options){.port = 1}, err, sizeof(err)))
 		abort();
 	memset(set_up, 0, sizeof(set_up));
 	memset(up, 0, sizeof(up));
@@ -65,7 +67,9 @@ static struct cm *open_cm(void)
 		/* The lower address, so that nothing listens. */
 		struct cm_local l = {.family = AF_INET, .local_addr = {127, 0, 0, 1},
 				     .peer_addr = {127, 0, 0, 2}, .local_cid = cid,
-				     .remote_cid = cid, .ordered = cid & 1};
+				     .remote_cid = cid, .ordered = cid & 1,
+				     .params = {.flows = 1, .data_window = 128,
+						.req_window = 64}};
 
 		if (cm_add(cm, &l, err, sizeof(err)))
 			abort();
@@ -82,14 +86,15 @@ static size_t build(const struct cm *cm, const uint8_t *in, uint8_t *out)
 	uint32_t cid = 1 + in[1] % (CONNS + 1);
 	uint64_t ours = cid <= CONNS && in[2] & 8 ? cm->conns[cid]->ours.incarnation : 0;
 	struct cm_msg m = {
-		.type = CM_MSG_OPEN + in[0] % 4,
+		.type = CM_MSG_OPEN + in[0] % (CM_MSG_MAX - 1),
 		.src_cid = cid,
 		.dst_cid = cid,
 		.incarnation = 1 + in[2] % 8,
 		.peer_incarnation = ours ? ours : 1,
 		.ordering = (cid ^ (in[3] == 1)) & 1,
-		.spi = 7,
-		.code = 1 + in[0] / 4 % CM_CODE_MAX,
+		.params = {.flows = 1, .data_window = 128, .req_window = 64},
+		.security = {.spi = 7, .version = FALCON_PSP_CLEAR, .generation = in[2] & 3},
+		.code = 1 + in[0] / 8 % CM_CODE_MAX,
 		.text = "text",
 	};
 	size_t len;
@@ -127,7 +132,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cm = open_cm();
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv))
 		abort();
-	cm_session_adopt(cm, cm->sessions, sv[0]);
+	cm_session_adopt(cm, cm->sessions, sv[0],
+			 &(struct cm_msg){.boot = 1, .alive_ms = CM_ALIVE_MS});
 	for (size_t at = 1; data[0] & 1 && at + 4 <= size; at += 4) {
 		uint8_t out[CM_WIRE_MAX];
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Tests of the agent's control plane. $(call agent_test,NAME,objects of user/agent,libraries)
+# Tests of the agent's control plane. $(call agent_test,NAME,objects of user/agent,libraries); an
+# object of another directory is written ../DIRECTORY/NAME.
+
+CM_OBJS := $(patsubst user/cm/%.c,../cm/%,$(wildcard user/cm/*.c)) log
 
 define agent_test
 $(B)/selftests/unit/$(1).t: $(B)/asan/selftests/unit/$(1).o $(2:%=$(B)/asan/user/agent/%.o) $(B)/asan/libfcore.a
@@ -12,9 +15,11 @@ endef
 $(eval $(call agent_test,config_file,config config_conn config_json config_keys log,-ljansson -linih))
 $(eval $(call agent_test,config_json,config config_conn config_json config_keys log,-ljansson -linih))
 $(eval $(call agent_test,log_lines,log,))
-$(eval $(call agent_test,cm_wire,cm_wire,))
-$(eval $(call agent_test,cm_pair,cm cm_listen cm_net cm_session cm_wire log,))
-$(eval $(call agent_test,cm_hostile,cm cm_listen cm_net cm_session cm_wire log,))
+$(eval $(call agent_test,cm_wire,../cm/wire,))
+$(eval $(call agent_test,cm_pair,$(CM_OBJS),))
+$(eval $(call agent_test,cm_hostile,$(CM_OBJS),))
+$(eval $(call agent_test,cm_keys,$(CM_OBJS),))
+$(eval $(call agent_test,cm_resume,$(CM_OBJS),))
 $(eval $(call agent_test,control_socket,control control_msg log,-ljansson))
 $(eval $(call agent_test,neigh_lookup,neigh neigh_msg log,-lmnl))
 $(eval $(call agent_test,control_falconctl,control control_msg log,-ljansson))

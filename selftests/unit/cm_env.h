@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Handshake tests: a network namespace of their own, and an agent that only records. */
+/* Connection manager tests: a network namespace of their own, and an agent that only records. */
 #ifndef FALCON_SELFTESTS_CM_ENV_H
 #define FALCON_SELFTESTS_CM_ENV_H
 
@@ -17,9 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <agent/cm.h>
 #include <agent/log.h>
+#include <cm/priv.h>
 #include <falcon/maps.h>
+#include <falcon/psp.h>
 
 enum { ENV_PORT = 1000, ENV_CIDS = 32, ENV_WAIT_MS = 10000 };
 
@@ -29,12 +30,18 @@ struct end_conn {
 	bool up;
 	bool set_up;			/* establish() without lost() since */
 	struct cm_values ours, peer;
+	unsigned int filled, used, rekeyed;	/* calls about security */
+	uint32_t generation;			/* that rekeyed() named last */
+	struct cm_security local, remote;	/* chosen last, and used last */
 	char reason[CM_REASON_MAX];
 };
 
 struct end {
 	struct cm *cm;
 	const char *refuse;		/* establish() fails with this sentence */
+	bool psp;			/* connections are encrypted */
+	bool no_key;			/* there are no keys to be had, nor to be used */
+	uint32_t grace_ms;
 	struct end_conn conns[ENV_CIDS];
 };
 
@@ -76,7 +83,48 @@ static inline void env_lost(void *arg, uint32_t cid, const char *reason)
 	snprintf(c->reason, sizeof(c->reason), "%s", reason);
 }
 
-static const struct cm_ops env_ops = {env_establish, env_ready, env_lost};
+/* Keys that tell who made them and when. */
+static inline int env_fill(void *arg, uint32_t cid, struct cm_security *out)
+{
+	struct end *e = arg;
+	struct end_conn *c = &e->conns[cid];
+
+	c->filled++;
+	if (e->no_key)
+		return -ENOKEY;
+	if (e->psp) {
+		out->version = FALCON_PSP_AES_GCM_256;
+		out->key_len = 32;
+		memset(out->key, (int)(16 * cid + c->filled), 32);
+		out->pcid = cid;
+	}
+	out->generation = c->filled;
+	c->local = *out;
+	return 0;
+}
+
+static inline int env_use(void *arg, uint32_t cid, const struct cm_security *in)
+{
+	struct end *e = arg;
+
+	assert_true(e->conns[cid].set_up);
+	if (e->no_key)
+		return -ENOKEY;
+	e->conns[cid].used++;
+	e->conns[cid].remote = *in;
+	return 0;
+}
+
+static inline void env_rekeyed(void *arg, uint32_t cid, uint32_t generation)
+{
+	struct end_conn *c = &((struct end *)arg)->conns[cid];
+
+	c->rekeyed++;
+	c->generation = generation;
+}
+
+static const struct cm_ops env_ops = {env_establish, env_ready, env_lost,
+				      env_fill, env_use, env_rekeyed};
 
 static inline uint64_t env_now(void)
 {
@@ -86,12 +134,14 @@ static inline uint64_t env_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* |e|'s switches are as the test has set them. */
 static inline void env_open(struct end *e)
 {
+	struct cm_options opt = {.port = ENV_PORT, .grace_ms = e->grace_ms};
 	char err[256];
 
-	memset(e, 0, sizeof(*e));
-	assert_int_equal(cm_open(&e->cm, &env_ops, e, ENV_PORT, err, sizeof(err)), 0);
+	memset(e->conns, 0, sizeof(e->conns));
+	assert_int_equal(cm_open(&e->cm, &env_ops, e, &opt, err, sizeof(err)), 0);
 }
 
 /* Turn both ends (|b| may be NULL) until cond(arg), at most ENV_WAIT_MS. Returns cond(arg). */
@@ -120,7 +170,7 @@ static inline struct cm_local env_local(const char *from, const char *to, uint32
 		.local_cid = local_cid,
 		.remote_cid = remote_cid,
 		.ordered = true,
-		.mtu = 1500,
+		.params = {.mtu = 1500, .flows = 1, .data_window = 128, .req_window = 64},
 	};
 
 	assert_int_equal(inet_pton(l.family, from, l.local_addr), 1);
@@ -134,8 +184,36 @@ static inline void env_add(struct end *e, const char *from, const char *to, uint
 	struct cm_local l = env_local(from, to, local_cid, remote_cid);
 	char err[256];
 
+	l.security = e->psp ? CM_SECURITY_PSP : CM_SECURITY_CLEAR;
 	if (cm_add(e->cm, &l, err, sizeof(err)))
 		fail_msg("%s", err);
+}
+
+/* The session of connection |cid| ends as by a failure of the network. */
+static inline void env_cut(struct end *e, uint32_t cid)
+{
+	cm_session_fail(e->cm->conns[cid]->session, "cut by the test");
+	cm_process(e->cm, env_now());
+}
+
+static inline bool env_session_up(const struct end *e, uint32_t cid)
+{
+	return e->cm->conns[cid]->session->phase == CM_OPEN;
+}
+
+/* cond() for env_until(): the end's connection |arg| is up. */
+static inline bool env_conn_up(void *arg)
+{
+	return ((struct end_conn *)arg)->up;
+}
+
+/* The agent dies: nobody is told. */
+static inline void env_abandon(struct end *e)
+{
+	for (struct cm_session *s = e->cm->sessions; s; s = s->next)
+		s->phase = CM_IDLE;
+	cm_close(e->cm);
+	e->cm = NULL;
 }
 
 /* Enter a new network namespace with both loopback addresses; false: no permission. */

@@ -7,9 +7,10 @@
 
 #include <netinet/in.h>
 
-#include <agent/cm_wire.h>
+#include <cm/wire.h>
 
 static struct end a, b;
+static const struct cm_msg hello = {.type = CM_MSG_HELLO, .boot = 1, .alive_ms = CM_ALIVE_MS};
 
 #define A "127.0.0.1"
 #define B "127.0.0.2"
@@ -19,6 +20,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&a, 0, sizeof(a));
+	memset(&b, 0, sizeof(b));
 	env_open(&b);
 	env_add(&b, B, A, 11, 1);
 	return 0;
@@ -85,7 +87,7 @@ static void say(int fd, const struct cm_msg *m)
 
 static void say_hello(int fd)
 {
-	say(fd, &(struct cm_msg){.type = CM_MSG_HELLO});
+	say(fd, &hello);
 }
 
 /* B's next message. */
@@ -122,8 +124,11 @@ static struct cm_msg hear_type(int fd, enum cm_msg_type type)
 static struct cm_msg an_open(uint64_t incarnation)
 {
 	return (struct cm_msg){.type = CM_MSG_OPEN, .src_cid = 1, .dst_cid = 11,
-			       .incarnation = incarnation, .ordering = CM_ORDERED, .spi = 7,
-			       .data_psn = 1, .req_psn = 2, .rsn = 3, .mtu = 9000};
+			       .incarnation = incarnation, .ordering = CM_ORDERED,
+			       .data_psn = 1, .req_psn = 2, .rsn = 3,
+			       .params = {.mtu = 9000, .flows = 1, .data_window = 128,
+					  .req_window = 64},
+			       .security = {.spi = 7, .version = FALCON_PSP_CLEAR}};
 }
 
 /* Greet on both sides and take B's OPEN. */
@@ -171,9 +176,9 @@ static void by_the_book(void **state)
 
 	(void)state;
 	assert_true(env_until(&b, NULL, b_up, NULL));
-	assert_int_equal(b.conns[11].peer.mtu, 9000);
-	assert_int_equal(b.conns[11].peer.spi, 7);
-	assert_int_equal(b.conns[11].ours.spi, open.spi);
+	assert_int_equal(b.conns[11].peer.params.mtu, 9000);
+	assert_int_equal(b.conns[11].peer.security.spi, 7);
+	assert_int_equal(b.conns[11].ours.security.spi, open.security.spi);
 	assert_int_equal(b.conns[11].ours.rsn, open.rsn);
 	close(fd);
 	assert_true(env_until(&b, NULL, b_down, NULL));
@@ -183,7 +188,7 @@ static void byte_by_byte(void **state)
 {
 	uint8_t out[2 * CM_WIRE_MAX];
 	struct cm_msg m = an_open(5);
-	size_t n = cm_msg_pack(&(struct cm_msg){.type = CM_MSG_HELLO}, out);
+	size_t n = cm_msg_pack(&hello, out);
 	int fd = tcp_from(A);
 
 	(void)state;
@@ -237,8 +242,10 @@ static void guests(void **state)
 		close(silent[i]);
 	/* Time passes: nobody who has not greeted stays. */
 	fd = tcp_from(A);
-	cm_process(b.cm, env_now());
-	cm_process(b.cm, env_now() + 2 * CM_ALIVE_MS * 1000000ULL);
+	for (uint64_t ms = 0; ms < 2 * CM_ALIVE_MS; ms += CM_KEEPALIVE_MS / 2) {
+		cm_process(a.cm, env_now() + ms * 1000000);
+		cm_process(b.cm, env_now() + ms * 1000000);
+	}
 	assert_closed(fd);
 	assert_int_equal(a.conns[1].losses + b.conns[11].losses, 0);
 	assert_int_equal(a.conns[1].established, 1);
@@ -253,13 +260,13 @@ struct bytes {
 static void malformed(void **state)
 {
 	static const struct bytes bad[] = {
-		{"\0\0\1\2", 4},		  /* length 0 */
-		{"\xff\xff\1\2", 4},		  /* far too long */
-		{"\0\x2c\2\2", 4},		  /* another version */
-		{"\0\x2c\1\7", 4},		  /* unknown type */
-		{"\0\x08\1\1XXXX", 8},		  /* wrong magic */
-		{"\0\x08\1\1" "FCMH", 8},	  /* a second HELLO */
-		{"\0\x1c\1\3\0\0\0\0\0\0\0\1" "0123456789abcdef", 28}, /* CID 0 */
+		{"\0\0\2\2", 4},		  /* length 0 */
+		{"\xff\xff\2\2", 4},		  /* far too long */
+		{"\0\x6c\1\2", 4},		  /* another version */
+		{"\0\x6c\2\x0a", 4},		  /* unknown type */
+		{"\0\x14\2\1XXXX0123456789ab", 20}, /* wrong magic */
+		{"\0\x14\2\1" "FCMH0123456789ab", 20}, /* a second HELLO */
+		{"\0\x1c\2\3\0\0\0\0\0\0\0\1" "0123456789abcdef", 28}, /* CID 0 */
 		{"GET / HTTP/1.1\r\n\r\n", 18},
 	};
 	struct cm_msg open;
@@ -276,7 +283,7 @@ static void malformed(void **state)
 	}
 	/* Cut off in the middle of a message. */
 	fd = come_up(100, &open);
-	assert_int_equal(send(fd, "\0\x2c\1", 3, MSG_NOSIGNAL), 3);
+	assert_int_equal(send(fd, "\0\x6c\2", 3, MSG_NOSIGNAL), 3);
 	close(fd);
 	assert_true(env_until(&b, NULL, b_down, NULL));
 	close(come_up(101, &open));
@@ -300,7 +307,9 @@ static void refused_opens(void **state)
 	say(fd, &m);
 	assert_int_equal(hear_type(fd, CM_MSG_REJECT).code, CM_CODE_UNKNOWN_CID);
 	m = an_open(7);
-	m.security = 1;
+	m.kind = CM_SECURITY_PSP;
+	m.security.version = FALCON_PSP_GMAC_128;
+	m.security.key_len = 16;
 	say(fd, &m);
 	assert_int_equal(hear_type(fd, CM_MSG_REJECT).code, CM_CODE_SECURITY);
 	assert_non_null(strstr(b.conns[11].reason, "security"));
@@ -388,14 +397,14 @@ static void mutated(void **state)
 	for (int round = 0; round < 300; round++) {
 		int fd = tcp_from(A);
 		uint8_t out[64 * CM_WIRE_MAX];
-		size_t n = cm_msg_pack(&(struct cm_msg){.type = CM_MSG_HELLO}, out), from = n;
+		size_t n = cm_msg_pack(&hello, out), from = n;
 
 		for (int i = 0; i < 32; i++) {
 			struct cm_msg m = an_open(unit_random(&seed));
 
-			m.type = CM_MSG_OPEN + unit_random(&seed) % 4;
+			m.type = CM_MSG_OPEN + unit_random(&seed) % (CM_MSG_MAX - 1);
 			m.peer_incarnation = unit_random(&seed) | 1;
-			m.code = 1 + unit_random(&seed) % 7;
+			m.code = 1 + unit_random(&seed) % CM_CODE_MAX;
 			strcpy(m.text, "text");
 			n += cm_msg_pack(&m, out + n);
 		}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The bytes of the handshake (user/agent/PROTOCOL.md). */
+/* The bytes of the control protocol (user/cm/PROTOCOL.md). */
 #include "unit.h"
 
 #include <string.h>
 
-#include <agent/cm_wire.h>
+#include <cm/wire.h>
 
 static const struct cm_msg open_msg = {
 	.type = CM_MSG_OPEN,
@@ -12,45 +12,71 @@ static const struct cm_msg open_msg = {
 	.dst_cid = 0x040506,
 	.incarnation = 0x1122334455667788,
 	.ordering = CM_ORDERED,
-	.spi = 0xa1a2a3a4,
+	.kind = CM_SECURITY_PSP,
 	.data_psn = 0xb1b2b3b4,
 	.req_psn = 0xc1c2c3c4,
 	.rsn = 0xd1d2d3d4,
-	.mtu = 1500,
+	.function = 0xe2e3e4,
+	.params = {.mtu = 1500, .features = CM_FEATURE_RACK, .data_window = 128,
+		   .req_window = 64, .flows = 4},
+	.security = {.spi = 0xa1a2a3a4, .generation = 3, .pcid = 0x99, .version = 2, .key_len = 16,
+		     .key = {0xf0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0xff}},
 };
 static const uint8_t open_bytes[] = {
-	0x00, 0x2c, 0x01, 0x02,				/* 44 bytes, version 1, OPEN */
+	0x00, 0x6c, 0x02, 0x02,				/* 108 bytes, version 2, OPEN */
 	0x00, 0x01, 0x02, 0x03, 0x00, 0x04, 0x05, 0x06, /* CIDs */
 	0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, /* incarnation */
-	0x01, 0x00, 0x00, 0x00,				/* ordered, clear */
-	0xa1, 0xa2, 0xa3, 0xa4, 0xb1, 0xb2, 0xb3, 0xb4, /* SPI, data PSN */
-	0xc1, 0xc2, 0xc3, 0xc4, 0xd1, 0xd2, 0xd3, 0xd4, /* request PSN, RSN */
-	0x00, 0x00, 0x05, 0xdc,				/* MTU */
+	0x01, 0x01, 0x04, 0x00,				/* ordered, PSP, 4 flows */
+	0x00, 0x00, 0x00, 0x01,				/* features */
+	0xb1, 0xb2, 0xb3, 0xb4, 0xc1, 0xc2, 0xc3, 0xc4, /* data PSN, request PSN */
+	0xd1, 0xd2, 0xd3, 0xd4, 0x00, 0xe2, 0xe3, 0xe4, /* RSN, function */
+	0x00, 0x00, 0x05, 0xdc, 0x00, 0x80, 0x00, 0x40, /* MTU, windows */
+	0x00, 0x00, 0x00, 0x00,
+	0xa1, 0xa2, 0xa3, 0xa4, 0x00, 0x00, 0x00, 0x03, /* SPI, generation */
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x99, /* PCID */
+	0x02, 0x10, 0x00, 0x00,				/* PSP version 2, 16 bytes of key */
+	0xf0, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d,
+	0x0e, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00,
 };
+
+static void packs_to(const struct cm_msg *m, const uint8_t *bytes, size_t len)
+{
+	uint8_t out[CM_WIRE_MAX];
+
+	assert_int_equal(cm_msg_pack(m, out), len);
+	assert_memory_equal(out, bytes, len);
+}
 
 static void golden(void **state)
 {
-	static const uint8_t hello[] = {0x00, 0x08, 0x01, 0x01, 'F', 'C', 'M', 'H'};
-	static const uint8_t ready[] = {0x00, 0x1c, 0x01, 0x03, 0, 0, 0, 5, 0, 0, 0, 6,
+	static const uint8_t hello[] = {0x00, 0x14, 0x02, 0x01, 'F', 'C', 'M', 'H', 0, 0,
+					0,    0,    0,	  0,	0,   9,   0,   0,   0x0b, 0xb8};
+	static const uint8_t ready[] = {0x00, 0x1c, 0x02, 0x03, 0, 0, 0, 5, 0, 0, 0, 6,
 					0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8};
-	static const uint8_t reject[] = {0x00, 0x1a, 0x01, 0x05, 0, 0, 0, 5, 0, 0, 0, 6,
+	static const uint8_t reject[] = {0x00, 0x1a, 0x02, 0x05, 0, 0, 0, 5, 0, 0, 0, 6,
 					 0, 0, 0, 0, 0, 0, 0, 7, 0x05, 0x02, 0, 0, 'n', 'o'};
-	uint8_t out[CM_WIRE_MAX];
-	struct cm_msg m = {.type = CM_MSG_HELLO};
+	static const uint8_t rekeyed[] = {0x00, 0x24, 0x02, 0x07, 0, 0, 0, 5, 0, 0, 0, 6,
+					  0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8,
+					  0, 0, 0, 9, 0, 0, 0, 10};
+	static const uint8_t keepalive[] = {0x00, 0x04, 0x02, 0x09};
+	struct cm_msg m = {.type = CM_MSG_HELLO, .boot = 9, .alive_ms = 3000};
 
 	(void)state;
-	assert_int_equal(cm_msg_pack(&m, out), sizeof(hello));
-	assert_memory_equal(out, hello, sizeof(hello));
-	assert_int_equal(cm_msg_pack(&open_msg, out), sizeof(open_bytes));
-	assert_memory_equal(out, open_bytes, sizeof(open_bytes));
+	packs_to(&m, hello, sizeof(hello));
+	packs_to(&open_msg, open_bytes, sizeof(open_bytes));
 	m = (struct cm_msg){.type = CM_MSG_READY, .src_cid = 5, .dst_cid = 6, .incarnation = 7,
 			    .peer_incarnation = 8};
-	assert_int_equal(cm_msg_pack(&m, out), sizeof(ready));
-	assert_memory_equal(out, ready, sizeof(ready));
+	packs_to(&m, ready, sizeof(ready));
+	m.type = CM_MSG_REKEYED;
+	m.security.spi = 9;
+	m.security.generation = 10;
+	packs_to(&m, rekeyed, sizeof(rekeyed));
 	m = (struct cm_msg){.type = CM_MSG_REJECT, .src_cid = 5, .dst_cid = 6, .incarnation = 7,
 			    .code = CM_CODE_ORDERING, .text = "no"};
-	assert_int_equal(cm_msg_pack(&m, out), sizeof(reject));
-	assert_memory_equal(out, reject, sizeof(reject));
+	packs_to(&m, reject, sizeof(reject));
+	m = (struct cm_msg){.type = CM_MSG_KEEPALIVE};
+	packs_to(&m, keepalive, sizeof(keepalive));
 }
 
 static void there_and_back(void **state)
@@ -97,17 +123,28 @@ static void refused(void **state)
 {
 	static const struct bad bad[] = {
 		{0, 0x01, "message of a wrong length"},
-		{1, 0x2b, "message of a wrong length"},
-		{1, 0x2d, "message of a wrong length"},
-		{2, 2, "another protocol version"},
+		{1, 0x6b, "message of a wrong length"},
+		{1, 0x6d, "message of a wrong length"},
+		{2, 1, "another protocol version"},
 		{3, 0, "unknown message type"},
-		{3, 6, "unknown message type"},
+		{3, 10, "unknown message type"},
 		{3, 1, "message of a wrong length"},
 		{4, 1, "CID out of range"},
 		{8, 1, "CID out of range"},
 		{20, 2, "reserved bits set in OPEN"},
-		{22, 1, "reserved bits set in OPEN"},
+		{21, 0, "OPEN contradicts itself about its security"},
+		{21, 2, "OPEN contradicts itself about its security"},
+		{22, 0, "OPEN without incarnation, flows or windows"},
 		{23, 1, "reserved bits set in OPEN"},
+		{40, 1, "reserved bits set in OPEN"},
+		{49, 0, "OPEN without incarnation, flows or windows"},
+		{55, 1, "reserved bits set in OPEN"},
+		{72, 15, "key does not go with the PSP version"},
+		{72, 4, "key does not go with the PSP version"},
+		{73, 32, "key does not go with the PSP version"},
+		{75, 1, "reserved bits set in security"},
+		{92, 1, "reserved bits set in security"},
+		{107, 1, "reserved bits set in security"},
 	};
 	uint8_t in[sizeof(open_bytes)];
 	struct cm_msg m;
@@ -123,7 +160,11 @@ static void refused(void **state)
 	memcpy(in, open_bytes, sizeof(in));
 	memset(in + 12, 0, 8);
 	assert_int_equal(cm_msg_unpack(in, sizeof(in), &m, &why), -1);
-	assert_string_equal(why, "OPEN without incarnation or SPI");
+	assert_string_equal(why, "OPEN without incarnation, flows or windows");
+	memcpy(in, open_bytes, sizeof(in));
+	memset(in + 56, 0, 4);
+	assert_int_equal(cm_msg_unpack(in, sizeof(in), &m, &why), -1);
+	assert_string_equal(why, "security without SPI");
 	memcpy(in, open_bytes, sizeof(in));
 	memset(in + 4, 0, 4);
 	assert_int_equal(cm_msg_unpack(in, sizeof(in), &m, &why), -1);
@@ -131,7 +172,7 @@ static void refused(void **state)
 
 static void refused_text(void **state)
 {
-	static const uint8_t close[] = {0x00, 0x1a, 0x01, 0x04, 0, 0, 0, 5, 0, 0, 0, 6,
+	static const uint8_t close[] = {0x00, 0x1a, 0x02, 0x04, 0, 0, 0, 5, 0, 0, 0, 6,
 					0, 0, 0, 0, 0, 0, 0, 7, 0x01, 0x02, 0, 0, 'n', 'o'};
 	uint8_t in[sizeof(close)];
 	struct cm_msg m;
@@ -150,34 +191,65 @@ static void refused_text(void **state)
 	assert_string_equal(why, "text that is not printable");
 }
 
+/* Most of what makes a message of |type| acceptable, so that the rest of it is looked at. */
+static void tidy(uint8_t *in, uint8_t type)
+{
+	static const uint8_t len[CM_MSG_MAX + 1] = {0, 20, 108, 28, 24, 24, 80, 36, 28, 4};
+	uint8_t *sec = type == CM_MSG_OPEN ? in + 56 : in + 28;
+
+	in[0] = 0;
+	in[1] = len[type];
+	in[2] = CM_WIRE_VERSION;
+	in[3] = type;
+	in[4] = in[8] = 0;
+	if (type == CM_MSG_HELLO)
+		memcpy(in + 4, "FCMH", 4);
+	if (type == CM_MSG_CLOSE || type == CM_MSG_REJECT)
+		in[21] = in[22] = in[23] = 0;
+	if (type == CM_MSG_OPEN) {
+		in[20] &= 1;
+		in[21] = 1;
+		in[23] = in[40] = 0;
+		memset(in + 52, 0, 4);
+	}
+	if (type == CM_MSG_OPEN || type == CM_MSG_REKEY) {
+		sec[16] &= 3;
+		sec[17] = sec[16] & 1 ? 32 : 16;
+		sec[18] = sec[19] = 0;
+		if (sec[17] == 16)
+			memset(sec + 36, 0, 16);
+	}
+}
+
 /* Whatever is accepted packs to the very bytes it came from: nothing is ignored. */
 static void random_bytes(void **state)
 {
 	uint64_t seed = 1;
 	uint8_t in[CM_WIRE_MAX], out[CM_WIRE_MAX];
-	unsigned int accepted = 0;
+	unsigned int accepted[CM_MSG_MAX + 1] = {0};
 	struct cm_msg m;
 	const char *why;
 
 	(void)state;
 	for (int round = 0; round < 100000; round++) {
+		uint8_t type = (uint8_t)(unit_random(&seed) % (CM_MSG_MAX + 1));
 		int n;
 
 		for (size_t i = 0; i < sizeof(in); i++)
 			in[i] = (uint8_t)unit_random(&seed);
-		memcpy(in, open_bytes, 4);
-		in[3] = (uint8_t)(unit_random(&seed) % 7);
-		in[1] = (uint8_t[]){0, 8, 44, 28, 24, 24, 0}[in[3]];
-		in[4] = in[8] = in[20] = in[21] = in[22] = in[23] = 0;
+		tidy(in, type);
+		if (round & 1)
+			in[unit_random(&seed) % sizeof(in)] ^= 1 << unit_random(&seed) % 8;
 		n = cm_msg_unpack(in, sizeof(in), &m, &why);
 		assert_true(n >= -1 && n <= CM_WIRE_MAX);
 		if (n <= 0)
 			continue;
-		accepted++;
+		accepted[m.type]++;
 		assert_int_equal(cm_msg_pack(&m, out), n);
 		assert_memory_equal(in, out, n);
 	}
-	assert_true(accepted > 10000);
+	for (int type = 1; type <= CM_MSG_MAX; type++)
+		assert_true(accepted[type] > 1000);
 }
 
 static void code_texts(void **state)

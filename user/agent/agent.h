@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/cm.h"
 #include "agent/config.h"
 #include "agent/control.h"
 #include "agent/neigh.h"
+#include "cm/cm.h"
 #include "core/core.h"
 #include "io/frame.h"
 #include "io/maps.h"

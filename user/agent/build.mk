@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# falcond, plain and with AddressSanitizer, and the fuzzer of its handshake.
+# falcond, plain and with AddressSanitizer, and the fuzzer of its control protocol.
 
-AGENT_SRCS := $(wildcard user/agent/*.c user/io/*.c user/rue/*.c user/ulp/*.c)
+AGENT_SRCS := $(wildcard user/agent/*.c user/cm/*.c user/io/*.c user/rue/*.c user/ulp/*.c)
 AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd
 AGENT_LIBS := $(shell pkg-config --libs $(AGENT_PKGS)) -ldl
 
@@ -19,7 +19,7 @@ TESTS += $(B)/asan/falcond
 # make fuzz runs it beside the fuzzers of selftests/fuzz/.
 FUZZ_HANDSHAKE := $(B)/fuzz/fuzz_handshake
 
-$(FUZZ_HANDSHAKE): selftests/fuzz/fuzz_handshake.c $(wildcard user/agent/cm*.[ch]) user/agent/log.c
+$(FUZZ_HANDSHAKE): selftests/fuzz/fuzz_handshake.c $(wildcard user/cm/*.[ch]) user/agent/log.c
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \

@@ -43,7 +43,8 @@ struct agent_options {
 	char socket_group[32];			/* may use the socket too; "": the owner alone */
 	char pin_path[CONFIG_PATH_MAX];		/* where falcon_* maps are pinned; "": search */
 	bool offload;				/* false: XDP only steers */
-	uint16_t control_port;			/* TCP port of the handshake */
+	uint16_t control_port;			/* TCP port of the agents' sessions */
+	uint32_t control_grace_ms;		/* that connections stay up without a session */
 	enum log_level log_level;
 	uint64_t replay_margin_ps;		/* Falcon 9.2.1 Replay Protection Margin */
 	uint64_t rue_p1_ns;			/* Falcon 10.6.1 P1 */

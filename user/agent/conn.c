@@ -81,10 +81,10 @@ static void fill_identity(struct agent_conn *c)
 	id->cid = c->cfg.local_cid;
 	id->peer_cid = c->cfg.remote_cid;
 	id->function = c->cfg.params.function;
-	id->cur_spi = c->ours.spi;
-	id->prev_spi = c->ours.spi;
+	id->cur_spi = c->ours.security.spi;
+	id->prev_spi = c->ours.security.spi;
 	id->cur_spi_gen = c->agent->maps.config->cur_spi_gen;
-	id->peer_spi = c->peer.spi;
+	id->peer_spi = c->peer.security.spi;
 	id->incarnation = c->ours.incarnation;
 	memcpy(id->local_addr, c->cfg.local, sizeof(id->local_addr));
 	memcpy(id->peer_addr, c->cfg.remote, sizeof(id->peer_addr));
@@ -110,8 +110,8 @@ static void size_segment(struct agent_conn *c)
 {
 	uint32_t mtu = c->route.mtu;
 
-	if (c->peer.mtu && c->peer.mtu < mtu)
-		mtu = c->peer.mtu;
+	if (c->peer.params.mtu && c->peer.params.mtu < mtu)
+		mtu = c->peer.params.mtu;
 	if (mtu > XSK_MAX_FRAME - ETH_HLEN)
 		mtu = XSK_MAX_FRAME - ETH_HLEN;
 	c->mtu = mtu;
@@ -215,8 +215,8 @@ static int start_static(struct agent_conn *c, char *err, size_t errlen)
 {
 	int rc;
 
-	c->ours = (struct cm_values){ .incarnation = 1, .spi = c->cfg.local_spi };
-	c->peer = (struct cm_values){ .incarnation = 1, .spi = c->cfg.remote_spi };
+	c->ours = (struct cm_values){ .incarnation = 1, .security.spi = c->cfg.local_spi };
+	c->peer = (struct cm_values){ .incarnation = 1, .security.spi = c->cfg.remote_spi };
 	rc = set_up(c, err, errlen);
 	if (rc == 0)
 		rc = go_up(c);
@@ -230,6 +230,14 @@ static int start(struct agent_conn *c, char *err, size_t errlen)
 		.local_cid = c->cfg.local_cid,
 		.remote_cid = c->cfg.remote_cid,
 		.ordered = c->cfg.params.ordered,
+		.function = c->cfg.params.function,
+		.security = c->cfg.security == CONFIG_SECURITY_CLEAR ? CM_SECURITY_CLEAR
+								      : CM_SECURITY_PSP,
+		.params = {
+			.flows = 1,
+			.data_window = FALCON_DATA_WINDOW,
+			.req_window = FALCON_REQ_WINDOW,
+		},
 	};
 
 	memcpy(local.local_addr, c->cfg.local, sizeof(local.local_addr));
@@ -237,7 +245,7 @@ static int start(struct agent_conn *c, char *err, size_t errlen)
 	agent_conn_route(c);
 	if (!c->cfg.handshake)
 		return start_static(c, err, errlen);
-	local.mtu = c->route.mtu;
+	local.params.mtu = c->route.mtu;
 	snprintf(c->reason, sizeof(c->reason), "waiting for the peer's agent");
 	return cm_add(c->agent->cm, &local, err, errlen);
 }

@@ -148,11 +148,15 @@ static int open_protocol(struct agent *a)
 static int open_control(struct agent *a)
 {
 	const struct agent_options *opt = &a->config.agent;
+	const struct cm_options cm = {
+		.port = opt->control_port,
+		.grace_ms = opt->control_grace_ms,
+	};
 	char err[256];
 	int rc = neigh_open(&a->neigh, on_neigh_change, a, err, sizeof(err));
 
 	if (rc == 0)
-		rc = cm_open(&a->cm, &agent_cm_ops, a, opt->control_port, err, sizeof(err));
+		rc = cm_open(&a->cm, &agent_cm_ops, a, &cm, err, sizeof(err));
 	if (rc == 0)
 		rc = control_open(&a->control, opt->socket, opt->socket_group, agent_command,
 				  agent_client_gone, a, err, sizeof(err));

@@ -58,7 +58,7 @@ void agent_conn_route(struct agent_conn *c)
 	struct frame_route r = {
 		.ipv6 = c->cfg.family == AF_INET6,
 		.path = path_hash(c),
-		.spi = c->peer.spi,
+		.spi = c->peer.security.spi,
 	};
 
 	c->routed = false;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What cm.c (connections) and cm_session.c (TCP) share. */
-#ifndef FALCON_AGENT_CM_PRIV_H
-#define FALCON_AGENT_CM_PRIV_H
+/* What cm.c and conn.c (connections) and session.c (TCP) share. */
+#ifndef FALCON_CM_PRIV_H
+#define FALCON_CM_PRIV_H
 
 #include <netinet/in.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 
-#include "agent/cm.h"
-#include "agent/cm_wire.h"
+#include "cm/cm.h"
+#include "cm/wire.h"
 #include "agent/log.h"
 #include "falcon/maps.h"
 
 enum cm_session_const {
 	CM_IN_SIZE = 4096,		/* bytes read at once */
 	CM_GUESTS = 16,			/* connections whose HELLO is awaited */
-	CM_HELLO_LEN = 8,		/* bytes of a HELLO */
-	CM_OUT_PAUSE = 64 * 1024,	/* with so many bytes unsent nothing more is read */
+	CM_OUT_PAUSE = 64 * 1024,	/* with so many bytes unsent nothing more is read or begun */
+	CM_STARTS_AT_ONCE = 64,		/* connections that cm_process() offers or resumes a session */
 };
 
 enum cm_phase {
@@ -39,7 +40,7 @@ struct cm_guest {
 	struct cm_session *session;	/* that it is to serve; NULL: the place is free */
 	uint64_t deadline;		/* ns */
 	size_t in_len;
-	uint8_t in[CM_HELLO_LEN];
+	uint8_t in[CM_WIRE_HELLO_LEN];
 };
 
 /* A listening socket, one for each local address that peers connect to. */
@@ -63,12 +64,18 @@ struct cm_session {
 	bool active;			/* we connect */
 	bool blocked;			/* epoll waits for room to send */
 	uint64_t deadline;		/* ns; UINT64_MAX: none */
+	uint64_t grace_end;		/* ns, when up connections end without it; UINT64_MAX: no */
+	uint64_t heard;			/* ns, when bytes came last */
+	uint64_t spoke;			/* ns, when bytes went last */
+	uint64_t peer_boot;		/* of the last session; 0: there was none */
+	uint32_t peer_alive_ms;
 	uint32_t backoff_ms;
 	char failure[CM_REASON_MAX];	/* why it has to end; empty: it goes on */
 	struct cm_listener *listener;	/* NULL if active */
-	struct cm_conn *conns;
+	LIST_HEAD(, cm_conn) conns;
+	TAILQ_HEAD(, cm_conn) pending;	/* to be offered, resumed or rekeyed when there is room */
 	struct cm_session *next;
-	uint8_t *out;			/* unsent bytes */
+	uint8_t *out;			/* unsent bytes; keys among them, so they are wiped */
 	size_t out_len, out_size;
 	size_t in_len;
 	uint8_t in[CM_IN_SIZE];
@@ -76,11 +83,16 @@ struct cm_session {
 
 struct cm_conn {
 	struct cm_session *session;
-	struct cm_conn *next;		/* of the session's */
+	LIST_ENTRY(cm_conn) of_session;
+	TAILQ_ENTRY(cm_conn) in_pending;
 	struct cm_local cfg;
 	enum cm_state state;
+	bool pending;			/* it is in the session's list */
 	struct cm_values ours;		/* of the OPEN sent; incarnation 0: none is outstanding */
 	uint64_t peer_incarnation;	/* of the peer's latest OPEN on this session; 0: none */
+	struct cm_security *rekey;	/* that the peer has to answer; NULL: none */
+	bool resume_due;		/* the peer on a new session is to know that we are up */
+	bool rekey_due;			/* a rekeying is to begin, or to be repeated */
 	uint64_t reopen_at;		/* ns; UINT64_MAX: not by itself */
 	char reason[CM_REASON_MAX];	/* last one told to the owner; empty after ready() */
 };
@@ -88,7 +100,8 @@ struct cm_conn {
 struct cm {
 	const struct cm_ops *ops;
 	void *arg;
-	uint16_t port;
+	struct cm_options opt;
+	uint64_t boot;			/* random, of this agent's run */
 	int epoll_fd;
 	uint64_t now;
 	uint64_t reopen_at;		/* no connection's is earlier */
@@ -106,7 +119,7 @@ union cm_addr {
 	struct sockaddr_in6 in6;
 };
 
-/* cm_net.c: addresses are 16 bytes, IPv4 in the first 4. */
+/* net.c: addresses are 16 bytes, IPv4 in the first 4. */
 socklen_t cm_addr_fill(union cm_addr *a, int family, const uint8_t *bytes, uint16_t port);
 void cm_addr_bytes(const union cm_addr *a, uint8_t *bytes);
 const char *cm_addr_text(int family, const uint8_t *bytes, char text[INET6_ADDRSTRLEN]);
@@ -119,7 +132,7 @@ int cm_socket(int family);
 /* Messages go out at once, and a dead peer is noticed within CM_ALIVE_MS. */
 void cm_tune(int fd);
 
-/* cm_session.c */
+/* session.c */
 
 /* The session for the connection's addresses, made if need be; NULL with *|err| set. */
 struct cm_session *cm_session_get(struct cm *cm, const struct cm_local *local, int *err);
@@ -128,7 +141,7 @@ void cm_session_put(struct cm *cm, struct cm_session *s);
 struct cm_session *cm_session_find(struct cm *cm, int family, const uint8_t *local,
 				   const uint8_t *peer);
 /* Go on with |fd|, on which the peer's HELLO has arrived: it has connected, perhaps anew. */
-void cm_session_adopt(struct cm *cm, struct cm_session *s, int fd);
+void cm_session_adopt(struct cm *cm, struct cm_session *s, int fd, const struct cm_msg *hello);
 /* Queue a message; the peer has been found, that is, the phase is CM_HELLO or CM_OPEN. */
 void cm_session_send(struct cm_session *s, const struct cm_msg *m);
 /* Send what is queued, as far as the socket takes it. */
@@ -136,12 +149,14 @@ void cm_session_flush(struct cm *cm, struct cm_session *s);
 /* Note that the session has to end; cm_session_run() acts. The first reason stands. */
 void cm_session_fail(struct cm_session *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Have cm_process() look at an open session soon: it has something to send. */
+void cm_session_wake(const struct cm *cm, struct cm_session *s);
 /* What an epoll event asks for. */
 void cm_session_event(struct cm *cm, struct cm_session *s);
 /* Deadlines, failures, unsent bytes. */
 void cm_session_run(struct cm *cm, struct cm_session *s);
 
-/* cm_listen.c */
+/* listen.c */
 
 /* The listener on |addr|, made if need be, with one more user; NULL with *|err| set. */
 struct cm_listener *cm_listener_get(struct cm *cm, int family, const uint8_t *addr, int *err);
@@ -154,11 +169,28 @@ void cm_guests_run(struct cm *cm);
 void cm_guests_drop(struct cm *cm, const struct cm_session *s);
 uint64_t cm_guests_deadline(const struct cm *cm);
 
-/* cm.c: the session's phase has become CM_OPEN. */
-void cm_on_up(struct cm *cm, struct cm_session *s);
-/* cm.c: a message other than HELLO. */
+/* conn.c: the session's phase has become CM_OPEN, with the peer's agent of run |boot|. */
+void cm_on_up(struct cm *cm, struct cm_session *s, uint64_t boot);
+/* conn.c: a message about a connection. */
 void cm_on_message(struct cm *cm, struct cm_session *s, const struct cm_msg *m);
-/* cm.c: the session is gone, or could not be made. */
+/* conn.c: the session is gone, or could not be made. */
 void cm_on_down(struct cm *cm, struct cm_session *s, const char *reason);
+/* conn.c: the session has not come back within the grace time. */
+void cm_on_grace_end(struct cm *cm, struct cm_session *s);
+/* conn.c: begin what is pending, as far as there is room. True: there is room, and more to do. */
+bool cm_run_pending(struct cm *cm, struct cm_session *s);
 
-#endif /* FALCON_AGENT_CM_PRIV_H */
+/* conn.c: what the API does to a connection. */
+struct cm_conn *cm_conn_new(const struct cm_local *local, struct cm_session *s);
+void cm_conn_free(struct cm_conn *c);
+/* Have cm_run_pending() look at it. */
+void cm_conn_due(struct cm_conn *c);
+void cm_conn_close(struct cm_conn *c, enum cm_code code, const char *text);
+/* Give up, and offer anew as soon as there is a session. */
+void cm_conn_restart(struct cm_conn *c);
+/* Give a connection whose reopen_at has come a new offer, and find out when the next one is due. */
+void cm_reopen(struct cm *cm);
+/* Random bytes. */
+void cm_draw(void *p, size_t len);
+
+#endif /* FALCON_CM_PRIV_H */

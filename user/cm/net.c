@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sockets and addresses, as sessions and listeners of the handshake need them. */
+/* Sockets and addresses, as sessions and listeners need them. */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "agent/cm_priv.h"
+#include "cm/priv.h"
 
 socklen_t cm_addr_fill(union cm_addr *a, int family, const uint8_t *bytes, uint16_t port)
 {

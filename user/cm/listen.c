@@ -11,7 +11,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "agent/cm_priv.h"
+#include "cm/priv.h"
 
 enum { ACCEPTS_AT_ONCE = 16 };
 
@@ -85,7 +85,7 @@ void cm_guest_event(struct cm *cm, struct cm_guest *g)
 	if (n == (ssize_t)sizeof(g->in) && m.type == CM_MSG_HELLO) {
 		g->session = NULL;
 		epoll_ctl(cm->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-		return cm_session_adopt(cm, s, fd);
+		return cm_session_adopt(cm, s, fd, &m);
 	}
 	refuse(cm, s, why ? why : "not a HELLO");
 	show_out(g);
@@ -150,7 +150,7 @@ void cm_listener_event(struct cm *cm, struct cm_listener *l)
 static int listen_on(struct cm *cm, struct cm_listener *l)
 {
 	union cm_addr a;
-	socklen_t len = cm_addr_fill(&a, l->family, l->addr, cm->port);
+	socklen_t len = cm_addr_fill(&a, l->family, l->addr, cm->opt.port);
 
 	l->fd = cm_socket(l->family);
 	if (l->fd < 0)

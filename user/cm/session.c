@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * TCP sessions between agents: one for each pair of addresses, made by the end with the lower one,
- * which greets first. cm_listen.c has the other end's part in that.
+ * which greets first. listen.c has the other end's part in that.
  *
  * A socket's trouble is noted in |failure| where it is met and acted upon in cm_session_run(), so
  * that nothing is torn down beneath a caller. Deadlines of a session:
@@ -9,7 +9,7 @@
  *   CM_IDLE        connecting end: next attempt, CM_RETRY_MIN_MS doubling to CM_RETRY_MAX_MS
  *   CM_CONNECTING  CM_ALIVE_MS to connect
  *   CM_HELLO       connecting end: CM_ALIVE_MS for the peer's HELLO
- *   CM_OPEN        none: TCP keepalive and TCP_USER_TIMEOUT end it after CM_ALIVE_MS of silence
+ *   CM_OPEN        the next KEEPALIVE to send, or the end if the peer has been silent too long
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/cm_priv.h"
+#include "cm/priv.h"
 
 void cm_session_fail(struct cm_session *s, const char *fmt, ...)
 {
@@ -35,6 +35,13 @@ void cm_session_fail(struct cm_session *s, const char *fmt, ...)
 	vsnprintf(s->failure, sizeof(s->failure), fmt, ap);
 	va_end(ap);
 	s->deadline = 0;
+}
+
+static void send_hello(struct cm *cm, struct cm_session *s)
+{
+	struct cm_msg m = {.type = CM_MSG_HELLO, .boot = cm->boot, .alive_ms = CM_ALIVE_MS};
+
+	cm_session_send(s, &m);
 }
 
 static void start_connect(struct cm *cm, struct cm_session *s)
@@ -53,7 +60,7 @@ static void start_connect(struct cm *cm, struct cm_session *s)
 		return cm_session_fail(s, "local address: %s", strerror(errno));
 	if (cm_watch_fd(cm, EPOLL_CTL_ADD, s->fd, EPOLLOUT, s) < 0)
 		return cm_session_fail(s, "epoll: %s", strerror(errno));
-	len = cm_addr_fill(&a, s->family, s->peer, cm->port);
+	len = cm_addr_fill(&a, s->family, s->peer, cm->opt.port);
 	if (connect(s->fd, &a.sa, len) < 0 && errno != EINPROGRESS)
 		cm_session_fail(s, "no agent answers: %s", strerror(errno));
 }
@@ -70,7 +77,7 @@ static void finish_connect(struct cm *cm, struct cm_session *s)
 	cm_watch_fd(cm, EPOLL_CTL_MOD, s->fd, EPOLLIN, s);
 	s->phase = CM_HELLO;
 	s->deadline = cm_after_ms(cm, CM_ALIVE_MS);
-	cm_session_send(s, &(struct cm_msg){.type = CM_MSG_HELLO});
+	send_hello(cm, s);
 }
 
 static void end_session(struct cm *cm, struct cm_session *s)
@@ -79,6 +86,8 @@ static void end_session(struct cm *cm, struct cm_session *s)
 		close(s->fd);
 	s->fd = -1;
 	s->in_len = 0;
+	if (s->out)
+		explicit_bzero(s->out, s->out_size);
 	s->out_len = 0;
 	s->blocked = false;
 	s->failure[0] = 0;
@@ -95,23 +104,34 @@ static void act_on_failure(struct cm *cm, struct cm_session *s)
 	char text[INET6_ADDRSTRLEN], reason[CM_REASON_MAX];
 
 	snprintf(reason, sizeof(reason), "%s", s->failure);
-	log_ratelimited(level, &cm->failures, "handshake session ended peer=%s reason=\"%s\"",
+	log_ratelimited(level, &cm->failures, "control session ended peer=%s reason=\"%s\"",
 			cm_addr_text(s->family, s->peer, text), reason);
 	end_session(cm, s);
 	cm_on_down(cm, s, reason);
 }
 
+/* realloc() would leave keys behind. */
+static bool grow(struct cm_session *s)
+{
+	size_t size = s->out_size ? s->out_size * 2 : 16 * CM_WIRE_MAX;
+	uint8_t *out = malloc(size);
+
+	if (!out)
+		return false;
+	if (s->out) {
+		memcpy(out, s->out, s->out_len);
+		explicit_bzero(s->out, s->out_len);
+	}
+	free(s->out);
+	s->out = out;
+	s->out_size = size;
+	return true;
+}
+
 void cm_session_send(struct cm_session *s, const struct cm_msg *m)
 {
-	if (s->out_size - s->out_len < CM_WIRE_MAX) {
-		size_t size = s->out_size ? s->out_size * 2 : 16 * CM_WIRE_MAX;
-		uint8_t *out = realloc(s->out, size);
-
-		if (!out)
-			return cm_session_fail(s, "out of memory");
-		s->out = out;
-		s->out_size = size;
-	}
+	if (s->out_size - s->out_len < CM_WIRE_MAX && !grow(s))
+		return cm_session_fail(s, "out of memory");
 	s->out_len += cm_msg_pack(m, s->out + s->out_len);
 }
 
@@ -136,25 +156,37 @@ void cm_session_flush(struct cm *cm, struct cm_session *s)
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		return cm_session_fail(s, "connection lost: %s", strerror(errno));
 	if (n > 0) {
+		s->spoke = cm->now;
 		s->out_len -= (size_t)n;
 		memmove(s->out, s->out + n, s->out_len);
+		explicit_bzero(s->out + s->out_len, (size_t)n);
 	}
 	adjust_watch(cm, s);
 }
 
+/* The next of: our keepalive, the end of our patience. */
+static uint64_t open_deadline(const struct cm_session *s)
+{
+	uint64_t speak = s->spoke + CM_KEEPALIVE_MS * 1000000ULL;
+	uint64_t lost = s->heard + CM_ALIVE_MS * 1000000ULL;
+
+	return speak < lost ? speak : lost;
+}
+
 /* Both ends have greeted. */
-static void go_up(struct cm *cm, struct cm_session *s)
+static void go_up(struct cm *cm, struct cm_session *s, const struct cm_msg *hello)
 {
 	char text[INET6_ADDRSTRLEN];
 
 	s->phase = CM_OPEN;
-	s->deadline = UINT64_MAX;
+	s->heard = s->spoke = cm->now;
+	s->deadline = open_deadline(s);
 	s->backoff_ms = CM_RETRY_MIN_MS;
-	log_debug("handshake session up peer=%s", cm_addr_text(s->family, s->peer, text));
-	cm_on_up(cm, s);
+	log_debug("control session up peer=%s", cm_addr_text(s->family, s->peer, text));
+	cm_on_up(cm, s, hello->boot);
 }
 
-void cm_session_adopt(struct cm *cm, struct cm_session *s, int fd)
+void cm_session_adopt(struct cm *cm, struct cm_session *s, int fd, const struct cm_msg *hello)
 {
 	if (s->fd >= 0) {
 		cm_session_fail(s, "peer's agent connected anew");
@@ -165,18 +197,18 @@ void cm_session_adopt(struct cm *cm, struct cm_session *s, int fd)
 	if (cm_watch_fd(cm, EPOLL_CTL_ADD, fd, EPOLLIN, s) < 0)
 		return cm_session_fail(s, "epoll: %s", strerror(errno));
 	s->phase = CM_HELLO;
-	cm_session_send(s, &(struct cm_msg){.type = CM_MSG_HELLO});
-	go_up(cm, s);
+	send_hello(cm, s);
+	go_up(cm, s, hello);
 }
 
 static void take_message(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 {
 	if (s->phase == CM_HELLO && m->type == CM_MSG_HELLO)
-		go_up(cm, s);
-	else if (s->phase == CM_OPEN && m->type != CM_MSG_HELLO)
-		cm_on_message(cm, s, m);
-	else
+		go_up(cm, s, m);
+	else if (s->phase != CM_OPEN || m->type == CM_MSG_HELLO)
 		cm_session_fail(s, "protocol error: HELLO out of place");
+	else if (m->type != CM_MSG_KEEPALIVE)
+		cm_on_message(cm, s, m);
 }
 
 static void take_messages(struct cm *cm, struct cm_session *s)
@@ -195,8 +227,10 @@ static void take_messages(struct cm *cm, struct cm_session *s)
 		done += (size_t)n;
 		take_message(cm, s, &m);
 	}
+	explicit_bzero(&m, sizeof(m));
 	s->in_len -= done;
 	memmove(s->in, s->in + done, s->in_len);
+	explicit_bzero(s->in + s->in_len, done);
 }
 
 static void receive(struct cm *cm, struct cm_session *s)
@@ -213,7 +247,14 @@ static void receive(struct cm *cm, struct cm_session *s)
 	if (n == 0)
 		return cm_session_fail(s, "peer's agent has gone");
 	s->in_len += (size_t)n;
+	s->heard = cm->now;
 	take_messages(cm, s);
+}
+
+void cm_session_wake(const struct cm *cm, struct cm_session *s)
+{
+	if (s->phase == CM_OPEN)
+		s->deadline = cm->now;
 }
 
 void cm_session_event(struct cm *cm, struct cm_session *s)
@@ -227,17 +268,46 @@ void cm_session_event(struct cm *cm, struct cm_session *s)
 		receive(cm, s);
 }
 
+/* The deadline of an open session has come. */
+static void keep_alive(struct cm *cm, struct cm_session *s)
+{
+	if (cm->now >= s->heard + CM_ALIVE_MS * 1000000ULL)
+		return cm_session_fail(s, "peer's agent is silent");
+	if (cm->now >= s->spoke + CM_KEEPALIVE_MS * 1000000ULL && s->out_len == 0)
+		cm_session_send(s, &(struct cm_msg){.type = CM_MSG_KEEPALIVE});
+	/* What cannot be sent is no news to a peer that does not read. */
+	if (s->out_len > 0)
+		s->spoke = cm->now;
+	s->deadline = open_deadline(s);
+}
+
+static void act_on_deadline(struct cm *cm, struct cm_session *s)
+{
+	if (s->phase == CM_IDLE)
+		start_connect(cm, s);
+	else if (s->phase == CM_OPEN)
+		keep_alive(cm, s);
+	else
+		cm_session_fail(s, "peer's agent does not answer");
+}
+
 void cm_session_run(struct cm *cm, struct cm_session *s)
 {
-	if (!s->failure[0] && s->deadline <= cm->now) {
-		if (s->phase == CM_IDLE)
-			start_connect(cm, s);
-		else
-			cm_session_fail(s, "peer's agent does not answer");
-	}
+	bool more = false;
+
+	if (s->grace_end <= cm->now)
+		cm_on_grace_end(cm, s);
+	if (!s->failure[0] && s->deadline <= cm->now)
+		act_on_deadline(cm, s);
+	if (!s->failure[0] && s->phase == CM_OPEN)
+		more = cm_run_pending(cm, s);
 	cm_session_flush(cm, s);
 	if (s->failure[0])
 		act_on_failure(cm, s);
+	else if (more || (s->phase == CM_OPEN && !s->out_len && !TAILQ_EMPTY(&s->pending)))
+		s->deadline = cm->now;
+	else if (s->phase == CM_OPEN)
+		s->deadline = open_deadline(s);
 }
 
 struct cm_session *cm_session_find(struct cm *cm, int family, const uint8_t *local,
@@ -268,6 +338,9 @@ struct cm_session *cm_session_get(struct cm *cm, const struct cm_local *local, i
 	memcpy(s->local, local->local_addr, 16);
 	memcpy(s->peer, local->peer_addr, 16);
 	s->backoff_ms = CM_RETRY_MIN_MS;
+	s->grace_end = UINT64_MAX;
+	LIST_INIT(&s->conns);
+	TAILQ_INIT(&s->pending);
 	s->active = memcmp(s->local, s->peer, 16) < 0;
 	s->deadline = s->active ? 0 : UINT64_MAX;
 	if (!s->active) {
@@ -295,6 +368,8 @@ void cm_session_put(struct cm *cm, struct cm_session *s)
 	if (s->listener)
 		cm_listener_put(cm, s->listener);
 	cm_guests_drop(cm, s);
+	if (s->out)
+		explicit_bzero(s->out, s->out_size);
 	free(s->out);
 	free(s);
 }

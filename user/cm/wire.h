@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bytes of the handshake between agents; PROTOCOL.md has the layouts. Pack, unpack, validate;
- * no state and no I/O. If you add a message, edit cm_wire.c's tables and PROTOCOL.md too.
+ * The bytes of the control protocol between agents; PROTOCOL.md has the layouts. Pack, unpack,
+ * validate; no state and no I/O. If you add a message, edit wire.c's tables and PROTOCOL.md too.
  */
-#ifndef FALCON_AGENT_CM_WIRE_H
-#define FALCON_AGENT_CM_WIRE_H
+#ifndef FALCON_CM_WIRE_H
+#define FALCON_CM_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/cm.h"
+#include "cm/cm.h"
 
 enum cm_wire_const {
-	CM_WIRE_VERSION = 1,
+	CM_WIRE_VERSION = 2,
 	CM_WIRE_MAGIC = 0x46434d48,	/* "FCMH" */
 	CM_WIRE_HEADER = 4,		/* bytes: length(2) version(1) type(1) */
 	CM_WIRE_MAX = 256,		/* bytes of the longest message */
 	CM_WIRE_TEXT_MAX = 159,		/* bytes of a text, without a final 0 */
+	CM_WIRE_HELLO_LEN = 20,		/* bytes of a HELLO */
 };
 
 enum cm_msg_type {
@@ -25,16 +26,17 @@ enum cm_msg_type {
 	CM_MSG_OPEN = 2,	/* what the sender brings into an incarnation */
 	CM_MSG_READY = 3,	/* the sender receives on this pair of incarnations */
 	CM_MSG_CLOSE = 4,	/* the sender's incarnation is over */
-	CM_MSG_REJECT = 5,	/* the receiver's OPEN is refused */
+	CM_MSG_REJECT = 5,	/* the receiver's OPEN or RESUME is refused */
+	CM_MSG_REKEY = 6,	/* the sender receives with a new SPI and key */
+	CM_MSG_REKEYED = 7,	/* the sender of this transmits with them */
+	CM_MSG_RESUME = 8,	/* on a new session: the sender still holds this pair */
+	CM_MSG_KEEPALIVE = 9,	/* the sender is there */
+	CM_MSG_MAX = CM_MSG_KEEPALIVE,
 };
 
 enum cm_ordering {
 	CM_UNORDERED = 0,
 	CM_ORDERED = 1,
-};
-
-enum cm_security {
-	CM_SECURITY_CLEAR = 0,	/* PSP version 15 */
 };
 
 enum cm_code {
@@ -45,25 +47,31 @@ enum cm_code {
 	CM_CODE_ORDERING = 5,		/* REJECT: ordered against unordered */
 	CM_CODE_SECURITY = 6,		/* REJECT: another security than configured */
 	CM_CODE_FAILED = 7,		/* REJECT: setting it up failed; it is tried again */
-	CM_CODE_MAX = CM_CODE_FAILED,
+	CM_CODE_STALE = 8,		/* REJECT: RESUME of a pair that is not up here */
+	CM_CODE_MAX = CM_CODE_STALE,
 };
 
 struct cm_msg {
 	enum cm_msg_type type;
-	/* All but HELLO: */
+	/* HELLO */
+	uint64_t boot;			/* of the sender's agent: random at its start, not 0 */
+	uint32_t alive_ms;		/* the sender's silence after which it is lost, not 0 */
+	/* All but HELLO and KEEPALIVE: */
 	uint32_t src_cid;		/* the sender's CID, 24 bits, not 0 */
 	uint32_t dst_cid;		/* the receiver's CID, 24 bits, not 0 */
-	/* The sender's, in a REJECT that of the refused OPEN; not 0. */
+	/* The sender's, in a REJECT that of the refused OPEN or RESUME; not 0. */
 	uint64_t incarnation;
-	uint64_t peer_incarnation;	/* READY: the receiver's, not 0 */
+	uint64_t peer_incarnation;	/* READY, RESUME, REKEY, REKEYED: the receiver's, not 0 */
 	/* OPEN */
 	uint8_t ordering;		/* enum cm_ordering */
-	uint8_t security;		/* enum cm_security */
-	uint32_t spi;			/* not 0 */
+	uint8_t kind;			/* enum cm_security_kind */
 	uint32_t data_psn;
 	uint32_t req_psn;
 	uint32_t rsn;
-	uint32_t mtu;			/* 0: not known */
+	uint32_t function;
+	struct cm_params params;
+	/* OPEN, REKEY; REKEYED: SPI and generation */
+	struct cm_security security;
 	/* CLOSE, REJECT */
 	uint8_t code;			/* enum cm_code */
 	char text[CM_WIRE_TEXT_MAX + 1];	/* printable ASCII */
@@ -81,4 +89,4 @@ int cm_msg_unpack(const uint8_t *in, size_t len, struct cm_msg *m, const char **
 /* What |code| means, for people. */
 const char *cm_code_text(uint8_t code);
 
-#endif /* FALCON_AGENT_CM_WIRE_H */
+#endif /* FALCON_CM_WIRE_H */

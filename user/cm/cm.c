@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The connection manager's interface: connections and the sessions that serve them. See cm.h. */
+#include "cm/cm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cm/priv.h"
+
+enum { EVENTS_AT_ONCE = 32 };
+
+void cm_process(struct cm *cm, uint64_t now_ns)
+{
+	struct epoll_event ev[EVENTS_AT_ONCE];
+	int n;
+
+	cm->now = now_ns;
+	n = epoll_wait(cm->epoll_fd, ev, EVENTS_AT_ONCE, 0);
+	for (int i = 0; i < n; i++) {
+		void *what = ev[i].data.ptr;
+
+		switch (*(enum cm_watch *)what) {
+		case CM_WATCH_LISTENER: cm_listener_event(cm, what); break;
+		case CM_WATCH_SESSION: cm_session_event(cm, what); break;
+		case CM_WATCH_GUEST: cm_guest_event(cm, what); break;
+		}
+	}
+	cm_guests_run(cm);
+	cm_reopen(cm);
+	for (struct cm_session *s = cm->sessions; s; s = s->next)
+		cm_session_run(cm, s);
+}
+
+uint64_t cm_next_deadline(const struct cm *cm)
+{
+	uint64_t next = cm_guests_deadline(cm);
+
+	if (cm->reopen_at < next)
+		next = cm->reopen_at;
+	for (const struct cm_session *s = cm->sessions; s; s = s->next) {
+		if (s->deadline < next)
+			next = s->deadline;
+		if (s->grace_end < next)
+			next = s->grace_end;
+	}
+	return next;
+}
+
+int cm_open(struct cm **out, const struct cm_ops *ops, void *arg, const struct cm_options *opt,
+	    char *err, size_t errlen)
+{
+	struct cm *cm = calloc(1, sizeof(*cm));
+	int ret = -ENOMEM;
+
+	*out = NULL;
+	if (cm) {
+		cm->ops = ops;
+		cm->arg = arg;
+		cm->opt = *opt;
+		while (!cm->boot)
+			cm_draw(&cm->boot, sizeof(cm->boot));
+		cm->reopen_at = UINT64_MAX;
+		cm->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+		if (cm->epoll_fd >= 0) {
+			*out = cm;
+			return 0;
+		}
+		ret = -errno;
+		free(cm);
+	}
+	snprintf(err, errlen, "cannot start the connection manager: %s", strerror(-ret));
+	return ret;
+}
+
+void cm_close(struct cm *cm)
+{
+	if (!cm)
+		return;
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+		cm_remove(cm, cid, "agent is stopping");
+	close(cm->epoll_fd);
+	free(cm);
+}
+
+int cm_fd(const struct cm *cm)
+{
+	return cm->epoll_fd;
+}
+
+static int check_local(const struct cm *cm, const struct cm_local *l, char *err, size_t errlen)
+{
+	if ((l->family != AF_INET && l->family != AF_INET6) || !l->local_cid ||
+	    l->local_cid >= FALCON_MAX_CONNS || !l->remote_cid || l->remote_cid > FALCON_CID_MASK ||
+	    !l->params.flows || !l->params.data_window || !l->params.req_window ||
+	    memcmp(l->local_addr, l->peer_addr, 16) == 0) {
+		snprintf(err, errlen, "connection's CIDs, addresses or windows are out of range");
+		return -EINVAL;
+	}
+	if (cm->conns[l->local_cid]) {
+		snprintf(err, errlen, "CID %u is taken", l->local_cid);
+		return -EEXIST;
+	}
+	return 0;
+}
+
+int cm_add(struct cm *cm, const struct cm_local *local, char *err, size_t errlen)
+{
+	struct cm_session *s;
+	struct cm_conn *c;
+	int ret = check_local(cm, local, err, errlen);
+
+	if (ret)
+		return ret;
+	s = cm_session_get(cm, local, &ret);
+	if (!s) {
+		snprintf(err, errlen, "cannot listen on TCP port %u of the local address: %s",
+			 cm->opt.port, strerror(-ret));
+		return ret;
+	}
+	c = cm_conn_new(local, s);
+	if (!c) {
+		if (LIST_EMPTY(&s->conns))
+			cm_session_put(cm, s);
+		snprintf(err, errlen, "out of memory");
+		return -ENOMEM;
+	}
+	cm->conns[local->local_cid] = c;
+	if (s->phase == CM_OPEN)
+		cm_session_wake(cm, s);
+	cm_conn_restart(c);
+	return 0;
+}
+
+static struct cm_conn *find(const struct cm *cm, uint32_t cid)
+{
+	return cid < FALCON_MAX_CONNS ? cm->conns[cid] : NULL;
+}
+
+void cm_remove(struct cm *cm, uint32_t cid, const char *reason)
+{
+	struct cm_conn *c = find(cm, cid);
+	struct cm_session *s;
+
+	if (!c)
+		return;
+	s = c->session;
+	cm_conn_close(c, CM_CODE_REMOVED, reason);
+	cm->conns[cid] = NULL;
+	cm_conn_free(c);
+	if (LIST_EMPTY(&s->conns))
+		cm_session_put(cm, s);
+	else
+		cm_session_wake(cm, s);
+}
+
+void cm_reset(struct cm *cm, uint32_t cid, const char *reason)
+{
+	struct cm_conn *c = find(cm, cid);
+
+	if (!c)
+		return;
+	cm_conn_close(c, CM_CODE_RESET, reason);
+	cm_conn_restart(c);
+	cm_session_wake(cm, c->session);
+}
+
+int cm_rekey(struct cm *cm, uint32_t cid)
+{
+	struct cm_conn *c = find(cm, cid);
+
+	if (!c || c->state != CM_READY)
+		return -ENOTCONN;
+	if (c->rekey || c->rekey_due)
+		return -EALREADY;
+	c->rekey_due = true;
+	cm_conn_due(c);
+	cm_session_wake(cm, c->session);
+	return 0;
+}
+
+void cm_set_mtu(struct cm *cm, uint32_t cid, uint32_t mtu)
+{
+	if (cid < FALCON_MAX_CONNS && cm->conns[cid])
+		cm->conns[cid]->cfg.params.mtu = mtu;
+}
+
+enum cm_state cm_conn_state(const struct cm *cm, uint32_t cid)
+{
+	return cid < FALCON_MAX_CONNS && cm->conns[cid] ? cm->conns[cid]->state : CM_NO_SESSION;
+}
+
+const char *cm_state_name(enum cm_state state)
+{
+	switch (state) {
+	case CM_NO_SESSION: return "no-session";
+	case CM_OPENING: return "opening";
+	case CM_RECEIVING: return "receiving";
+	case CM_READY: return "ready";
+	case CM_REJECTED: return "rejected";
+	}
+	return "unknown";
+}

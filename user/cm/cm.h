@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The connection manager: agents agree on what each incarnation of a connection starts from, and
+ * on its keys. PROTOCOL.md describes it byte for byte.
+ *
+ * There is one session for each pair of a local and a remote address, whatever the number of
+ * connections. A connection is named by its local CID. For each:
+ *
+ *   our OPEN sent, peer's OPEN received   -> ops->establish(): set up for receiving
+ *   peer's READY received                 -> ops->ready(): the peer receives, transmit
+ *   CLOSE or REJECT                       -> ops->lost(); the handshake starts over by itself
+ *   the session is lost                   -> nothing for cm_options.grace_ms, then ops->lost()
+ *   cm_rekey(), peer's REKEY              -> ops->use_remote_security(), ops->rekeyed()
+ *
+ * Nothing blocks; time comes in as an argument. The callbacks must not call back into cm.
+ */
+#ifndef FALCON_CM_CM_H
+#define FALCON_CM_CM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cm;
+
+enum cm_const {
+	CM_RETRY_MIN_MS = 100,		/* first pause before a session is tried again ... */
+	CM_RETRY_MAX_MS = 1000,		/* ... doubling up to this */
+	CM_REOPEN_MS = 1000,		/* pause after ops->establish() has failed */
+	CM_ALIVE_MS = 3000,		/* a peer silent for this long is lost */
+	CM_KEEPALIVE_MS = 1000,		/* an end that has nothing to say says so this often */
+	CM_REASON_MAX = 160,		/* bytes of a reason, with the final 0 */
+	CM_KEY_MAX = 32,		/* bytes of a key */
+};
+
+/*
+ * How the packets towards one end are protected. That end chooses it and tells the other: SPI and
+ * key are the receiver's (Falcon 9.2.2.3).
+ */
+struct cm_security {
+	uint32_t spi;			/* not 0 */
+	uint32_t generation;		/* Falcon 9.2.1 Current SPI Generation of the key */
+	uint64_t pcid;			/* Falcon 9.2.1 PSP Connection ID; 0: none */
+	uint8_t version;		/* enum falcon_psp_version; clear: no key */
+	uint8_t key_len;		/* bytes; 0 if clear */
+	uint8_t key[CM_KEY_MAX];
+};
+
+/* What an end can do and offers for a connection; both ends act on the smaller of the two. */
+struct cm_params {
+	uint32_t mtu;			/* of the link, bytes; 0: not known */
+	uint32_t features;		/* enum cm_feature; used is what both have */
+	uint16_t data_window;		/* packets the data window takes */
+	uint16_t req_window;		/* packets the request window takes */
+	uint8_t flows;			/* paths it can use, at least 1 */
+};
+
+enum cm_feature {
+	CM_FEATURE_RACK = 0x1,		/* EACKs for every hole, as RACK-TLP needs (Falcon 9.1.6) */
+};
+
+/* Which security a connection has; both ends must agree. */
+enum cm_security_kind {
+	CM_SECURITY_CLEAR = 0,		/* PSP version 15 */
+	CM_SECURITY_PSP = 1,		/* PSP versions 0 to 3; each direction its own */
+};
+
+/* A configured connection. */
+struct cm_local {
+	int family;			/* AF_INET or AF_INET6 */
+	uint8_t local_addr[16];		/* IPv4 in the first 4 bytes, network order */
+	uint8_t peer_addr[16];
+	uint32_t local_cid;		/* 1..FALCON_MAX_CONNS - 1, unique */
+	uint32_t remote_cid;
+	uint32_t function;		/* Destination Function of the packets we send, 24 bits */
+	bool ordered;
+	enum cm_security_kind security;
+	struct cm_params params;
+};
+
+/* What one end brings into an incarnation of a connection. */
+struct cm_values {
+	uint64_t incarnation;		/* random, not 0 */
+	uint32_t data_psn;		/* first data PSN of this end's packets; random */
+	uint32_t req_psn;		/* first request PSN; random */
+	uint32_t rsn;			/* first RSN; random */
+	uint32_t function;		/* Destination Function of this end's packets */
+	struct cm_params params;
+	struct cm_security security;	/* of packets to this end; our own comes without the key */
+};
+
+struct cm_ops {
+	/*
+	 * Both ends have said what they bring: be ready to receive by these values. 0, or a
+	 * negative errno with a sentence in |err|: the peer is told, and after CM_REOPEN_MS the
+	 * handshake starts over. lost() comes before another establish() of the same connection.
+	 */
+	int (*establish)(void *arg, uint32_t cid, const struct cm_values *ours,
+			 const struct cm_values *peer, char *err, size_t errlen);
+	/* The peer is ready to receive: transmit. Follows establish(). */
+	void (*ready)(void *arg, uint32_t cid);
+	/*
+	 * The connection is not up, for |reason|. Also called without an establish() before, when
+	 * the reason is news: no session, or the peer refuses.
+	 */
+	void (*lost)(void *arg, uint32_t cid, const char *reason);
+	/*
+	 * Choose how the packets that we receive are protected: for a new incarnation before
+	 * establish(), and for a rekeyed one, from when on packets of the new SPI must be taken.
+	 * 0, or a negative errno: the connection fails. NULL: clear, with a random SPI.
+	 */
+	int (*fill_local_security)(void *arg, uint32_t cid, struct cm_security *out);
+	/*
+	 * The peer has changed how packets to it are protected: send so from now on. The first such
+	 * choice comes with establish(). 0, or a negative errno: the connection fails. NULL: the
+	 * peer may not rekey.
+	 */
+	int (*use_remote_security)(void *arg, uint32_t cid, const struct cm_security *in);
+	/* The peer has taken what cm_rekey() had sent, of |generation|, into use. May be NULL. */
+	void (*rekeyed)(void *arg, uint32_t cid, uint32_t generation);
+};
+
+enum cm_state {
+	CM_NO_SESSION,		/* no session with the peer's agent yet */
+	CM_OPENING,		/* OPEN due or sent, waiting for the peer's */
+	CM_RECEIVING,		/* established; waiting for the peer's READY */
+	CM_READY,		/* up; the session may be away for the grace time */
+	CM_REJECTED,		/* one end refuses; a new OPEN is awaited */
+};
+
+struct cm_options {
+	uint16_t port;			/* TCP port of all agents */
+	uint32_t grace_ms;		/* that connections stay up without a session */
+};
+
+/*
+ * Start without connections. 0 and *|out| to be freed by cm_close(), or a negative errno with a
+ * sentence in |err|. |ops| must stay valid.
+ */
+int cm_open(struct cm **out, const struct cm_ops *ops, void *arg, const struct cm_options *opt,
+	    char *err, size_t errlen);
+
+/* Tell the peers that all connections close, and free |cm|. No callbacks. NULL is allowed. */
+void cm_close(struct cm *cm);
+
+/* An epoll descriptor, readable when cm_process() has something to do. */
+int cm_fd(const struct cm *cm);
+
+/* Serve what has arrived and what is due at |now_ns| (CLOCK_MONOTONIC). */
+void cm_process(struct cm *cm, uint64_t now_ns);
+
+/* When cm_process() is needed even if cm_fd() stays quiet, ns; UINT64_MAX: never. */
+uint64_t cm_next_deadline(const struct cm *cm);
+
+/*
+ * Handshake for one more connection. 0; -EEXIST: the CID is taken; -EINVAL: addresses or CID out
+ * of range; -ENOMEM; or the errno of listening on the local address. A sentence in |err|.
+ */
+int cm_add(struct cm *cm, const struct cm_local *local, char *err, size_t errlen);
+
+/* Close the connection with |reason| and forget it. No callback. */
+void cm_remove(struct cm *cm, uint32_t cid, const char *reason);
+
+/* Our end is broken: close with |reason|, no callback, and start over with a new incarnation. */
+void cm_reset(struct cm *cm, uint32_t cid, const char *reason);
+
+/*
+ * Give the peer a new SPI and key, which ops->fill_local_security() will be asked for soon. If the
+ * session is lost meanwhile they are sent again on the next. 0; -ENOTCONN: the connection is not
+ * up; -EALREADY: the peer has not answered the last rekeying yet.
+ */
+int cm_rekey(struct cm *cm, uint32_t cid);
+
+/* The MTU that the next incarnation's OPEN tells the peer, bytes. */
+void cm_set_mtu(struct cm *cm, uint32_t cid, uint32_t mtu);
+
+enum cm_state cm_conn_state(const struct cm *cm, uint32_t cid);
+/* "no-session", "opening", "receiving", "ready" or "rejected". */
+const char *cm_state_name(enum cm_state state);
+
+#endif /* FALCON_CM_CM_H */
