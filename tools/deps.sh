@@ -11,6 +11,7 @@ PACKAGES=(
 	clang-format
 	ethtool
 	gcc
+	gnuplot-nox
 	iperf3
 	iproute2
 	iputils-ping

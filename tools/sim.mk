@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The simulator, and its sanitizer build for the tests.
+# The simulator, and its sanitizer build for the tests. A host of an incast has more connections
+# than a host's agent is built for, so the simulator has a core of its own, with room for them.
 
-SIM_SRC := $(wildcard tools/sim/*.c) user/io/frame.c
+SIM_SRC := $(wildcard tools/sim/*.c user/core/*.c user/rue/*.c) user/io/frame.c
+SIM_OBJ := $(SIM_SRC:%.c=$(B)/sim/%.o)
 PROGRAMS += $(B)/falcon-sim
 TESTS += $(B)/asan/falcon-sim
 
-$(B)/falcon-sim: $(SIM_SRC:%.c=$(B)/obj/%.o) $(B)/libfcore.a
-	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -linih
+$(eval $(call c_rule,sim,))
+$(SIM_OBJ): CPPFLAGS += -UFALCON_MAX_CONNS -DFALCON_MAX_CONNS=8192
+$(B)/sim/user/rue/%.o: CFLAGS += $(RUE_FP)
 
-$(B)/asan/falcon-sim: $(SIM_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libfcore.a
+$(B)/falcon-sim: $(SIM_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) -o $@ $^ -ljansson -linih
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -linih -lm
+
+$(B)/asan/falcon-sim: $(SIM_SRC:%.c=$(B)/asan/%.o)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) -o $@ $^ -ljansson -linih -lm

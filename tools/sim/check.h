@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The promises of the protocol, held against what every party is seen to do. Each check names its
- * section; all report through sim_fail().
+ * section; all report through sim_fail(). Of a scenario without checks they look at nothing.
  */
 #ifndef FALCON_SIM_CHECK_H
 #define FALCON_SIM_CHECK_H
@@ -11,8 +11,8 @@
 /* check_tx.c */
 /* The core of |e| sends |p|. Called before the packet leaves. */
 void check_tx(struct endpoint *e, const struct fcore_packet *p);
-/* |e| states |a|: the core, or the receive path. */
-void check_ack(struct endpoint *e, const struct falcon_ack *a);
+/* |e| states |a| to |flow|: the core, or the receive path. */
+void check_ack(struct endpoint *e, const struct falcon_ack *a, uint32_t flow);
 /* The receive path of |e| has claimed the packet with header |h| in its window. */
 void check_claimed(struct endpoint *e, const struct falcon_hdr *h);
 /* The agent of |e| hands the packet with header |h| to its core. */

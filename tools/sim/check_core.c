@@ -39,8 +39,8 @@ static void check_window(struct endpoint *e, struct fc_win *w)
 /* A round trip takes no less, whatever else there is. */
 static uint64_t shortest_rtt(const struct endpoint *e)
 {
-	const struct sim_link_cfg *l = e->sim->cfg->link;
-	uint64_t rtt = l[e->host->index].delay + l[e->peer->host->index].delay;
+	uint64_t rtt = link_delay(e->sim, e->host->index, e->peer->host->index) +
+		       link_delay(e->sim, e->peer->host->index, e->host->index);
 
 	/* Times in packets are rounded, and averages of them, too. */
 	return rtt > SIM_US ? rtt - SIM_US : 0;

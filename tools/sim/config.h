@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A scenario: hosts, links, connections, their faults. One table of keys (config.c) reads it from a
+ * A scenario: hosts, links, connections, their faults. One table of keys (keys.c) reads it from a
  * file, prints it as one, and tells the shrinker what can be taken away.
  */
 #ifndef FALCON_SIM_CONFIG_H
@@ -12,10 +12,15 @@
 #include <stdio.h>
 
 enum sim_limits {
-	SIM_MAX_HOSTS = 16,
-	SIM_MAX_CONNS = 64,
+	SIM_MAX_HOSTS = 64,
+	SIM_MAX_LEAVES = 8,
+	SIM_MAX_SPINES = 8,
+	SIM_MAX_TRUNKS = SIM_MAX_LEAVES * SIM_MAX_SPINES,
+	SIM_MAX_CONNS = 64,	/* sections; each may stand for many connections */
 	SIM_MAX_TXNS = 1000000,
 	SIM_MAX_SIZE = 8192,	/* bytes of a transaction */
+	SIM_MAX_SWIFT = 16,	/* parameters of the rate update engine */
+	SIM_MAX_NAME = 48,
 };
 
 #define SIM_US UINT64_C(1000)
@@ -24,7 +29,7 @@ enum sim_limits {
 
 /* Every value of a scenario is a uint64_t: times in ns, rates in bit/s, chances in ppm. */
 
-/* The switch's port towards a host, and the wire behind it. */
+/* A switch's port, and the wire behind it. */
 struct sim_link_cfg {
 	uint64_t rate;		/* 0: infinite */
 	uint64_t delay;
@@ -32,17 +37,24 @@ struct sim_link_cfg {
 	uint64_t queue;		/* bytes; 0: unlimited */
 	uint64_t ecn;		/* queue length, bytes, from which packets are marked; 0: never */
 	uint64_t loss;
+	uint64_t burst;		/* Gilbert-Elliott: chance, each packet, that a bad spell begins ... */
+	uint64_t burst_end;	/* ... and, within one, that it ends ... */
+	uint64_t burst_loss;	/* ... and the chance of loss within */
+	uint64_t drop_from;	/* of the 64 packets from this one on ... */
+	uint64_t drop_mask;	/* ... those whose bit is set are lost */
 	uint64_t reorder;	/* packets held back ... */
 	uint64_t reorder_by;	/* ... for up to so long */
 	uint64_t duplicate;
 	uint64_t corrupt;
 	uint64_t blackout_at;	/* nothing gets through from here ... */
 	uint64_t blackout_for;	/* ... for so long; 0: none */
+	uint64_t blackout_every;	/* ... and again each time this has passed; 0: once */
 };
 
 struct sim_host_cfg {
 	uint64_t nic_rate;	/* 0: infinite */
 	uint64_t nic_queue;	/* bytes; beyond it transmit() says -EAGAIN; 0: unlimited */
+	uint64_t nic_clock;	/* T1 is when a packet leaves the NIC, not when it is handed to it */
 	uint64_t offload;	/* 0: XDP only steers, the agent runs the receive path */
 	uint64_t latency;	/* from an event until the agent's loop runs */
 	uint64_t budget;	/* packets a turn of fcore_run() */
@@ -53,19 +65,40 @@ struct sim_host_cfg {
 	uint64_t refuse;	/* chance that transmit() says -EAGAIN */
 	uint64_t pause_every;	/* the agent stands still, on average so often ... */
 	uint64_t pause_for;	/* ... for up to so long; 0: never */
+	uint64_t mem_rate;	/* at which pushed data gets into the host's memory; 0: at once */
+	uint64_t slow_rate;	/* ... and from slow_at on, for slow_for */
+	uint64_t slow_at, slow_for;
+	uint64_t rx_buffer;	/* bytes of pushed data that may wait for that; 0: any */
+	uint64_t rue_delay;	/* from a rate update engine's event to its result in force */
+	uint64_t rue_rate;	/* events that it processes in a second; 0: any number */
+	uint64_t rue_queue;	/* events that may wait for it */
+	uint64_t rue_p1;	/* event policy (Falcon 10.6.1): time since the last event ... */
+	uint64_t rue_p2;	/* ... and packets acknowledged since */
+};
+
+enum sim_cc {
+	SIM_CC_NONE,	/* windows as configured */
+	SIM_CC_FIXED,	/* events and results, but the windows stay */
+	SIM_CC_SWIFT,
 };
 
 struct sim_conn_cfg {
 	uint64_t from, to;	/* hosts */
+	uint64_t count;		/* connections that this section stands for */
+	uint64_t from_step, to_step;	/* added to |from| and |to| from one to the next */
 	uint64_t ordered;
 	uint64_t ipv6;
-	uint64_t transactions;	/* of host |from| */
+	uint64_t transactions;	/* of host |from|; messages, if they have a length */
 	uint64_t back;		/* of host |to| */
 	uint64_t pull;		/* chance that a transaction is a pull */
 	uint64_t size_min, size_max;	/* bytes */
+	uint64_t message;	/* bytes of a message, cut into transactions; 0: each is for itself */
+	uint64_t mtu;		/* bytes of a transaction of a message */
 	uint64_t depth;		/* outstanding at a time; 0: what the core takes */
 	uint64_t gap;		/* mean time between submissions; 0: none */
+	uint64_t load;		/* open loop, Poisson: bit/s offered; 0: closed loop */
 	uint64_t start;
+	uint64_t start_spread;	/* the connections of a section start within so long */
 	uint64_t close_at;	/* closed in flight; 0: not */
 	uint64_t psn, rsn;	/* the first of each sequence follow from these */
 	/* The upper layers. */
@@ -75,29 +108,40 @@ struct sim_conn_cfg {
 	uint64_t rnr_code;	/* largest timeout code */
 	uint64_t cie, nre, invalid_cid;	/* chance of a push to end so */
 	uint64_t overlong;	/* chance of a response longer than wanted */
+	uint64_t brief;		/* chance of a response shorter than wanted, or empty */
+	/* Congestion control. */
+	uint64_t cc;		/* enum sim_cc */
+	uint64_t delay_select;	/* enum falcon_rue_delay */
 	/* struct fcore_params */
 	uint64_t fcwnd, ncwnd, rto, max_retx, txn_timeout, ack_timeout, ack_count;
 	uint64_t ar_fcwnd, ar_percent, ooo_threshold;
 	uint64_t rue_every;	/* mean time between RUE results of any kind; 0: none */
+	char name[SIM_MAX_NAME];
 };
 
 struct sim_cfg {
 	uint64_t seed;
 	uint64_t hosts;
+	uint64_t leaves, spines;	/* three-stage Clos; 0 leaves: one switch */
+	uint64_t reroute;	/* leaves leave out trunks dead for so long; 0: never */
 	uint64_t heal;		/* from here on no faults */
 	uint64_t relief;	/* from |heal| on links are infinitely fast, too */
 	uint64_t limit;		/* drained before this, or it is a violation; 0: reckoned */
+	uint64_t warmup;	/* results count from here on ... */
+	uint64_t stop;		/* ... until here, when upper layers stop; 0: all */
+	uint64_t data;		/* 0: packets have lengths, but no payload */
+	uint64_t checks;	/* 0: promises are not checked, except that all drains */
 	uint64_t nconns;
-	struct sim_link_cfg link[SIM_MAX_HOSTS];
+	struct sim_link_cfg link[SIM_MAX_HOSTS];	/* from the switch to each host */
+	struct sim_link_cfg trunk[SIM_MAX_TRUNKS];	/* leaf * spines + spine; both ways */
 	struct sim_host_cfg host[SIM_MAX_HOSTS];
 	struct sim_conn_cfg conn[SIM_MAX_CONNS];
+	char swift[SIM_MAX_SWIFT][SIM_MAX_NAME];	/* "parameter=value" */
 };
 
 void sim_cfg_init(struct sim_cfg *cfg);
 /* A connection of |cfg| with default values, or NULL if there are SIM_MAX_CONNS. */
 struct sim_conn_cfg *sim_cfg_add_conn(struct sim_cfg *cfg);
-/* Read the scenario in |path|. Complains on stderr; false if there was something. */
-bool sim_cfg_read(struct sim_cfg *cfg, const char *path);
 /* Write |cfg| as a scenario file. */
 void sim_cfg_print(const struct sim_cfg *cfg, FILE *out);
 

@@ -88,6 +88,7 @@ static void random_upper_layer(struct sim_conn_cfg *c, struct rng *r)
 	c->nre = fault(r, 4, 20);
 	c->invalid_cid = fault(r, 4, 20);
 	c->overlong = fault(r, 5, 10);
+	c->brief = fault(r, 1, 25);
 }
 
 static void random_parameters(struct sim_conn_cfg *c, struct rng *r)

@@ -8,7 +8,7 @@
 enum {
 	HOST_BURST = 64,	/* frames a turn */
 	HOST_TURN_NS = 500,	/* a turn that has left work is followed by the next after this */
-	HOST_WHOLE = 32,	/* turns between costly checks */
+	HOST_WHOLE = 32,	/* of an end's checks, one is also costly */
 };
 
 void host_kick(struct host *h, uint64_t at)
@@ -17,44 +17,36 @@ void host_kick(struct host *h, uint64_t at)
 		at = h->sim->now;
 	if (at >= h->agent_at)
 		return;
+	if (h->agent_at != FCORE_NEVER)
+		event_cancel(&h->sim->events, h->agent_event);
 	h->agent_at = at;
-	sim_at(h->sim, at, EV_AGENT, h, 0);
+	h->agent_event = sim_at(h->sim, at, EV_AGENT, h, 0);
 }
 
-struct frame *host_frame(const struct endpoint *e, const struct fcore_packet *p,
-			 struct frame_template *t)
+void host_touch(struct endpoint *e)
 {
-	uint32_t len = t->len + p->hdr_len + p->ulp_hdr_len + p->payload_len;
-	struct frame *f = malloc(sizeof(*f) + len);
-
-	if (!f)
-		abort();
-	f->src = (uint16_t)e->host->index;
-	f->dst = (uint16_t)e->peer->host->index;
-	f->corrupt = f->marked = false;
-	f->len = frame_build(t, p, e->sim->now, f->data);
-	f->iv = t->last_iv;
-	return f;
+	if (e->touched)
+		return;
+	e->touched = true;
+	e->host->touched[e->host->ntouched++] = e;
 }
 
 static int transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *p)
 {
 	struct host *h = arg;
 	struct endpoint *e = ep_of(c);
-	struct frame *f;
 
 	if (!h->sim->healed && rng_chance(&h->rng, h->cfg->refuse)) {
 		h->tx_refused++;
 		return -EAGAIN;
 	}
-	if (link_nic_full(h)) {
+	if (nic_full(h)) {
 		h->tx_refused++;
 		return -EAGAIN;
 	}
 	check_tx(e, p);
-	f = host_frame(e, p, &e->tpl);
-	if (!link_send(h, f))
-		free(f);
+	host_touch(e);
+	nic_send(h, nic_frame(e, p, &e->tpl));
 	return 0;
 }
 
@@ -63,17 +55,19 @@ static void frame_put(void *arg, void *frame)
 	struct host *h = arg;
 
 	h->frames--;
-	free(frame);
+	h->lent -= ((struct frame *)frame)->len;
+	pool_put(&h->sim->frames, frame);
 }
 
 static void rue_event(void *arg, struct fcore_conn *c, const struct falcon_rue_event *ev)
 {
-	const struct endpoint *e = ep_of(c);
+	struct endpoint *e = ep_of(c);
 
 	(void)arg;
-	if (falcon_ev_get(ev, connection_id) != e->cid ||
+	if ((falcon_ev_get(ev, connection_id) & FALCON_RUE_CID_MASK) != e->cid ||
 	    falcon_ev_get(ev, event_type) != kRueEventTypeRetx)
 		sim_fail(e->sim, e, "a RUE event of another connection or kind");
+	engine_event(e, ev);
 }
 
 /* The connection manager hears of it here at once, and at the other end some time later. */
@@ -141,7 +135,7 @@ void host_accept(struct host *h, struct frame *f)
 	if (!e->core || f->verdict == FALCON_V_rx_nack) {
 		if (e->core)
 			receive_nack(e, f);
-		free(f);
+		pool_put(&h->sim->frames, f);
 		return;
 	}
 	falcon_hdr_unpack(falcon, falcon + f->falcon_len, &rx.hdr);
@@ -149,6 +143,8 @@ void host_accept(struct host *h, struct frame *f)
 	rx.payload = falcon + hdr_len;
 	rx.len = f->falcon_len - hdr_len;
 	h->frames++;
+	h->lent += f->len;
+	host_touch(e);
 	fcore_receive(e->core, &rx);
 	check_delivered(e, &rx.hdr);
 }
@@ -175,8 +171,10 @@ static void take_dirty(struct host *h)
 		struct endpoint *e = h->dirty[i];
 
 		e->dirty = false;
-		if (e->core)
-			fcore_acked(e->core, h->sim->now);
+		if (!e->core)
+			continue;
+		host_touch(e);
+		fcore_acked(e->core, h->sim->now);
 	}
 	h->ndirty = 0;
 }
@@ -214,10 +212,29 @@ static bool paused(struct host *h)
 	return true;
 }
 
+/* As many packets as the NIC's queue takes: the core is not asked for what must be refused. */
+static uint32_t budget(const struct host *h)
+{
+	uint32_t room = nic_room(h, h->sim->frame_len);
+
+	return room < h->cfg->budget ? room : (uint32_t)h->cfg->budget;
+}
+
+static void check_touched(struct host *h)
+{
+	for (uint32_t i = 0; i < h->ntouched; i++) {
+		struct endpoint *e = h->touched[i];
+
+		e->touched = false;
+		if (e->core && h->sim->cfg->checks)
+			check_state(e, e->turns++ % HOST_WHOLE == 0);
+	}
+	h->ntouched = 0;
+}
+
 void host_turn(struct host *h)
 {
 	struct sim *s = h->sim;
-	bool whole = h->turns++ % HOST_WHOLE == 0;
 	uint64_t next;
 
 	h->agent_at = FCORE_NEVER;
@@ -226,12 +243,14 @@ void host_turn(struct host *h)
 	receive_burst(h);
 	take_dirty(h);
 	recover_drops(h);
-	fcore_run(h->core, s->now, (uint32_t)h->cfg->budget);
-	for (uint32_t i = 0; i < h->neps; i++)
-		if (h->ep[i]->core)
-			check_state(h->ep[i], whole);
+	fcore_run(h->core, s->now, budget(h));
+	check_touched(h);
 	next = fcore_next_deadline(h->core, s->now);
-	if (next <= s->now || h->ring)
+	if (next <= s->now && nic_full(h))
+		next = nic_relief(h);
+	else if (next <= s->now)
+		next = s->now + HOST_TURN_NS;
+	if (h->ring && next > s->now + HOST_TURN_NS)
 		next = s->now + HOST_TURN_NS;
 	if (next != FCORE_NEVER)
 		host_kick(h, next);

@@ -1,56 +1,114 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A frame's way: the sender's NIC (rate, queue with back pressure), the switch's port towards the
- * destination (rate, finite queue, ECN), and the wire behind it (delay and everything bad).
+ * The network: one switch, or leaves and spines between which ECMP chooses by flow label. A link is
+ * a port (rate, finite queue, ECN) and the wire behind it (delay and everything bad).
  */
 #include "sim.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-/* Preamble, frame check sequence and gap: what a frame takes on the wire beyond its bytes. */
-enum {
-	WIRE_OVERHEAD = 24,
-};
-
-static uint64_t wire_ns(uint64_t rate, uint32_t len)
-{
-	return rate ? (uint64_t)(len + WIRE_OVERHEAD) * 8 * SIM_S / rate : 0;
-}
-
-/* Bytes waiting before something that is busy until |busy|. */
-static uint64_t backlog(uint64_t rate, uint64_t busy, uint64_t now)
-{
-	return busy > now ? (uint64_t)((unsigned __int128)(busy - now) * rate / (8 * SIM_S)) : 0;
-}
 
 static bool relieved(const struct sim *s)
 {
 	return s->healed && s->cfg->relief;
 }
 
-bool link_nic_full(const struct host *h)
+static uint32_t leaf_of(const struct sim *s, uint32_t host)
 {
-	const struct sim_host_cfg *cfg = h->cfg;
-
-	return cfg->nic_queue && !relieved(h->sim) &&
-	       backlog(cfg->nic_rate, h->nic_busy, h->sim->now) > cfg->nic_queue;
+	return host / (uint32_t)(s->cfg->hosts / s->cfg->leaves);
 }
 
-bool link_send(struct host *h, struct frame *f)
+static uint32_t up(const struct sim *s, uint32_t leaf, uint32_t spine)
 {
-	struct sim *s = h->sim;
+	return (uint32_t)(s->cfg->hosts + leaf * s->cfg->spines) + spine;
+}
 
-	if (link_nic_full(h)) {
-		h->tx_refused++;
-		return false;
+static uint32_t down(const struct sim *s, uint32_t spine, uint32_t leaf)
+{
+	return (uint32_t)(s->cfg->hosts + s->cfg->leaves * s->cfg->spines +
+			  spine * s->cfg->leaves) + leaf;
+}
+
+static void init(struct sim *s, uint32_t n, const struct sim_link_cfg *cfg, int leaf, int spine)
+{
+	struct link *l = &s->links[n];
+
+	l->cfg = cfg;
+	l->to_leaf = leaf;
+	l->to_spine = spine;
+	rng_seed(&l->rng, s->cfg->seed, 2000 + n);
+}
+
+void link_open(struct sim *s)
+{
+	const struct sim_cfg *c = s->cfg;
+
+	s->nlinks = (uint32_t)(c->hosts + 2 * c->leaves * c->spines);
+	s->links = calloc(s->nlinks, sizeof(*s->links));
+	if (!s->links)
+		abort();
+	for (uint32_t h = 0; h < c->hosts; h++)
+		init(s, h, &c->link[h], -1, -1);
+	for (uint32_t leaf = 0; leaf < c->leaves; leaf++) {
+		for (uint32_t spine = 0; spine < c->spines; spine++) {
+			const struct sim_link_cfg *trunk = &c->trunk[leaf * c->spines + spine];
+
+			init(s, up(s, leaf, spine), trunk, -1, (int)spine);
+			init(s, down(s, spine, leaf), trunk, (int)leaf, -1);
+		}
 	}
-	if (h->nic_busy < s->now || relieved(s))
-		h->nic_busy = s->now;
-	h->nic_busy += wire_ns(relieved(s) ? 0 : h->cfg->nic_rate, f->len);
-	h->tx_frames++;
-	sim_at(s, h->nic_busy, EV_PORT, f, 0);
-	return true;
+}
+
+uint64_t link_delay(const struct sim *s, uint32_t from, uint32_t to)
+{
+	const struct sim_cfg *c = s->cfg;
+	uint64_t least = UINT64_MAX;
+
+	if (!c->leaves || leaf_of(s, from) == leaf_of(s, to))
+		return c->link[to].delay;
+	for (uint32_t spine = 0; spine < c->spines; spine++) {
+		uint64_t delay = c->trunk[leaf_of(s, from) * c->spines + spine].delay +
+				 c->trunk[leaf_of(s, to) * c->spines + spine].delay;
+
+		least = delay < least ? delay : least;
+	}
+	return least + c->link[to].delay;
+}
+
+/* Nothing gets through |c|, and has not for |since|. */
+static bool blacked_out(const struct sim *s, const struct sim_link_cfg *c, uint64_t since)
+{
+	uint64_t t = s->now - s->start;
+
+	if (!c->blackout_for || t < c->blackout_at)
+		return false;
+	t -= c->blackout_at;
+	if (c->blackout_every)
+		t %= c->blackout_every;
+	return t < c->blackout_for && t >= since;
+}
+
+/* ECMP at the leaf where |f| enters: the spine that the hash names, or the next that is not dead. */
+static uint32_t choose_spine(const struct sim *s, const struct frame *f)
+{
+	const struct sim_cfg *c = s->cfg;
+	uint64_t hash = rng_mix(c->seed ^ (uint64_t)f->label << 32 ^ (uint64_t)f->src << 16 ^ f->dst);
+	uint32_t from = leaf_of(s, f->src), to = leaf_of(s, f->dst);
+	uint32_t spine = (uint32_t)(hash % c->spines);
+
+	for (uint32_t i = 0; c->reroute && !s->healed && i < c->spines; i++) {
+		if (!blacked_out(s, &c->trunk[from * c->spines + spine], c->reroute) &&
+		    !blacked_out(s, &c->trunk[to * c->spines + spine], c->reroute))
+			break;
+		spine = (spine + 1) % (uint32_t)c->spines;
+	}
+	return spine;
+}
+
+uint32_t link_first(const struct sim *s, const struct frame *f)
+{
+	if (!s->cfg->leaves || leaf_of(s, f->src) == leaf_of(s, f->dst))
+		return f->dst;
+	return up(s, leaf_of(s, f->src), choose_spine(s, f));
 }
 
 static void mark(struct link *l, struct frame *f)
@@ -65,6 +123,14 @@ static void mark(struct link *l, struct frame *f)
 	l->stats.marked++;
 }
 
+/* Every switch is a router. The IPv4 header's checksum is nobody's here. */
+static void decrement_ttl(struct frame *f)
+{
+	uint8_t *l3 = f->data + ETH_HLEN;
+
+	l3[l3[0] >> 4 == 4 ? offsetof(struct iphdr, ttl) : offsetof(struct ipv6hdr, hop_limit)]--;
+}
+
 /*
  * Spoil a run of at most 15 bits from the IP addresses on. A run of that length never escapes the
  * UDP checksum, so that whoever accepts the frame has not looked.
@@ -73,22 +139,15 @@ static void spoil(struct link *l, struct frame *f)
 {
 	uint32_t ipv6 = f->data[ETH_HLEN] >> 4 == 6;
 	uint32_t from = ETH_HLEN + (ipv6 ? 8 : 12);
-	uint32_t bit = (uint32_t)rng_below(&l->rng, (f->len - from - 2) * 8);
+	uint32_t bit = (uint32_t)rng_below(&l->rng, (f->stored - from - 2) * 8);
 	uint32_t run = 1U << rng_below(&l->rng, 15), pattern;
 
 	pattern = (run | 1U | (uint32_t)rng_below(&l->rng, run)) << (bit % 8);
 	for (uint32_t i = 0; i < 3; i++)
-		if (from + bit / 8 + i < f->len)
+		if (from + bit / 8 + i < f->stored)
 			f->data[from + bit / 8 + i] ^= (uint8_t)(pattern >> (8 * i));
 	f->corrupt = true;
 	l->stats.corrupted++;
-}
-
-static bool blacked_out(const struct sim *s, const struct sim_link_cfg *c)
-{
-	uint64_t t = s->now - s->start;
-
-	return c->blackout_for && t >= c->blackout_at && t - c->blackout_at < c->blackout_for;
 }
 
 /* On the wire: |f| leaves the port at |at|. */
@@ -103,54 +162,85 @@ static void wire(struct sim *s, struct link *l, struct frame *f, uint64_t at)
 		delay += rng_below(&l->rng, c->reorder_by + 1);
 		l->stats.reordered++;
 	}
-	sim_at(s, at + delay, EV_ARRIVE, f, 0);
+	if (l->to_spine >= 0)
+		sim_at(s, at + delay, EV_PORT, f,
+		       down(s, (uint32_t)l->to_spine, leaf_of(s, f->dst)));
+	else if (l->to_leaf >= 0)
+		sim_at(s, at + delay, EV_PORT, f, f->dst);
+	else
+		sim_at(s, at + delay, EV_ARRIVE, f, 0);
 }
 
 static void lose(struct sim *s, struct frame *f, uint64_t *counter)
 {
 	(*counter)++;
 	sim_trace(s, "lost", NULL, f->src, f->dst, f->len);
-	free(f);
+	pool_put(&s->frames, f);
 }
 
-static struct frame *copy(const struct frame *f)
+static struct frame *copy(struct sim *s, const struct frame *f)
 {
-	struct frame *d = malloc(sizeof(*d) + f->len);
+	struct frame *d = pool_get(&s->frames, sizeof(*d) + f->stored);
 
-	if (!d)
-		abort();
-	memcpy(d, f, sizeof(*d) + f->len);
+	memcpy(d, f, sizeof(*d) + f->stored);
 	return d;
 }
 
-void link_port(struct sim *s, struct frame *f)
+/* The wire of |l| eats this packet. */
+static bool is_lost(const struct sim *s, struct link *l)
 {
-	struct link *l = &s->links[f->dst];
 	const struct sim_link_cfg *c = l->cfg;
-	uint64_t rate = relieved(s) ? 0 : c->rate, queued = backlog(rate, l->busy, s->now);
+	uint64_t nth = l->stats.packets - 1 - c->drop_from;
+
+	if (c->drop_mask && nth < 64 && c->drop_mask >> nth & 1)
+		return true;
+	if (c->burst)
+		l->bad = rng_chance(&l->rng, l->bad ? SIM_PPM - c->burst_end : c->burst);
+	return blacked_out(s, c, 0) || rng_chance(&l->rng, c->loss) ||
+	       (l->bad && rng_chance(&l->rng, c->burst_loss));
+}
+
+/* Through the port: when |f| has left it, ns. */
+static uint64_t serve(struct sim *s, struct link *l, const struct frame *f)
+{
+	uint64_t now = s->now * 1000;
+
+	if (l->busy_ps < now || relieved(s))
+		l->busy_ps = now;
+	l->busy_ps += wire_ps(relieved(s) ? 0 : l->cfg->rate, f->len);
+	return (l->busy_ps + 999) / 1000;
+}
+
+void link_port(struct sim *s, struct frame *f, uint32_t n)
+{
+	struct link *l = &s->links[n];
+	const struct sim_link_cfg *c = l->cfg;
+	uint64_t queued = backlog(relieved(s) ? 0 : c->rate, l->busy_ps, s->now), at;
 	bool faulty = !s->healed;
 
 	l->stats.packets++;
 	l->stats.bytes += f->len;
+	l->stats.queued += queued;
+	if (queued > l->stats.max_queued)
+		l->stats.max_queued = queued;
 	s->totals.packets++;
+	decrement_ttl(f);
 	if (c->queue && queued + f->len > c->queue) {
 		lose(s, f, &l->stats.queue_full);
 		return;
 	}
-	if (faulty && (blacked_out(s, c) || rng_chance(&l->rng, c->loss))) {
+	if (faulty && is_lost(s, l)) {
 		lose(s, f, &l->stats.lost);
 		return;
 	}
 	if (c->ecn && queued >= c->ecn)
 		mark(l, f);
-	if (l->busy < s->now || relieved(s))
-		l->busy = s->now;
-	l->busy += wire_ns(rate, f->len);
+	at = serve(s, l, f);
 	if (faulty && rng_chance(&l->rng, c->duplicate)) {
 		l->stats.duplicated++;
-		wire(s, l, copy(f), l->busy);
+		wire(s, l, copy(s, f), at);
 	}
-	if (faulty && rng_chance(&l->rng, c->corrupt))
+	if (faulty && !f->corrupt && rng_chance(&l->rng, c->corrupt))
 		spoil(l, f);
-	wire(s, l, f, l->busy);
+	wire(s, l, f, at);
 }

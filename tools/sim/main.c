@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* falcon-sim: the deterministic simulator. falcon-sim.8 says what it does. */
 #include "report.h"
+#include "scenario.h"
 #include "soak.h"
 
 #include <getopt.h>
@@ -60,11 +61,12 @@ static int parse_options(int argc, char **argv, struct options *o)
 
 static int run_scenario(const struct options *o, const char *path)
 {
+	static struct scenario sc;
 	static struct sim_cfg cfg;
 	static struct sim s;
 	FILE *trace = NULL;
 
-	if (!sim_cfg_read(&cfg, path))
+	if (!scenario_open(&sc, path) || !scenario_load(&sc, 0, &cfg))
 		return 2;
 	if (o->has_seed)
 		cfg.seed = o->seed;
@@ -75,7 +77,7 @@ static int run_scenario(const struct options *o, const char *path)
 			return 2;
 		}
 	}
-	sim_open(&s, &cfg, trace);
+	sim_open(&s, &cfg, trace, true);
 	sim_run(&s);
 	if (o->json)
 		report_json(&s, stdout);

@@ -25,7 +25,7 @@ static uint64_t goodput(const struct endpoint *e)
 
 static uint64_t mean_latency(const struct endpoint *e)
 {
-	return e->completed ? e->latency_sum / e->completed : 0;
+	return e->ended ? e->latency_sum / e->ended : 0;
 }
 
 static void print_count(FILE *out, const char *name, uint64_t n)

@@ -52,4 +52,29 @@ static inline bool rng_chance(struct rng *r, uint64_t ppm)
 	return ppm && rng_below(r, SIM_PPM) < ppm;
 }
 
+/*
+ * Exponentially distributed with mean |mean| (below 2^60). In whole numbers, so that it is the same
+ * everywhere: -log2 of a uniform fraction, bit by bit by squaring, times ln 2.
+ */
+static inline uint64_t rng_exponential(struct rng *r, uint64_t mean)
+{
+	uint64_t u = rng_next(r) | 1, log2 = 0;
+	uint32_t zeros = (uint32_t)__builtin_clzll(u);
+
+	u <<= zeros;
+	for (int bit = 23; bit >= 0; bit--) {
+		unsigned __int128 square = (unsigned __int128)u * u;
+
+		if (square >> 127) {
+			log2 |= 1ULL << bit;
+			u = (uint64_t)(square >> 64);
+		} else {
+			u = (uint64_t)(square >> 63);
+		}
+	}
+	log2 = ((uint64_t)zeros + 1) * (1ULL << 24) - log2;
+	/* 2977044472 is ln 2 * 2^32. */
+	return (uint64_t)(((unsigned __int128)mean * (log2 * 2977044472ULL)) >> 56);
+}
+
 #endif /* FALCON_SIM_RNG_H */

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The simulator: hosts that run the core (libfcore.a) and the receive path of include/falcon, in
- * virtual time, joined by a switch. One event at a time, in the order of their times and, at one
+ * virtual time, joined by switches. One event at a time, in the order of their times and, at one
  * time, of their making; nothing depends on addresses, on the clock or on the machine.
  *
- *   upper layer -- core -- agent's loop -- NIC --> switch port -- wire --> receive path -- ring --
- *                                                  (queue, faults)         (as in XDP)
+ *   upper layer -- core -- agent's loop -- NIC --> switch ports, wires --> receive path -- ring --
+ *                                                  (queues, faults)        (as in XDP)
  */
 #ifndef FALCON_SIM_H
 #define FALCON_SIM_H
 
 #include "config.h"
+#include "event.h"
+#include "pool.h"
 #include "rng.h"
 
 #include <core/core.h>
@@ -19,7 +21,6 @@
 
 enum sim_const {
 	SIM_ULP_HDR = 8,	/* bytes: the transaction's number, and its complement */
-	SIM_CIDS = FALCON_MAX_CONNS,
 	SIM_OWED = 2 * FCORE_MAX_TXNS,	/* more than a core delivers unanswered */
 };
 
@@ -31,7 +32,9 @@ struct frame {
 	struct frame *next;	/* in a host's ring */
 	struct endpoint *verdict_ep;	/* in the ring: whose it is */
 	uint64_t iv;		/* as it was sent, whatever has become of the bytes */
-	uint32_t len;
+	uint32_t len;		/* bytes on the wire */
+	uint32_t stored;	/* of them in |data|; without the payload if there is none */
+	uint32_t label;		/* what ECMP hashes beside the hosts: flow label or source port */
 	uint16_t src, dst;	/* hosts */
 	uint16_t falcon_off, falcon_len;	/* in the ring: metadata, as XDP's */
 	uint8_t verdict;
@@ -42,31 +45,31 @@ struct frame {
 };
 
 enum event_kind {
-	EV_PORT,	/* a frame reaches the switch's port */
+	EV_PORT,	/* a frame reaches a switch's port */
 	EV_ARRIVE,	/* a frame reaches a host */
 	EV_AGENT,	/* a host's agent has its turn */
 	EV_ANSWER,	/* an upper layer answers */
 	EV_SUBMIT,	/* an upper layer submits */
-	EV_RUE,		/* a rate update */
+	EV_RUE,		/* a rate update of any kind */
+	EV_ENGINE,	/* a rate update engine has a result */
 	EV_CLOSE,	/* a connection's end is closed */
 	EV_HEAL,	/* no more faults */
 };
 
-struct event {
-	uint64_t at, seq;
-	uint8_t kind;		/* enum event_kind */
-	uint32_t n;
-	void *p;
-};
-
 struct link_stats {
 	uint64_t packets, bytes, lost, queue_full, corrupted, duplicated, reordered, marked;
+	uint64_t queued;	/* bytes found waiting, summed up over packets */
+	uint64_t max_queued;
 };
 
+/* A switch's port and the wire behind it. */
 struct link {
 	const struct sim_link_cfg *cfg;
 	struct rng rng;
-	uint64_t busy;		/* its queue is empty from here on, ns */
+	uint64_t busy_ps;	/* its queue is empty from here on */
+	int32_t to_leaf;	/* the wire ends at this leaf, ... */
+	int32_t to_spine;	/* ... at this spine; both -1: at a host */
+	bool bad;		/* in a spell of loss */
 	struct link_stats stats;
 };
 
@@ -99,6 +102,12 @@ struct shadow {
 	uint32_t seen_tx, seen_rx;	/* bases last seen, to check that they only grow */
 };
 
+/* What the next ACK of a flow has to echo. */
+struct measured {
+	uint32_t t1, t2, ecn;
+	bool any;		/* a packet has come */
+};
+
 enum txn_state {
 	TXN_NONE,	/* the target's upper layer knows nothing of it */
 	TXN_DELIVERED,	/* it owes an answer */
@@ -107,7 +116,7 @@ enum txn_state {
 };
 
 struct txn {
-	uint8_t *payload;	/* push: until completed */
+	void *payload;		/* push: until completed */
 	uint64_t submitted;	/* ns */
 	uint64_t answer_at;	/* at the target, while TXN_DELIVERED */
 	uint32_t psn;		/* of its request, as a distance; once sent */
@@ -120,12 +129,27 @@ struct txn {
 	bool rnr;		/* it was RNRed at least once */
 };
 
+/* What the application sees: one transaction, or several that are parts of it. */
+struct message {
+	uint64_t arrived;	/* ns */
+	uint32_t left;		/* parts not completed */
+};
+
+/* Results of the ends of a section's connections that submit. */
+struct group {
+	uint64_t *latency;	/* of messages, ns; NULL: not kept */
+	uint64_t messages, size;
+	uint64_t bytes;		/* completed well while results count */
+	uint64_t rtt_sum, rtt_n;	/* of the fabric, ns, as the rate update engine is told */
+};
+
 /* One end of a connection: its core, its upper layer, and what must be true of it. */
 struct endpoint {
 	struct sim *sim;
 	struct endpoint *peer;
 	struct host *host;
 	const struct sim_conn_cfg *cfg;
+	struct group *group;
 	uint32_t index;		/* connection * 2 + side */
 	uint32_t salt;		/* properties of its transactions follow from this */
 	uint32_t cid;
@@ -133,21 +157,28 @@ struct endpoint {
 	struct falcon_conn *shared;
 	struct frame_template tpl, xdp_tpl;
 	bool dirty;		/* ACK state has changed */
+	bool touched;		/* to be checked after the agent's turn */
+	uint8_t turns;		/* of those checks */
 	bool fatal;		/* on_fatal() was called */
 	bool close_soon;	/* to be closed from within the next callback */
 	bool closing;		/* fcore_conn_close() is under way, or over */
 	struct rng rng;
 
 	/* Initiator. */
-	struct txn *txn;
-	uint32_t ntxns, submitted, completed;
+	struct txn *txns;	/* a ring, of as many as may be of interest */
+	uint32_t txn_mask;
+	uint32_t ntxns, submitted, completed;	/* transactions */
+	struct message *messages;
+	uint32_t nmessages, arrived, ended;
+	uint32_t parts;		/* transactions of a message */
 	uint32_t first_rsn, next_tx;	/* next_tx: request to be sent first, as a number */
 	uint32_t errors;
 	bool blocked;		/* waits for on_xon() */
 	bool submit_pending;	/* an EV_SUBMIT is under way */
 	uint64_t done_at;	/* last completion, ns */
-	uint64_t latency_sum;	/* of completions, ns */
+	uint64_t latency_sum;	/* of messages, ns */
 	uint64_t bytes;		/* completed well */
+	uint64_t counted;	/* of them, those that count */
 
 	/* Target; the numbers are those of the peer's transactions. */
 	uint32_t cursor;	/* ordered: the next delivery */
@@ -163,9 +194,8 @@ struct endpoint {
 	uint64_t pace_last;	/* ns of the last packet under this gap; 0: none */
 
 	/* Receiver: what the next ACK has to echo. */
-	uint32_t t1, t2, ecn;
+	struct measured flow[FALCON_MAX_FLOWS];
 	uint32_t own;		/* enum falcon_own */
-	bool measured;
 	struct fcore_stats stats;	/* kept when it closes */
 };
 
@@ -176,20 +206,26 @@ struct host {
 	struct fcore *core;
 	struct rng rng;
 	struct falcon_config config;
-	struct endpoint *by_cid[SIM_CIDS];
+	struct endpoint **by_cid;
 	struct endpoint **ep;	/* its ends of connections */
-	uint32_t neps;
+	uint32_t neps, ncids;
 	uint64_t counters[FALCON_VERDICT_COUNT];
-	uint64_t nic_busy;
+	uint64_t nic_busy_ps;
 	uint64_t agent_at;	/* when the agent's next turn is; FCORE_NEVER: asleep */
+	uint32_t agent_event;
 	uint64_t next_pause;
 	uint64_t credits;
 	struct frame *ring, **ring_end;
 	bool dropped;		/* claimed frames were lost since the agent last looked */
-	uint64_t turns;
 	long frames;		/* lent to the core */
+	uint64_t lent;		/* bytes of them */
+	uint64_t level;		/* moving average of |lent|, times 16 */
+	uint64_t mem_busy;	/* everything pushed so far is in memory, ns */
 	struct endpoint **dirty;	/* those with |dirty| set */
 	uint32_t ndirty;
+	struct endpoint **touched;	/* those with |touched| set */
+	uint32_t ntouched;
+	struct engine *engine;	/* rate update; NULL: none of its connections has one */
 	uint64_t tx_frames, tx_refused;
 };
 
@@ -206,13 +242,17 @@ struct sim {
 	const struct sim_cfg *cfg;
 	uint64_t now;
 	uint64_t start;		/* |now| at the beginning */
-	uint64_t seq;
-	struct event *heap;
-	uint32_t nheap, heap_size;
+	struct event_queue events;
+	struct pool frames, payloads;
+	uint32_t frame_len;	/* bytes of the longest frame */
+	void *blank;		/* payload of those who have none */
 	bool healed;
+	bool measure;		/* keep latencies */
 	struct host *hosts;
-	struct link *links;
-	struct endpoint *ep;	/* 2 * nconns */
+	struct link *links;	/* to hosts, from leaves to spines, from spines to leaves */
+	uint32_t nlinks;
+	struct group *groups;	/* by section */
+	struct endpoint *ep;	/* two a connection */
 	uint32_t neps;
 	uint64_t hash;		/* of the trace so far */
 	FILE *trace;
@@ -224,11 +264,13 @@ struct sim {
 };
 
 /* sim.c */
-/* Prepare |s| to run |cfg|, which must stay; |trace| may be NULL. */
-void sim_open(struct sim *s, const struct sim_cfg *cfg, FILE *trace);
+/*
+ * Prepare |s| to run |cfg|, which must stay; |trace| may be NULL. |measure|: keep what the report's
+ * percentiles take.
+ */
+void sim_open(struct sim *s, const struct sim_cfg *cfg, FILE *trace, bool measure);
 /* Run to the end, or to the first violation. */
 void sim_run(struct sim *s);
-void sim_close(struct sim *s);
 /* Nothing of |e| is under way any more. */
 bool sim_ep_drained(const struct endpoint *e);
 
@@ -236,17 +278,52 @@ bool sim_ep_drained(const struct endpoint *e);
 void sim_fail(struct sim *s, const struct endpoint *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* event.c */
-void sim_at(struct sim *s, uint64_t at, enum event_kind kind, void *p, uint32_t n);
-/* Take the earliest event; false if there is none. */
-bool sim_next(struct sim *s, struct event *ev);
+static inline uint32_t sim_at(struct sim *s, uint64_t at, enum event_kind kind, void *p, uint32_t n)
+{
+	return event_add(&s->events, at, (uint8_t)kind, p, n);
+}
+
+/* open.c */
+void sim_close(struct sim *s);
+
+/* nic.c */
+/* A frame for packet |p| of |e|, built with |t|, that leaves now or when the NIC sends it. */
+struct frame *nic_frame(const struct endpoint *e, const struct fcore_packet *p,
+			struct frame_template *t);
+/* Give |f| to the NIC of |h|, whose queue has room. */
+void nic_send(struct host *h, struct frame *f);
+bool nic_full(const struct host *h);
+/* How many packets of |len| bytes the queue takes, at least; UINT32_MAX if any number. */
+uint32_t nic_room(const struct host *h, uint32_t len);
+/* When half of its queue is sent. */
+uint64_t nic_relief(const struct host *h);
+/* Time that |len| bytes take at |rate|, ps; 0 if it is infinite. */
+uint64_t wire_ps(uint64_t rate, uint32_t len);
+/* Bytes waiting before something that is busy until |busy_ps|. */
+uint64_t backlog(uint64_t rate, uint64_t busy_ps, uint64_t now);
 
 /* link.c */
-/* Give |f| to the NIC of |h|. False, and nothing has happened, if its queue is full. */
-bool link_send(struct host *h, struct frame *f);
-bool link_nic_full(const struct host *h);
-/* |f| reaches the port towards its destination. */
-void link_port(struct sim *s, struct frame *f);
+/* The links of |s->cfg|'s topology. */
+void link_open(struct sim *s);
+/* The first port on the way of |f|. */
+uint32_t link_first(const struct sim *s, const struct frame *f);
+/* |f| reaches port |n|. */
+void link_port(struct sim *s, struct frame *f, uint32_t n);
+/* The shortest way between two hosts, ns of propagation. */
+uint64_t link_delay(const struct sim *s, uint32_t from, uint32_t to);
+
+/* engine.c */
+/* Open the rate update engines of all hosts that need one. Complains, and false, if it cannot. */
+bool engine_open(struct sim *s);
+void engine_close(struct host *h);
+/* |ev| of |e| is written to the event queue, if the policy of 10.6.1 wants it. */
+void engine_ack(struct endpoint *e, uint32_t flow, const struct falcon_ack *a, uint64_t iv,
+		uint64_t now);
+void engine_event(struct endpoint *e, const struct falcon_rue_event *ev);
+/* The oldest event has its result. */
+void engine_result(struct host *h);
+/* |r| comes into force, and into what the checks know. */
+void engine_apply(struct endpoint *e, const struct falcon_rue_result *r);
 
 /* host.c */
 extern const struct fcore_ops host_ops;
@@ -258,8 +335,8 @@ void host_turn(struct host *h);
 void host_accept(struct host *h, struct frame *f);
 /* Close this end with everything that is under way. */
 void host_close_ep(struct endpoint *e);
-struct frame *host_frame(const struct endpoint *e, const struct fcore_packet *p,
-			 struct frame_template *t);
+/* |e| is to be checked after this turn. */
+void host_touch(struct endpoint *e);
 
 /* xdp.c */
 /*
@@ -270,10 +347,22 @@ void xdp_receive(struct host *h, struct frame *f, bool agent);
 
 /* ulp.c */
 bool ulp_is_pull(const struct endpoint *e, uint32_t i);
+/* Bytes of transaction |i| of |e|, whichever way they go; given back with ulp_put_bytes(). */
+void *ulp_make_bytes(const struct endpoint *e, uint32_t i, uint32_t len);
+void ulp_put_bytes(const struct endpoint *e, void *bytes);
+bool ulp_bytes_good(const struct endpoint *e, uint32_t i, const void *bytes, uint32_t len);
+/* Length of transaction |i| of |e|: of a push, or asked for by a pull, bytes. */
+uint32_t ulp_length(const struct endpoint *e, uint32_t i);
+/* The response to pull |i| of |e| is longer than what was asked for. */
+bool ulp_is_overlong(const struct endpoint *e, uint32_t i);
 /* Length of the response to pull |i| of |e|, bytes. */
 uint32_t ulp_response_len(const struct endpoint *e, uint32_t i);
 /* How the target answers push |i| of |e|, when it is ready. */
 enum fcore_push_outcome ulp_outcome(const struct endpoint *e, uint32_t i);
+/* Prepare the messages of |e|. */
+void ulp_open(struct endpoint *e);
+void ulp_close(struct endpoint *e);
+/* It is time for the upper layer of |e| to submit. */
 void ulp_submit(struct endpoint *e);
 void ulp_answer(struct endpoint *e, uint32_t i);
 void ulp_on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn, const void *payload,
@@ -295,6 +384,11 @@ void sim_trace(struct sim *s, const char *what, const struct endpoint *e, uint64
 static inline struct endpoint *ep_of(struct fcore_conn *c)
 {
 	return fcore_conn_user(c);
+}
+
+static inline struct txn *txn_of(const struct endpoint *e, uint32_t i)
+{
+	return &e->txns[i & e->txn_mask];
 }
 
 #endif /* FALCON_SIM_H */

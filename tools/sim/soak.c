@@ -53,7 +53,7 @@ static void watch_for_crashes(void)
 /* Run |cfg|; true if all was well. What went wrong is kept in |s|, which is closed. */
 static bool run(struct sim *s, const struct sim_cfg *cfg)
 {
-	sim_open(s, cfg, NULL);
+	sim_open(s, cfg, NULL, false);
 	sim_run(s);
 	sim_close(s);
 	return !s->failed;

@@ -5,8 +5,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
-
 /* A packet's way through the receive path. */
 struct work {
 	struct host *h;
@@ -67,6 +65,8 @@ static enum falcon_verdict take_ack(struct work *w, const uint8_t *falcon)
 	stale = falcon_seq_diff(a.rdbpsn, e->shared->tx_acked.data_base) < 0 ||
 		falcon_seq_diff(a.rrbpsn, e->shared->tx_acked.req_base) < 0;
 	v = falcon_rx_ack(e->shared, &a, w->now);
+	if (v != FALCON_V_ack_stale && v != FALCON_V_ack_invalid)
+		engine_ack(e, w->frame.flow, &a, w->f->iv, w->now);
 	if (stale != (v == FALCON_V_ack_stale))
 		sim_fail(e->sim, e, "an ACK's age was misjudged (verdict %d)", v);
 	if (deliver && v != FALCON_V_rx_nack)
@@ -97,14 +97,37 @@ static void pretend_own(struct work *w)
 static void note(struct work *w)
 {
 	struct endpoint *e = w->e;
+	struct measured *m = &e->flow[w->frame.flow];
 
 	falcon_rx_measure(e->shared, &w->frame, w->now);
-	e->t1 = falcon_time_of_iv(w->f->iv);
-	e->t2 = falcon_time_of_ns(w->now);
-	e->ecn += w->f->marked;
-	e->measured = true;
+	m->t1 = falcon_time_of_iv(w->f->iv);
+	m->t2 = falcon_time_of_ns(w->now);
+	m->ecn += w->f->marked;
+	m->any = true;
 	if (falcon_piggyback(e->shared, w->hdr.rdbpsn, w->hdr.rrbpsn))
 		mark_dirty(w);
+}
+
+/* Room for pushed data that waits for the host's memory; the first that is missing always has. */
+static bool has_room(const struct work *w)
+{
+	const struct host *h = w->h;
+
+	return !h->cfg->rx_buffer || h->lent + w->f->len <= h->cfg->rx_buffer ||
+	       w->hdr.type != FALCON_PUSH_DATA || w->hdr.psn == w->e->shared->rx_acked.data_base;
+}
+
+/* 10.2: the receive buffer's occupancy as ACKs tell it, in 32 steps. */
+static void tell_level(const struct work *w)
+{
+	struct host *h = w->h;
+	uint64_t level;
+
+	if (!h->cfg->rx_buffer)
+		return;
+	h->level += h->lent - h->level / 16;
+	level = h->level / 16 * 32 / h->cfg->rx_buffer;
+	w->e->shared->rx_acked.buffer_level = level < 31 ? (uint32_t)level : 31;
 }
 
 static enum falcon_verdict take_reliable(struct work *w, const uint8_t *falcon)
@@ -115,8 +138,9 @@ static enum falcon_verdict take_reliable(struct work *w, const uint8_t *falcon)
 
 	if (err)
 		return falcon_wire_verdict(err);
-	credit = take_credit(w);
+	credit = has_room(w) && take_credit(w);
 	note(w);
+	tell_level(w);
 	/* What was acknowledged may have had the upper layer close the connection. */
 	if (!w->e->core)
 		return FALCON_V_drop_not_alive;
@@ -131,6 +155,14 @@ static enum falcon_verdict take_reliable(struct work *w, const uint8_t *falcon)
 	return v;
 }
 
+/* Of a frame whose payload is not there, it is known. */
+static bool checksum_ok(const struct work *w)
+{
+	if (w->f->stored < w->f->len)
+		return !w->f->corrupt;
+	return frame_checksum_ok(w->f->data, &w->frame);
+}
+
 static enum falcon_verdict decide(struct work *w)
 {
 	const uint8_t *data = w->f->data, *falcon;
@@ -140,7 +172,7 @@ static enum falcon_verdict decide(struct work *w)
 
 	if (v != FALCON_V_rx_data)
 		return v;
-	w->e = f->cid < SIM_CIDS ? w->h->by_cid[f->cid] : NULL;
+	w->e = f->cid < w->h->ncids ? w->h->by_cid[f->cid] : NULL;
 	if (!w->e || !w->e->core)
 		return FALCON_V_drop_cid;
 	if (!w->h->cfg->offload && !w->agent)
@@ -150,7 +182,7 @@ static enum falcon_verdict decide(struct work *w)
 			    data + f->udp_off - alen);
 	if (v != FALCON_V_rx_data)
 		return v;
-	if (!frame_checksum_ok(data, f))
+	if (!checksum_ok(w))
 		return FALCON_V_drop_csum;
 	falcon = data + f->falcon_off;
 	return falcon_type_is_ack(f->type) ? take_ack(w, falcon) : take_reliable(w, falcon);
@@ -177,7 +209,7 @@ static void hand_over(struct work *w, enum falcon_verdict v)
 		sim_trace(h->sim, "swallowed", w->e, f->src, v, 0);
 		h->dropped = true;
 		h->credits++;
-		free(f);
+		pool_put(&h->sim->frames, f);
 	} else {
 		f->next = NULL;
 		f->rx_ns = h->sim->now;
@@ -195,9 +227,8 @@ static void hand_over(struct work *w, enum falcon_verdict v)
 static void answer(struct work *w, enum falcon_verdict v)
 {
 	struct endpoint *e = w->e;
-	struct fcore_packet p = { 0 };
+	struct fcore_packet p = { .flow = w->frame.flow };
 	struct falcon_ack a;
-	struct frame *f;
 
 	if (v == FALCON_V_resource_nacked) {
 		falcon_nack_compose(e->shared, w->frame.flow, &a);
@@ -207,12 +238,13 @@ static void answer(struct work *w, enum falcon_verdict v)
 	} else {
 		falcon_ack_compose(e->shared, w->frame.flow, &a);
 	}
-	check_ack(e, &a);
+	check_ack(e, &a, w->frame.flow);
 	sim_trace(e->sim, "xdp-tx", e, a.type, a.rdbpsn, a.rrbpsn);
 	p.hdr_len = falcon_ack_pack(&a, p.hdr);
-	f = host_frame(e, &p, &e->xdp_tpl);
-	if (!link_send(w->h, f))
-		free(f);
+	if (nic_full(w->h))
+		w->h->tx_refused++;
+	else
+		nic_send(w->h, nic_frame(e, &p, &e->xdp_tpl));
 }
 
 void xdp_receive(struct host *h, struct frame *f, bool agent)
@@ -237,5 +269,5 @@ void xdp_receive(struct host *h, struct frame *f, bool agent)
 	}
 	if (falcon_verdict_answers(v))
 		answer(&w, v);
-	free(f);
+	pool_put(&h->sim->frames, f);
 }

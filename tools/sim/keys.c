@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "keys.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ENTRY(sec, st, field, type, min, max, fault, names) \
+	{ sec, #field, type, offsetof(st, field), min, max, fault, names }
+#define RUN(field, type, ...) \
+	ENTRY(S_RUN, struct sim_cfg, field, type, __VA_ARGS__, false, NULL)
+#define LINK(field, type, ...) \
+	ENTRY(S_LINK, struct sim_link_cfg, field, type, __VA_ARGS__, false, NULL)
+#define LINK_FAULT(field, type, max) \
+	ENTRY(S_LINK, struct sim_link_cfg, field, type, 0, max, true, NULL)
+#define HOST(field, type, ...) \
+	ENTRY(S_HOST, struct sim_host_cfg, field, type, __VA_ARGS__, false, NULL)
+#define HOST_FAULT(field, type, max) \
+	ENTRY(S_HOST, struct sim_host_cfg, field, type, 0, max, true, NULL)
+#define CONN(field, type, ...) \
+	ENTRY(S_CONNECTION, struct sim_conn_cfg, field, type, __VA_ARGS__, false, NULL)
+#define CONN_FAULT(field, type, max) \
+	ENTRY(S_CONNECTION, struct sim_conn_cfg, field, type, 0, max, true, NULL)
+#define CONN_NAME(field, names, max) \
+	ENTRY(S_CONNECTION, struct sim_conn_cfg, field, T_NAME, 0, max, false, names)
+
+#define TIMES 0, 1000 * SIM_S
+#define RATES 0, 10000000000000ULL
+#define BYTES 0, 1ULL << 40
+#define PPM 1000000ULL
+
+const char *const key_section_names[S_SECTIONS] = {
+	"run", "link", "trunk", "host", "connection", "swift",
+};
+
+static const char *const cc_names[] = { "none", "fixed", "swift", NULL };
+static const char *const delay_names[] = { "full", "fabric", "forward", "reverse", NULL };
+
+static const struct key keys[] = {
+	RUN(seed, T_COUNT, 0, UINT64_MAX),
+	RUN(hosts, T_COUNT, 2, SIM_MAX_HOSTS),
+	RUN(leaves, T_COUNT, 0, SIM_MAX_LEAVES),
+	RUN(spines, T_COUNT, 0, SIM_MAX_SPINES),
+	RUN(reroute, T_TIME, TIMES),
+	RUN(heal, T_TIME, TIMES),
+	RUN(relief, T_BOOL, 0, 1),
+	RUN(limit, T_TIME, TIMES),
+	RUN(warmup, T_TIME, TIMES),
+	RUN(stop, T_TIME, TIMES),
+	RUN(data, T_BOOL, 0, 1),
+	RUN(checks, T_BOOL, 0, 1),
+
+	LINK(rate, T_RATE, RATES),
+	LINK(delay, T_TIME, TIMES),
+	LINK_FAULT(jitter, T_TIME, SIM_S),
+	LINK(queue, T_COUNT, BYTES),
+	LINK(ecn, T_COUNT, BYTES),
+	LINK_FAULT(loss, T_CHANCE, PPM),
+	LINK_FAULT(burst, T_CHANCE, PPM),
+	LINK(burst_end, T_CHANCE, 1, PPM),
+	LINK(burst_loss, T_CHANCE, 0, PPM),
+	LINK(drop_from, T_COUNT, 0, UINT64_MAX),
+	LINK_FAULT(drop_mask, T_COUNT, UINT64_MAX),
+	LINK_FAULT(reorder, T_CHANCE, PPM),
+	LINK(reorder_by, T_TIME, TIMES),
+	LINK_FAULT(duplicate, T_CHANCE, PPM),
+	LINK_FAULT(corrupt, T_CHANCE, PPM),
+	LINK(blackout_at, T_TIME, TIMES),
+	LINK_FAULT(blackout_for, T_TIME, 100 * SIM_S),
+	LINK(blackout_every, T_TIME, TIMES),
+
+	HOST(nic_rate, T_RATE, RATES),
+	HOST(nic_queue, T_COUNT, BYTES),
+	HOST(nic_clock, T_BOOL, 0, 1),
+	HOST(offload, T_BOOL, 0, 1),
+	HOST(latency, T_TIME, TIMES),
+	HOST(budget, T_COUNT, 1, 100000),
+	HOST(credits, T_COUNT, 1, 1000000),
+	HOST_FAULT(no_credit, T_CHANCE, PPM),
+	HOST_FAULT(swallow, T_CHANCE, PPM),
+	HOST_FAULT(own, T_CHANCE, PPM),
+	HOST_FAULT(refuse, T_CHANCE, 990000),
+	HOST(pause_every, T_TIME, TIMES),
+	HOST_FAULT(pause_for, T_TIME, SIM_S),
+	HOST(mem_rate, T_RATE, RATES),
+	HOST(slow_rate, T_RATE, RATES),
+	HOST(slow_at, T_TIME, TIMES),
+	HOST_FAULT(slow_for, T_TIME, 100 * SIM_S),
+	HOST(rx_buffer, T_COUNT, BYTES),
+	HOST(rue_delay, T_TIME, TIMES),
+	HOST(rue_rate, T_COUNT, 0, 1000000000),
+	HOST(rue_queue, T_COUNT, 4, 1 << 20),
+	HOST(rue_p1, T_TIME, TIMES),
+	HOST(rue_p2, T_COUNT, 0, 1000),
+
+	CONN(from, T_COUNT, 0, SIM_MAX_HOSTS - 1),
+	CONN(to, T_COUNT, 0, SIM_MAX_HOSTS - 1),
+	CONN(count, T_COUNT, 1, 100000),
+	CONN(from_step, T_COUNT, 0, SIM_MAX_HOSTS - 1),
+	CONN(to_step, T_COUNT, 0, SIM_MAX_HOSTS - 1),
+	CONN(ordered, T_BOOL, 0, 1),
+	CONN(ipv6, T_BOOL, 0, 1),
+	CONN(transactions, T_COUNT, 0, SIM_MAX_TXNS),
+	CONN(back, T_COUNT, 0, SIM_MAX_TXNS),
+	CONN(pull, T_CHANCE, 0, PPM),
+	CONN(size_min, T_COUNT, 0, SIM_MAX_SIZE),
+	CONN(size_max, T_COUNT, 0, SIM_MAX_SIZE),
+	CONN(message, T_COUNT, 0, 1 << 30),
+	CONN(mtu, T_COUNT, 64, SIM_MAX_SIZE),
+	CONN(depth, T_COUNT, 0, 1 << 20),
+	CONN(gap, T_TIME, TIMES),
+	CONN(load, T_RATE, RATES),
+	CONN(start, T_TIME, TIMES),
+	CONN(start_spread, T_TIME, TIMES),
+	CONN_FAULT(close_at, T_TIME, 100 * SIM_S),
+	CONN(psn, T_COUNT, 0, UINT32_MAX),
+	CONN(rsn, T_COUNT, 0, UINT32_MAX),
+	CONN_FAULT(late, T_CHANCE, PPM),
+	CONN(late_by, T_TIME, TIMES),
+	CONN_FAULT(rnr, T_CHANCE, 990000),
+	CONN(rnr_code, T_COUNT, 1, 31),
+	CONN_FAULT(cie, T_CHANCE, PPM),
+	CONN_FAULT(nre, T_CHANCE, PPM),
+	CONN_FAULT(invalid_cid, T_CHANCE, PPM),
+	CONN_FAULT(overlong, T_CHANCE, PPM),
+	CONN_FAULT(brief, T_CHANCE, PPM),
+	CONN_NAME(cc, cc_names, SIM_CC_SWIFT),
+	CONN_NAME(delay_select, delay_names, 3),
+	CONN(fcwnd, T_COUNT, 1, 255),
+	CONN(ncwnd, T_COUNT, 1, 1023),
+	CONN(rto, T_TIME, TIMES),
+	CONN(max_retx, T_COUNT, 1, 254),
+	CONN(txn_timeout, T_TIME, TIMES),
+	CONN(ack_timeout, T_TIME, TIMES),
+	CONN(ack_count, T_COUNT, 1, 1000),
+	CONN(ar_fcwnd, T_COUNT, 0, 255),
+	CONN(ar_percent, T_COUNT, 0, 100),
+	CONN(ooo_threshold, T_COUNT, 0, 128),
+	CONN_FAULT(rue_every, T_TIME, SIM_S),
+};
+
+enum {
+	NKEYS = sizeof(keys) / sizeof(keys[0]),
+};
+
+const struct sim_link_cfg link_defaults = {
+	.rate = 10000000000ULL,
+	.delay = 5 * SIM_US,
+	.burst_end = 250000,
+	.burst_loss = 500000,
+	.reorder_by = 50 * SIM_US,
+};
+
+const struct sim_host_cfg host_defaults = {
+	.nic_rate = 10000000000ULL,
+	.nic_queue = 1 << 16,
+	.offload = 1,
+	.latency = SIM_US,
+	.budget = 256,
+	.credits = 2048,
+	.pause_every = SIM_MS,
+	.rue_delay = SIM_US,
+	.rue_queue = 16384,
+};
+
+/* As fcore_params_default(), but for an RTO that suits a data centre. */
+const struct sim_conn_cfg conn_defaults = {
+	.to = 1,
+	.count = 1,
+	.ordered = 1,
+	.transactions = 1000,
+	.size_max = 1024,
+	.mtu = 4096,
+	.late_by = 20 * SIM_US,
+	.rnr_code = 8,
+	.delay_select = 1,
+	.fcwnd = 128,
+	.ncwnd = 128,
+	.rto = SIM_MS,
+	.max_retx = 100,
+	.txn_timeout = 30 * SIM_S,
+	.ack_timeout = 64 * SIM_US,
+	.ack_count = 16,
+	.ar_fcwnd = 8,
+	.ar_percent = 10,
+	.ooo_threshold = 2,
+};
+
+const struct key *key_at(uint32_t i)
+{
+	return i < NKEYS ? &keys[i] : NULL;
+}
+
+const struct key *key_find(enum key_section section, const char *name)
+{
+	/* A trunk is a link. */
+	if (section == S_TRUNK)
+		section = S_LINK;
+	for (uint32_t i = 0; i < NKEYS; i++)
+		if (keys[i].section == section && !strcmp(keys[i].name, name))
+			return &keys[i];
+	return NULL;
+}
+
+/* Units by type; the first that divides a value without rest prints it. */
+static const struct unit {
+	enum key_type type;
+	const char *name;
+	uint64_t factor;
+} units[] = {
+	{ T_TIME, "s", SIM_S },
+	{ T_TIME, "ms", SIM_MS },
+	{ T_TIME, "us", SIM_US },
+	{ T_TIME, "ns", 1 },
+	{ T_RATE, "gbit", 1000000000ULL },
+	{ T_RATE, "mbit", 1000000ULL },
+	{ T_RATE, "kbit", 1000ULL },
+	{ T_RATE, "bit", 1 },
+	{ T_CHANCE, "%", 10000ULL },
+	{ T_CHANCE, "ppm", 1 },
+};
+
+enum {
+	NUNITS = sizeof(units) / sizeof(units[0]),
+};
+
+/* Decimals after the point of |*s| in units of |factor|; moves |*s| behind them. */
+static uint64_t fraction(const char **s, uint64_t factor)
+{
+	uint64_t v = 0;
+
+	for ((*s)++; isdigit((unsigned char)**s); (*s)++) {
+		factor /= 10;
+		v += (uint64_t)(**s - '0') * factor;
+	}
+	return v;
+}
+
+static bool parse_name(const struct key *k, const char *s, uint64_t *v)
+{
+	for (*v = 0; k->names[*v]; ++*v)
+		if (!strcmp(k->names[*v], s))
+			return true;
+	return false;
+}
+
+/* The rest of a number, from |end| on: its fraction and its unit. */
+static bool parse_unit(const struct key *k, const char *end, uint64_t *v)
+{
+	for (int i = 0; i < NUNITS; i++) {
+		const struct unit *u = &units[i];
+		const char *p = end;
+		uint64_t frac = *p == '.' ? fraction(&p, u->factor) : 0;
+
+		if (u->type != k->type || strcmp(p, u->name))
+			continue;
+		if (*v > UINT64_MAX / u->factor - 1)
+			return false;
+		*v = *v * u->factor + frac;
+		return true;
+	}
+	/* Without a unit only what has none, and zero. */
+	return *end == 0 && (k->type == T_COUNT || *v == 0);
+}
+
+bool key_parse(const struct key *k, const char *s, uint64_t *v)
+{
+	char *end;
+
+	if (k->type == T_NAME)
+		return parse_name(k, s, v);
+	if (k->type == T_BOOL) {
+		*v = !strcmp(s, "yes");
+		return *v || !strcmp(s, "no");
+	}
+	errno = 0;
+	*v = strtoull(s, &end, 0);
+	if (errno || !isdigit((unsigned char)*s))
+		return false;
+	return parse_unit(k, end, v);
+}
+
+void key_print(const struct key *k, uint64_t v, FILE *out)
+{
+	if (k->type == T_BOOL || k->type == T_NAME) {
+		fprintf(out, "%s = %s\n", k->name,
+			k->type == T_NAME ? k->names[v] : v ? "yes" : "no");
+		return;
+	}
+	for (int i = 0; i < NUNITS; i++) {
+		if (units[i].type == k->type && v && v % units[i].factor == 0) {
+			fprintf(out, "%s = %llu%s\n", k->name,
+				(unsigned long long)(v / units[i].factor), units[i].name);
+			return;
+		}
+	}
+	fprintf(out, "%s = %llu\n", k->name, (unsigned long long)v);
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Frames, and the sender's NIC: a rate, and a queue with back pressure. */
+#include "sim.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+/* Preamble, frame check sequence and gap: what a frame takes on the wire beyond its bytes. */
+enum {
+	WIRE_OVERHEAD = 24,
+	PS_PER_NS = 1000,
+};
+
+uint64_t wire_ps(uint64_t rate, uint32_t len)
+{
+	return rate ? (uint64_t)(len + WIRE_OVERHEAD) * 8 * SIM_S * PS_PER_NS / rate : 0;
+}
+
+uint64_t backlog(uint64_t rate, uint64_t busy_ps, uint64_t now)
+{
+	uint64_t t = now * PS_PER_NS;
+
+	if (busy_ps <= t)
+		return 0;
+	t = (busy_ps - t) / PS_PER_NS;
+	if (t < 1 << 20)
+		return t * (rate / 8) / SIM_S;
+	return (uint64_t)((unsigned __int128)t * rate / (8 * SIM_S));
+}
+
+/* From the healing on, links and NICs may be infinitely fast. */
+static uint64_t rate_of(const struct host *h)
+{
+	return h->sim->healed && h->sim->cfg->relief ? 0 : h->cfg->nic_rate;
+}
+
+static uint64_t queued(const struct host *h)
+{
+	return backlog(rate_of(h), h->nic_busy_ps, h->sim->now);
+}
+
+bool nic_full(const struct host *h)
+{
+	return h->cfg->nic_queue && rate_of(h) && queued(h) > h->cfg->nic_queue;
+}
+
+uint32_t nic_room(const struct host *h, uint32_t len)
+{
+	uint64_t bytes = queued(h);
+
+	if (!h->cfg->nic_queue || !rate_of(h))
+		return UINT32_MAX;
+	return bytes > h->cfg->nic_queue ? 0 : (uint32_t)((h->cfg->nic_queue - bytes) / len) + 1;
+}
+
+uint64_t nic_relief(const struct host *h)
+{
+	uint64_t half = rate_of(h) ? h->cfg->nic_queue / 2 * 8 * SIM_S / rate_of(h) : 0;
+	uint64_t busy = h->nic_busy_ps / PS_PER_NS;
+
+	return busy > h->sim->now + half ? busy - half : h->sim->now + 1;
+}
+
+/* When a frame of |len| bytes that is handed over now will have left, ps. */
+static uint64_t departure(const struct host *h, uint32_t len)
+{
+	uint64_t now = h->sim->now * PS_PER_NS, rate = rate_of(h);
+	uint64_t from = rate && h->nic_busy_ps > now ? h->nic_busy_ps : now;
+
+	return from + wire_ps(rate, len);
+}
+
+void nic_send(struct host *h, struct frame *f)
+{
+	struct sim *s = h->sim;
+
+	h->nic_busy_ps = departure(h, f->len);
+	h->tx_frames++;
+	sim_at(s, (h->nic_busy_ps + PS_PER_NS - 1) / PS_PER_NS, EV_PORT, f, link_first(s, f));
+}
+
+/* Let the headers announce |more| bytes that are not there. */
+static void announce(const struct frame_template *t, uint8_t *data, uint32_t more)
+{
+	struct udphdr *udp = (void *)(data + t->udp_off);
+	uint16_t *length = t->ipv6 ? &((struct ipv6hdr *)(data + t->l3_off))->payload_len
+				   : &((struct iphdr *)(data + t->l3_off))->tot_len;
+
+	*length = htons((uint16_t)(ntohs(*length) + more));
+	udp->len = htons((uint16_t)(ntohs(udp->len) + more));
+}
+
+static uint32_t label_of(const struct frame_template *t, const uint8_t *data)
+{
+	if (t->ipv6)
+		return ntohl(*(const uint32_t *)(data + t->l3_off)) & 0xfffff;
+	return ntohs(((const struct udphdr *)(data + t->udp_off))->source);
+}
+
+struct frame *nic_frame(const struct endpoint *e, const struct fcore_packet *p,
+			struct frame_template *t)
+{
+	uint32_t len = t->len + p->hdr_len + p->ulp_hdr_len + p->payload_len;
+	uint32_t absent = e->sim->cfg->data ? 0 : p->payload_len;
+	uint64_t at = e->sim->now;
+	struct fcore_packet bare = *p;
+	struct frame *f = pool_get(&e->sim->frames, sizeof(*f) + len - absent);
+
+	if (e->host->cfg->nic_clock)
+		at = departure(e->host, len) / PS_PER_NS;
+	bare.payload_len -= absent;
+	f->len = len;
+	f->stored = frame_build(t, &bare, at, f->data);
+	if (absent)
+		announce(t, f->data, absent);
+	f->iv = t->last_iv;
+	f->label = label_of(t, f->data);
+	f->src = (uint16_t)e->host->index;
+	f->dst = (uint16_t)e->peer->host->index;
+	f->corrupt = f->marked = false;
+	return f;
+}
