@@ -11,10 +11,10 @@ $(eval $(call c_rule,sim,))
 $(SIM_OBJ): CPPFLAGS += -UFALCON_MAX_CONNS -DFALCON_MAX_CONNS=8192
 $(B)/sim/user/rue/%.o: CFLAGS += $(RUE_FP)
 
-$(B)/falcon-sim: $(SIM_OBJ)
+$(B)/falcon-sim: $(SIM_OBJ) $(B)/libfcrypto.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -linih -lm
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -linih -lm -lcrypto
 
-$(B)/asan/falcon-sim: $(SIM_SRC:%.c=$(B)/asan/%.o)
+$(B)/asan/falcon-sim: $(SIM_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libfcrypto.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) -o $@ $^ -ljansson -linih -lm
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) -o $@ $^ -ljansson -linih -lm -lcrypto

@@ -2,12 +2,14 @@
 # Tests of user/io that need no kernel.
 
 IO_BINS := $(B)/selftests/unit/io_frame.t $(B)/selftests/unit/io_flow.t \
+	$(B)/selftests/unit/io_seal.t \
 	$(B)/selftests/unit/io_spin.t
 
-$(B)/selftests/unit/io_frame.t $(B)/selftests/unit/io_flow.t: $(B)/asan/user/io/frame.o
+$(patsubst %,$(B)/selftests/unit/io_%.t,frame flow seal): $(B)/asan/user/io/frame.o \
+	$(B)/asan/libfcrypto.a
 $(IO_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka -lcrypto
 
 TESTS += $(IO_BINS)

@@ -15,6 +15,7 @@ static void make_template(struct frame_template *t, bool ipv6, uint16_t path)
 		.src_addr = { 10, 250, 0, 1, 7, 7 },
 		.dst_addr = { 10, 250, 0, 2, 9, 9 },
 		.path = path,
+		.psp_version = FALCON_PSP_CLEAR,
 		.spi = 1,
 	};
 
@@ -28,7 +29,7 @@ static uint32_t build(struct frame_template *t, uint8_t flow, uint16_t path, uin
 	const struct falcon_hdr h = { .cid = 7, .type = FALCON_PUSH_DATA, .request_len = 6 };
 
 	p.hdr_len = falcon_hdr_pack(&h, p.hdr);
-	return frame_build(t, &p, 1000, out);
+	return (uint32_t)frame_build(t, NULL, &p, 1000, out);
 }
 
 static uint32_t label_of(const uint8_t *frame, const struct falcon_frame *f)

@@ -15,6 +15,7 @@ static struct frame_route route(bool ipv6)
 		.src_addr = { 10, 250, 0, 1, 7, 7 },
 		.dst_addr = { 10, 250, 0, 2, 9, 9 },
 		.path = 0xabcd,
+		.psp_version = FALCON_PSP_CLEAR,
 		.spi = 0x80000001,
 	};
 
@@ -47,7 +48,7 @@ static void check_parses(bool ipv6, uint32_t len)
 	for (uint32_t i = 0; i < len; i++)
 		payload[i] = (uint8_t)unit_random(&seed);
 	frame_template_init(&t, &r);
-	n = frame_build(&t, &p, 5000, out);
+	n = (uint32_t)frame_build(&t, NULL, &p, 5000 * FALCON_PS_PER_NS, out);
 	assert_int_equal(falcon_parse_frame(out, out + n, &f), FALCON_V_rx_data);
 	assert_int_equal(f.ipv6, ipv6);
 	assert_int_equal(f.ttl, FALCON_DEFAULT_TTL);
@@ -85,7 +86,8 @@ static void frame_build__iv_grows_when_the_clock_does_not(void **state)
 	(void)state;
 	frame_template_init(&t, &r);
 	for (int i = 0; i < 4; i++) {
-		uint32_t n = frame_build(&t, &p, i < 3 ? 1000 : 10, out);
+		uint64_t clock = i < 3 ? 1000 : 10;
+		uint32_t n = (uint32_t)frame_build(&t, NULL, &p, clock, out);
 
 		assert_int_equal(falcon_parse_frame(out, out + n, &f), FALCON_V_rx_data);
 		assert_true(f.iv > last);
@@ -106,7 +108,7 @@ static void frame_checksum_ok__sees_every_flipped_byte(void **state)
 
 	(void)state;
 	frame_template_init(&t, &r);
-	n = frame_build(&t, &p, 1, out);
+	n = (uint32_t)frame_build(&t, NULL, &p, 1, out);
 	assert_int_equal(falcon_parse_frame(out, out + n, &f), FALCON_V_rx_data);
 	for (uint32_t i = (uint32_t)f.udp_off - 8; i < n; i++) {
 		/* The two length fields are not read from the frame again. */
@@ -130,7 +132,7 @@ static void frame_build__ipv4_header_checksum(void **state)
 
 	(void)state;
 	frame_template_init(&t, &r);
-	frame_build(&t, &p, 1, out);
+	frame_build(&t, NULL, &p, 1, out);
 	for (int i = 0; i < 20; i += 2)
 		sum += (uint32_t)out[14 + i] << 8 | out[15 + i];
 	sum = (sum & 0xffff) + (sum >> 16);
@@ -139,11 +141,17 @@ static void frame_build__ipv4_header_checksum(void **state)
 
 static void frame_max_payload__leaves_nothing_unused(void **state)
 {
+	uint32_t clear = frame_around(FALCON_PSP_CLEAR, false, 0);
+
 	(void)state;
-	assert_int_equal(frame_max_payload(1500, false), 1500 - 20 - 8 - 16 - 28);
-	assert_int_equal(frame_max_payload(1500, true), 1500 - 40 - 8 - 16 - 28);
-	assert_int_equal(frame_max_payload(72, false), 0);
-	assert_int_equal(frame_max_payload(0, true), 0);
+	assert_int_equal(clear, 16);
+	assert_int_equal(frame_around(FALCON_PSP_AES_GCM_128, false, 0), 16 + 16);
+	assert_int_equal(frame_around(FALCON_PSP_GMAC_256, true, 40), 16 + 8 + 40 + 16);
+	assert_int_equal(frame_max_payload(1500, false, clear), 1500 - 20 - 8 - 16 - 28);
+	assert_int_equal(frame_max_payload(1500, true, clear), 1500 - 40 - 8 - 16 - 28);
+	assert_int_equal(frame_max_payload(1500, true, 80), 1500 - 40 - 8 - 80 - 28);
+	assert_int_equal(frame_max_payload(72, false, clear), 0);
+	assert_int_equal(frame_max_payload(0, true, clear), 0);
 }
 
 int main(void)

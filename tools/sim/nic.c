@@ -110,7 +110,7 @@ struct frame *nic_frame(const struct endpoint *e, const struct fcore_packet *p,
 		at = departure(e->host, len) / PS_PER_NS;
 	bare.payload_len -= absent;
 	f->len = len;
-	f->stored = frame_build(t, &bare, at, f->data);
+	f->stored = (uint32_t)frame_build(t, NULL, &bare, at * FALCON_PS_PER_NS, f->data);
 	if (absent)
 		announce(t, f->data, absent);
 	f->iv = t->last_iv;

@@ -15,6 +15,7 @@
 #include "agent/config.h"
 #include "agent/control.h"
 #include "agent/neigh.h"
+#include "agent/sec.h"
 #include "cm/cm.h"
 #include "core/core.h"
 #include "io/frame.h"
@@ -56,9 +57,11 @@ struct agent_conn {
 	struct port *port;		/* where it leaves */
 	struct xsk *tx;
 	struct frame_template tmpl;
+	struct sec sec;
 	uint32_t mtu;			/* bytes */
 	uint32_t segment;		/* raw payload bytes a transaction */
 	uint64_t tx_unrouted;		/* packets dropped for want of a route */
+	uint64_t tx_unsealed;		/* packets not sent because they could not be sealed */
 	uint64_t rx_answered;		/* ACKs and NACKs the agent itself sent for refused packets */
 	uint64_t setups;		/* times it came up */
 };
@@ -94,6 +97,7 @@ struct agent {
 	bool reap_due;			/* some connection is failing */
 	bool sockets_watched;		/* the AF_XDP sockets are in the epoll set */
 	uint64_t tx_now;		/* ns, the time that frames are stamped with */
+	uint64_t tx_iv;			/* ps, IV of the latest frame: they only grow */
 	uint32_t tx_stamps;		/* frames stamped with it */
 	bool stop;
 };
@@ -132,6 +136,17 @@ void agent_on_rue_event(void *arg, const struct falcon_rue_event *e);
 /* tx.c: struct fcore_ops.transmit, and the template of a connection's frames. */
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p);
 void agent_conn_route(struct agent_conn *c);
+
+/*
+ * steer.c: the whole of Falcon 9.2.2 for the frame |it| that XDP has only redirected, to a connection
+ * that is set up. Returns how it ended; |*kept| is set if the core took the frame over.
+ */
+enum falcon_verdict agent_steered(struct agent *a, struct agent_conn *c,
+				  const struct falcon_meta *m, const struct xsk_rx_item *it,
+				  bool *kept);
+/* steer.c: hand the packet |h| in frame |it| to the core, which has it from then on. */
+void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct falcon_meta *m,
+		const struct xsk_rx_item *it);
 
 /* rx.c: take what the sockets hold, at most a burst each. Returns frames handled. */
 uint32_t agent_receive(struct agent *a);

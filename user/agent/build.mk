@@ -2,14 +2,14 @@
 # falcond, plain and with AddressSanitizer, and the fuzzer of its control protocol.
 
 AGENT_SRCS := $(wildcard user/agent/*.c user/cm/*.c user/io/*.c user/rue/*.c user/ulp/*.c)
-AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd
+AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd libcrypto
 AGENT_LIBS := $(shell pkg-config --libs $(AGENT_PKGS)) -ldl
 
-$(B)/falcond: $(AGENT_SRCS:%.c=$(B)/obj/%.o) $(B)/libfcore.a
+$(B)/falcond: $(AGENT_SRCS:%.c=$(B)/obj/%.o) $(B)/libfcore.a $(B)/libfcrypto.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) -rdynamic -o $@ $^ $(AGENT_LIBS)
 
-$(B)/asan/falcond: $(AGENT_SRCS:%.c=$(B)/asan/%.o) $(B)/asan/libfcore.a
+$(B)/asan/falcond: $(AGENT_SRCS:%.c=$(B)/asan/%.o) $(B)/asan/libfcore.a $(B)/asan/libfcrypto.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -rdynamic -o $@ $^ $(AGENT_LIBS)
 

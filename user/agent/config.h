@@ -23,7 +23,16 @@ enum config_const {
 
 enum config_security {
 	CONFIG_SECURITY_CLEAR,		/* PSP version 15: no encryption, no authentication */
-	CONFIG_SECURITY_PSP,
+	CONFIG_SECURITY_PSP,		/* the PSP version that README.md gives reasons for */
+	CONFIG_SECURITY_AES_GCM_128,	/* PSP versions 0 to 3, in that order */
+	CONFIG_SECURITY_AES_GCM_256,
+	CONFIG_SECURITY_GMAC_128,
+	CONFIG_SECURITY_GMAC_256,
+};
+
+enum config_mode {
+	CONFIG_MODE_TRANSPORT,		/* Falcon 7.1.1 */
+	CONFIG_MODE_TUNNEL,		/* Falcon 7.1.2 */
 };
 
 enum config_xsk_mode {
@@ -73,6 +82,10 @@ struct conn_config {
 	uint32_t local_cid;			/* 1..FALCON_MAX_CONNS - 1 */
 	uint32_t remote_cid;			/* 24 bits, not 0 */
 	enum config_security security;
+	enum config_mode mode;
+	int inner_family;			/* tunnel: AF_INET or AF_INET6; else 0 */
+	uint8_t inner_local[16];		/* tunnel: of the inner IP header, as |local| */
+	uint8_t inner_remote[16];
 	bool handshake;				/* false: purely static, PSNs and RSNs 0 */
 	uint32_t local_spi;			/* handshake off: of packets we receive, not 0 */
 	uint32_t remote_spi;			/* handshake off: of packets we send, not 0 */
@@ -109,6 +122,9 @@ int config_conn_from_json(const json_t *obj, const struct agent_options *default
 /* 0 if |a| and |b| may exist side by side, else -EEXIST with a sentence about |a| in |err|. */
 int config_conn_conflict(const struct conn_config *a, const struct conn_config *b, char *err,
 			 size_t errlen);
+
+/* The enum falcon_psp_version of a connection with |security|. */
+uint8_t config_psp_version(enum config_security security);
 
 /*
  * Every key of [agent] and the ports with its value: a new array of {"section", "key", "value",

@@ -7,6 +7,7 @@
 
 #include "agent/config.h"
 #include "agent/config_keys.h"
+#include "falcon/psp.h"
 
 bool config_name_valid(const char *name)
 {
@@ -55,6 +56,32 @@ static const char *missing_key(const struct conn_config *c)
 	return NULL;
 }
 
+uint8_t config_psp_version(enum config_security security)
+{
+	switch (security) {
+	case CONFIG_SECURITY_CLEAR: return FALCON_PSP_CLEAR;
+	case CONFIG_SECURITY_AES_GCM_256: return FALCON_PSP_AES_GCM_256;
+	case CONFIG_SECURITY_GMAC_128: return FALCON_PSP_GMAC_128;
+	case CONFIG_SECURITY_GMAC_256: return FALCON_PSP_GMAC_256;
+	default: return FALCON_PSP_AES_GCM_128;
+	}
+}
+
+static const char *tunnel_problem(const struct conn_config *c)
+{
+	static const uint8_t none[16];
+	bool local = memcmp(c->inner_local, none, 16) != 0;
+	bool remote = memcmp(c->inner_remote, none, 16) != 0;
+
+	if (c->mode == CONFIG_MODE_TRANSPORT)
+		return local || remote ? "inner_local and inner_remote go with mode = tunnel" : NULL;
+	if (!local || !remote)
+		return "mode = tunnel needs inner_local and inner_remote";
+	if (c->security == CONFIG_SECURITY_CLEAR)
+		return "clear packets are not tunneled; set mode = transport";
+	return NULL;
+}
+
 /* The checks of one connection that involve several keys. A sentence, or NULL if all is well. */
 static const char *conn_problem(const struct conn_config *c)
 {
@@ -68,7 +95,7 @@ static const char *conn_problem(const struct conn_config *c)
 		return "local_spi and remote_spi go with handshake = off; the handshake picks them";
 	if (!c->handshake && (!c->local_spi || !c->remote_spi))
 		return "handshake = off needs local_spi and remote_spi, both other than 0";
-	return NULL;
+	return tunnel_problem(c);
 }
 
 int config_conn_finish(struct conn_config *c, const struct agent_options *agent, char *err,

@@ -23,7 +23,9 @@
 static const char *const off_on[] = {"off", "on", NULL};
 static const char *const orderings[] = {"unordered", "ordered", NULL};
 static const char *const log_levels[] = {"error", "warn", "info", "debug", NULL};
-static const char *const securities[] = {"clear", "psp", NULL};
+static const char *const securities[] = {"clear", "psp", "psp-aes-gcm-128", "psp-aes-gcm-256",
+					 "psp-gmac-128", "psp-gmac-256", NULL};
+static const char *const modes[] = {"transport", "tunnel", NULL};
 static const char *const xsk_modes[] = {"auto", "copy", "zerocopy", NULL};
 static const char *const rx_csums[] = {"verify", "trusted", NULL};
 
@@ -87,6 +89,9 @@ static const struct config_key port_keys[] = {
 };
 
 #define ADDR .type = CONFIG_ADDR, .family_offset = offsetof(struct conn_config, family)
+#define INNER_ADDR                                                                                 \
+	.type = CONFIG_ADDR, .family_offset = offsetof(struct conn_config, inner_family),          \
+	.zero = "none", .def = "none"
 
 static const struct config_key conn_keys[] = {
 	{"local", ADDR, AT(struct conn_config, local), .help = "our address"},
@@ -98,7 +103,13 @@ static const struct config_key conn_keys[] = {
 	{"ordering", ENUM(orderings), AT(struct conn_config, params.ordered), .def = "ordered",
 	 .help = "whether transactions are delivered in the order they were started"},
 	{"security", ENUM(securities), AT(struct conn_config, security), .def = "psp",
-	 .help = "clear: neither encrypted nor authenticated; both ends must say so"},
+	 .help = "how packets are protected; clear: not at all; both ends must agree"},
+	{"mode", ENUM(modes), AT(struct conn_config, mode), .def = "transport",
+	 .help = "tunnel: an inner IP header, with inner_local and inner_remote, goes along"},
+	{"inner_local", INNER_ADDR, AT(struct conn_config, inner_local),
+	 .help = "with mode = tunnel: our address inside"},
+	{"inner_remote", INNER_ADDR, AT(struct conn_config, inner_remote),
+	 .help = "with mode = tunnel: the peer's address inside"},
 	{"handshake", ENUM(off_on), AT(struct conn_config, handshake), .def = "on",
 	 .help = "agree on SPIs and sequence numbers with the peer's agent; off: configured"},
 	{"local_spi", UINT(0, UINT32_MAX), AT(struct conn_config, local_spi), .zero = "none",
@@ -259,6 +270,10 @@ static int set_addr(const struct config_key *k, void *p, int *family, const char
 	int f = strchr(text, ':') ? AF_INET6 : AF_INET;
 	uint8_t addr[16] = {0};
 
+	if (k->zero && strcmp(text, k->zero) == 0) {
+		memset(p, 0, sizeof(addr));
+		return 0;
+	}
 	if (inet_pton(f, text, addr) != 1) {
 		snprintf(err, errlen, "%s must be an IPv4 or IPv6 address, not \"%s\"", k->name,
 			 text);
@@ -316,7 +331,7 @@ void config_key_get(const struct config_section *s, unsigned int i, const void *
 	case CONFIG_ADDR:
 		if (!inet_ntop(*(const int *)((const char *)base + k->family_offset), p, text,
 			       (socklen_t)size))
-			text[0] = 0;
+			snprintf(text, size, "%s", k->zero ? k->zero : "");
 		break;
 	}
 }

@@ -25,7 +25,7 @@ struct config_key {
 	uint64_t min, max;		/* CONFIG_UINT, before scaling */
 	uint64_t scale;			/* stored units in one written unit */
 	const char *unit;		/* of the written value, NULL: none */
-	const char *zero;		/* CONFIG_UINT: the word written for 0, NULL: none */
+	const char *zero;		/* the word written for 0 or for no address, NULL: none */
 	const char *const *choices;	/* CONFIG_ENUM, NULL-terminated */
 	size_t family_offset;		/* CONFIG_ADDR: an int */
 	const char *def;		/* default as written; NULL: set by code, or none */

@@ -60,6 +60,7 @@ static void take_down(struct agent_conn *c, enum falcon_completion_code code, co
 	raw_conn_down(a->raw, c->cfg.local_cid);
 	fcore_conn_close(c->core, code);
 	c->core = NULL;
+	sec_close(&c->sec);
 }
 
 /* After this nothing that was claimed or redirected for a closed connection is on its way. */
@@ -86,14 +87,20 @@ static void fill_identity(struct agent_conn *c)
 	id->cur_spi_gen = c->agent->maps.config->cur_spi_gen;
 	id->peer_spi = c->peer.security.spi;
 	id->incarnation = c->ours.incarnation;
+	id->psp_version = c->sec.version;
+	id->pcid = c->sec.pcid;
 	memcpy(id->local_addr, c->cfg.local, sizeof(id->local_addr));
 	memcpy(id->peer_addr, c->cfg.remote, sizeof(id->peer_addr));
 }
 
 static uint32_t conn_flags(const struct agent_conn *c)
 {
-	uint32_t flags = FALCON_CONN_ALIVE | FALCON_CONN_CLEAR;
+	uint32_t flags = FALCON_CONN_ALIVE;
 
+	if (sec_clear(&c->sec))
+		flags |= FALCON_CONN_CLEAR;
+	if (c->sec.tunnel)
+		flags |= FALCON_CONN_TUNNEL;
 	if (c->cfg.params.ordered)
 		flags |= FALCON_CONN_ORDERED;
 	if (c->cfg.family == AF_INET6)
@@ -115,7 +122,9 @@ static void size_segment(struct agent_conn *c)
 	if (mtu > XSK_MAX_FRAME - ETH_HLEN)
 		mtu = XSK_MAX_FRAME - ETH_HLEN;
 	c->mtu = mtu;
-	c->segment = frame_max_payload(mtu, c->cfg.family == AF_INET6);
+	c->segment = frame_max_payload(mtu, c->cfg.family == AF_INET6,
+				       frame_around(c->sec.version, c->sec.peer_pcid != 0,
+						    sec_inner_len(&c->sec)));
 	c->segment -= c->segment > sizeof(struct falcon_raw_hdr) ? sizeof(struct falcon_raw_hdr)
 								 : c->segment;
 }
@@ -262,6 +271,15 @@ static int check_conflicts(struct agent *a, const struct conn_config *cfg, char 
 	return 0;
 }
 
+static void init_security(struct agent_conn *c)
+{
+	c->sec.version = config_psp_version(c->cfg.security);
+	c->sec.tunnel = c->cfg.mode == CONFIG_MODE_TUNNEL;
+	c->sec.inner_ipv6 = c->cfg.inner_family == AF_INET6;
+	memcpy(c->sec.inner_local, c->cfg.inner_local, sizeof(c->sec.inner_local));
+	memcpy(c->sec.inner_peer, c->cfg.inner_remote, sizeof(c->sec.inner_peer));
+}
+
 int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
 {
 	int rc = check_conflicts(a, cfg, err, errlen);
@@ -276,6 +294,7 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 	}
 	c->agent = a;
 	c->cfg = *cfg;
+	init_security(c);
 	c->shared = &a->maps.conns[cfg->local_cid];
 	a->conns[cfg->local_cid] = c;
 	rc = start(c, err, errlen);

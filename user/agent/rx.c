@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * From frames on the sockets to the core: those that XDP has judged, and, where XDP only steers,
- * the same judgement made here with the same code.
- */
+/* From frames on the sockets to the core: those that XDP has judged; steer.c judges the others. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/agent.h"
-#include "falcon/rx.h"
 
 enum rx_const {
 	RX_BURST = 64,		/* frames a socket and turn */
@@ -57,118 +53,6 @@ uint32_t agent_take_dirty(struct agent *a)
 	return n;
 }
 
-/*
- * Send the ACK or NACK of a packet refused here, on that packet's flow, as XDP does by turning the
- * frame round.
- */
-static void answer(struct agent_conn *c, struct falcon_ack *ack, uint8_t flow)
-{
-	struct fcore_packet p = { .type = ack->type, .flow = flow };
-
-	p.hdr_len = falcon_ack_pack(ack, p.hdr);
-	if (agent_transmit(c->agent, c->core, &p) == 0)
-		c->rx_answered++;
-}
-
-static void give(struct agent_conn *c, const struct falcon_hdr *h, const struct falcon_meta *m,
-		 const struct xsk_rx_item *it)
-{
-	uint32_t hdr_len = falcon_hdr_len(h->type);
-	struct fcore_rx rx = {
-		.hdr = *h,
-		.payload = it->data + m->falcon_off + hdr_len,
-		.len = m->falcon_len - hdr_len,
-		.frame = it->frame,
-		.flow = m->flow,
-		.now = m->rx_ns,
-	};
-
-	fcore_receive(c->core, &rx);
-}
-
-static enum falcon_verdict steered_ack(struct agent *a, struct agent_conn *c,
-				       const struct falcon_frame *f, const uint8_t *falcon,
-				       const struct falcon_meta *m)
-{
-	struct falcon_conn *shared = fcore_conn_shared(c->core);
-	struct falcon_rue_event e = {};
-	struct falcon_ack ack;
-	enum falcon_verdict v;
-	uint32_t acked;
-	int rc = falcon_ack_unpack(falcon, falcon + f->falcon_len, &ack);
-
-	if (rc != FALCON_WIRE_OK)
-		return falcon_wire_verdict(rc);
-	falcon_rx_remote_time(&shared->rx, f->iv);
-	v = falcon_rx_ack(shared, &ack, m->rx_ns);
-	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
-		return v;
-	acked = falcon_ack_total(&ack) - shared->cc_event.last_acked;
-	shared->cc_event.last_acked += acked;
-	falcon_rue_event_ack(shared, f->flow, &ack, falcon_time_of_iv(f->iv),
-			     falcon_time_of_ns(m->rx_ns), acked, &e);
-	a->maps.on_event(a->maps.arg, &e);
-	fcore_acked(c->core, a->now);
-	if (v == FALCON_V_rx_nack)
-		fcore_nacked(c->core, &ack, a->now);
-	return v;
-}
-
-/* |*kept| is set if the core took the frame over. */
-static enum falcon_verdict steered_reliable(struct agent_conn *c, const struct falcon_frame *f,
-					    const uint8_t *falcon, const struct falcon_meta *m,
-					    const struct xsk_rx_item *it, bool *kept)
-{
-	struct falcon_conn *shared = fcore_conn_shared(c->core);
-	struct falcon_hdr h;
-	struct falcon_ack ack;
-	enum falcon_verdict v;
-	int rc = falcon_hdr_unpack(falcon, falcon + f->falcon_len, &h);
-
-	if (rc != FALCON_WIRE_OK)
-		return falcon_wire_verdict(rc);
-	falcon_rx_measure(shared, f, m->rx_ns);
-	if (falcon_piggyback(shared, h.rdbpsn, h.rrbpsn))
-		fcore_acked(c->core, m->rx_ns);
-	v = falcon_rx_window(shared, &h);
-	if (v == FALCON_V_rx_data || v == FALCON_V_rx_request || v == FALCON_V_rx_resync) {
-		*kept = true;
-		give(c, &h, m, it);
-	} else if (v != FALCON_V_drop_busy) {
-		falcon_ack_compose(shared, f->flow, &ack);
-		answer(c, &ack, f->flow);
-	}
-	return v;
-}
-
-/* The whole of Falcon 9.2.2 for a frame that XDP has only steered. */
-static enum falcon_verdict steered(struct agent *a, struct agent_conn *c,
-				   const struct falcon_meta *m, const struct xsk_rx_item *it,
-				   bool *kept)
-{
-	const struct falcon_conn *shared = fcore_conn_shared(c->core);
-	const uint8_t *end = it->data + it->len, *falcon;
-	struct falcon_frame f;
-	enum falcon_verdict v = falcon_parse_frame(it->data, end, &f);
-	size_t alen;
-
-	if (v != FALCON_V_rx_data)
-		return v;
-	if (f.cid != m->cid)
-		return FALCON_V_drop_cid;
-	alen = f.ipv6 ? 16 : 4;
-	v = falcon_rx_check(shared, a->maps.config, &f, it->data + f.udp_off - 2 * alen,
-			    it->data + f.udp_off - alen);
-	if (v != FALCON_V_rx_data)
-		return v;
-	if (!(shared->id.flags & FALCON_CONN_NO_CSUM) && !frame_checksum_ok(it->data, &f))
-		return FALCON_V_drop_csum;
-	falcon = it->data + f.falcon_off;
-	if (falcon_type_is_ack(f.type))
-		return steered_ack(a, c, &f, falcon, m);
-	return steered_reliable(c, &f, falcon, m, it, kept);
-}
-
 /* A frame that XDP has claimed. Returns true if the core took it over. */
 static bool accepted(struct agent *a, struct agent_conn *c, const struct falcon_meta *m,
 		     const struct xsk_rx_item *it)
@@ -186,7 +70,7 @@ static bool accepted(struct agent *a, struct agent_conn *c, const struct falcon_
 	}
 	if (falcon_hdr_unpack(falcon, falcon + m->falcon_len, &h) != FALCON_WIRE_OK)
 		return false;
-	give(c, &h, m, it);
+	agent_give(c, &h, m, it);
 	return true;
 }
 
@@ -202,7 +86,7 @@ static void handle(struct agent *a, const struct xsk_rx_item *it)
 		if (!c || !c->core)
 			count(a, FALCON_V_drop_not_alive);
 		else if (m->verdict == FALCON_V_steered)
-			count(a, steered(a, c, m, it, &kept));
+			count(a, agent_steered(a, c, m, it, &kept));
 		else
 			kept = accepted(a, c, m, it);
 	}

@@ -65,6 +65,7 @@ static void show_one_conn(const struct agent_conn *c, json_t *rows)
 	put(row, "segment", c->segment);
 	put(row, "setups", c->setups);
 	put(row, "tx_unrouted", c->tx_unrouted);
+	put(row, "tx_unsealed", c->tx_unsealed);
 	put(row, "rx_answered", c->rx_answered);
 	if (c->core)
 		put_stats(row, fcore_conn_stats(c->core));

@@ -17,15 +17,24 @@ enum tx_const {
  */
 static uint64_t stamp(struct agent *a)
 {
+	uint64_t iv;
+
 	if (a->tx_stamps++ % TX_STAMPS == 0)
 		a->tx_now = spin_clock();
-	return a->tx_now;
+	/*
+	 * No two frames share an IV, whatever their associations: then a nonce is new even if a peer
+	 * should give out the same key twice.
+	 */
+	iv = a->tx_now * FALCON_PS_PER_NS;
+	a->tx_iv = iv > a->tx_iv ? iv : a->tx_iv + 1;
+	return a->tx_iv;
 }
 
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p)
 {
 	struct agent_conn *c = fcore_conn_user(fc);
 	uint8_t *out;
+	int len;
 
 	(void)arg;
 	if (!c->routed) {
@@ -36,7 +45,14 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 	out = xsk_tx_reserve(c->tx);
 	if (!out)
 		return -EAGAIN;
-	xsk_tx_commit(c->tx, frame_build(&c->tmpl, p, stamp(c->agent), out));
+	len = frame_build(&c->tmpl, c->sec.tx, p, stamp(c->agent), out);
+	if (len < 0) {
+		/* Nothing may leave unsealed: the connection needs a new key, and so a new start. */
+		c->tx_unsealed++;
+		agent_conn_fail(c, psp_strerror(len));
+		return 0;
+	}
+	xsk_tx_commit(c->tx, (uint32_t)len);
 	return 0;
 }
 
@@ -59,6 +75,11 @@ void agent_conn_route(struct agent_conn *c)
 		.ipv6 = c->cfg.family == AF_INET6,
 		.path = path_hash(c),
 		.spi = c->peer.security.spi,
+		.psp_version = c->sec.version,
+		.vc = c->sec.peer_pcid != 0,
+		.cookie = c->sec.peer_pcid,
+		.tunnel = c->sec.tunnel,
+		.inner_ipv6 = c->sec.inner_ipv6,
 	};
 
 	c->routed = false;
@@ -73,6 +94,8 @@ void agent_conn_route(struct agent_conn *c)
 	memcpy(r.dst_mac, c->route.dst_mac, sizeof(r.dst_mac));
 	memcpy(r.src_addr, c->cfg.local, sizeof(r.src_addr));
 	memcpy(r.dst_addr, c->cfg.remote, sizeof(r.dst_addr));
+	memcpy(r.inner_src, c->sec.inner_local, sizeof(r.inner_src));
+	memcpy(r.inner_dst, c->sec.inner_peer, sizeof(r.inner_dst));
 	frame_template_init(&c->tmpl, &r);
 	c->routed = true;
 }

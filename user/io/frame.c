@@ -36,31 +36,75 @@ static uint16_t fold(uint64_t sum)
 	return (uint16_t)sum;
 }
 
-static void fill_ipv4(struct frame_template *t, const struct frame_route *r)
+static void set_ipv4(struct iphdr *ip, uint8_t proto, const uint8_t *src, const uint8_t *dst)
 {
-	struct iphdr *ip = (void *)(t->hdr + t->l3_off);
-
 	ip->version = 4;
 	ip->ihl = 5;
 	ip->tos = FALCON_ECN_ECT0;
 	ip->frag_off = htons(0x4000);
 	ip->ttl = FALCON_DEFAULT_TTL;
-	ip->protocol = IPPROTO_UDP;
-	memcpy(&ip->saddr, r->src_addr, 4);
-	memcpy(&ip->daddr, r->dst_addr, 4);
-	t->ip_sum = (uint32_t)sum_bytes(ip, sizeof(*ip), 0);
-	t->udp_off = t->l3_off + sizeof(*ip);
+	ip->protocol = proto;
+	memcpy(&ip->saddr, src, 4);
+	memcpy(&ip->daddr, dst, 4);
 }
 
-static void fill_ipv6(struct frame_template *t, const struct frame_route *r)
+static void set_ipv6(struct ipv6hdr *ip, uint8_t proto, const uint8_t *src, const uint8_t *dst)
 {
-	struct ipv6hdr *ip = (void *)(t->hdr + t->l3_off);
+	uint32_t word0 = htonl(6U << 28 | (uint32_t)FALCON_ECN_ECT0 << 20);
 
-	ip->nexthdr = IPPROTO_UDP;
+	memcpy(ip, &word0, sizeof(word0));
+	ip->nexthdr = proto;
 	ip->hop_limit = FALCON_DEFAULT_TTL;
-	memcpy(&ip->saddr, r->src_addr, 16);
-	memcpy(&ip->daddr, r->dst_addr, 16);
-	t->udp_off = t->l3_off + sizeof(*ip);
+	memcpy(&ip->saddr, src, 16);
+	memcpy(&ip->daddr, dst, 16);
+}
+
+static uint16_t add_outer(struct frame_template *t, const struct frame_route *r)
+{
+	void *ip = t->hdr + t->l3_off;
+
+	if (r->ipv6) {
+		set_ipv6(ip, IPPROTO_UDP, r->src_addr, r->dst_addr);
+		return t->l3_off + sizeof(struct ipv6hdr);
+	}
+	set_ipv4(ip, IPPROTO_UDP, r->src_addr, r->dst_addr);
+	t->ip_sum = (uint32_t)sum_bytes(ip, sizeof(struct iphdr), 0);
+	return t->l3_off + sizeof(struct iphdr);
+}
+
+/* The inner IP header (Falcon 7.1.2) goes where the template has ended so far. */
+static void add_inner(struct frame_template *t, const struct frame_route *r)
+{
+	void *ip = t->hdr + t->len;
+
+	t->inner_off = t->len;
+	t->inner_ipv6 = r->inner_ipv6;
+	if (r->inner_ipv6) {
+		set_ipv6(ip, FALCON_PSP_NEXT_HEADER, r->inner_src, r->inner_dst);
+		t->len += FALCON_PSP_INNER_IPV6_LEN;
+		return;
+	}
+	set_ipv4(ip, FALCON_PSP_NEXT_HEADER, r->inner_src, r->inner_dst);
+	t->inner_sum = (uint32_t)sum_bytes(ip, sizeof(struct iphdr), 0);
+	t->len += FALCON_PSP_INNER_IPV4_LEN;
+}
+
+static void add_psp(struct frame_template *t, const struct frame_route *r)
+{
+	struct falcon_psp_hdr *psp = (void *)(t->hdr + t->psp_off);
+	uint64_t cookie = falcon_hton64(r->cookie);
+
+	t->psp_version = r->psp_version;
+	falcon_psp_fill(psp, r->psp_version, r->vc, r->spi, 0);
+	t->len = (uint16_t)(t->psp_off + falcon_psp_len(r->vc));
+	if (r->vc)
+		memcpy(psp + 1, &cookie, sizeof(cookie));
+	t->inner_off = 0;
+	if (!r->tunnel)
+		return;
+	add_inner(t, r);
+	psp->next_header = r->inner_ipv6 ? FALCON_PSP_NEXT_IPV6 : FALCON_PSP_NEXT_IPV4;
+	psp->crypt_offset = falcon_psp_crypt_offset(r->vc, (uint32_t)t->len - t->inner_off);
 }
 
 void frame_template_init(struct frame_template *t, const struct frame_route *r)
@@ -76,22 +120,17 @@ void frame_template_init(struct frame_template *t, const struct frame_route *r)
 	t->ipv6 = r->ipv6;
 	t->path = r->path;
 	t->l3_off = ETH_HLEN;
-	if (r->ipv6)
-		fill_ipv6(t, r);
-	else
-		fill_ipv4(t, r);
+	t->udp_off = add_outer(t, r);
 	udp = (void *)(t->hdr + t->udp_off);
 	udp->dest = htons(FALCON_PSP_UDP_PORT);
-	falcon_psp_fill((void *)(udp + 1), FALCON_PSP_CLEAR, false, r->spi, 0);
-	t->len = (uint16_t)(t->udp_off + sizeof(*udp) + FALCON_PSP_HDR_LEN);
+	t->psp_off = (uint16_t)(t->udp_off + sizeof(*udp));
+	add_psp(t, r);
 	t->pseudo_sum = (uint32_t)fold(sum_bytes(r->src_addr, alen, 0) +
 				       sum_bytes(r->dst_addr, alen, 0) + htons(IPPROTO_UDP));
 }
 
-static uint64_t next_iv(struct frame_template *t, uint64_t now_ns)
+static uint64_t next_iv(struct frame_template *t, uint64_t iv)
 {
-	uint64_t iv = now_ns * FALCON_PS_PER_NS;
-
 	if (iv <= t->last_iv)
 		iv = t->last_iv + 1;
 	t->last_iv = iv;
@@ -116,35 +155,41 @@ static void set_flow(const struct frame_template *t, uint8_t *out, uint32_t flow
 	}
 }
 
-static void set_ip_length(const struct frame_template *t, uint8_t *out, uint32_t udp_len)
+/* SPI and IV, which make the nonce: the association's; of a clear packet, the template's. */
+static int set_nonce(struct frame_template *t, struct psp_sa *sa, uint64_t now_ps,
+		     struct falcon_psp_hdr *psp)
 {
-	if (t->ipv6) {
-		struct ipv6hdr *ip = (void *)(out + t->l3_off);
+	uint64_t iv = 0;
+	int rc;
 
-		ip->payload_len = htons((uint16_t)udp_len);
-	} else {
-		struct iphdr *ip = (void *)(out + t->l3_off);
-
-		ip->tot_len = htons((uint16_t)(sizeof(*ip) + udp_len));
-		ip->check = (uint16_t)~fold((uint64_t)t->ip_sum + ip->tot_len);
+	if (t->psp_version == FALCON_PSP_CLEAR) {
+		psp->iv = falcon_hton64(next_iv(t, now_ps));
+		return 0;
 	}
+	if (!sa)
+		return PSP_ERR_DIRECTION;
+	rc = psp_sa_next_iv(sa, now_ps, &iv);
+	psp->spi = falcon_hton32(psp_sa_spi(sa));
+	psp->iv = falcon_hton64(iv);
+	return rc;
 }
 
-uint32_t frame_build(struct frame_template *t, const struct fcore_packet *p, uint64_t now_ns,
-		     uint8_t *out)
+/* Of the IP header at |ip|, which |len| bytes follow; |sum| is an IPv4 header's without length. */
+static void set_ip_length(void *ip, bool ipv6, uint32_t sum, uint32_t len)
 {
-	uint8_t *body = out + t->len;
-	uint32_t len = t->len + p->hdr_len + p->ulp_hdr_len + p->payload_len;
-	uint32_t udp_len = len - t->udp_off;
-	struct udphdr *udp = (void *)(out + t->udp_off);
-	struct falcon_psp_hdr *psp = (void *)(udp + 1);
-	uint64_t sum;
+	struct ipv6hdr *ip6 = ip;
+	struct iphdr *ip4 = ip;
 
-	memcpy(out, t->hdr, t->len);
-	psp->iv = falcon_hton64(next_iv(t, now_ns));
-	udp->len = htons((uint16_t)udp_len);
-	set_flow(t, out, p->flow, p->path);
-	set_ip_length(t, out, udp_len);
+	if (ipv6) {
+		ip6->payload_len = htons((uint16_t)len);
+		return;
+	}
+	ip4->tot_len = htons((uint16_t)(sizeof(*ip4) + len));
+	ip4->check = (uint16_t)~fold((uint64_t)sum + ip4->tot_len);
+}
+
+static uint8_t *put_packet(const struct fcore_packet *p, uint8_t *body)
+{
 	memcpy(body, p->hdr, p->hdr_len);
 	body += p->hdr_len;
 	if (p->ulp_hdr_len)
@@ -152,18 +197,55 @@ uint32_t frame_build(struct frame_template *t, const struct fcore_packet *p, uin
 	body += p->ulp_hdr_len;
 	if (p->payload_len)
 		memcpy(body, p->payload, p->payload_len);
+	return body + p->payload_len;
+}
+
+static void set_udp_checksum(const struct frame_template *t, struct udphdr *udp, uint32_t udp_len)
+{
 	/* The copy has just brought the bytes into the cache, so the sum over it is cheap. */
-	sum = t->pseudo_sum + (uint64_t)udp->len;
-	sum = sum_bytes(udp, udp_len, sum);
+	uint64_t sum = sum_bytes(udp, udp_len, t->pseudo_sum + (uint64_t)udp->len);
+
 	udp->check = (uint16_t)~fold(sum);
 	if (udp->check == 0)
 		udp->check = 0xffff;
-	return len;
 }
 
-uint32_t frame_max_payload(uint32_t mtu, bool ipv6)
+int frame_build(struct frame_template *t, struct psp_sa *sa, const struct fcore_packet *p,
+		uint64_t now_ps, uint8_t *out)
 {
-	uint32_t overhead = (ipv6 ? 40 : 20) + 8 + FALCON_PSP_HDR_LEN +
+	struct udphdr *udp = (void *)(out + t->udp_off);
+	struct falcon_psp_hdr *psp = (void *)(out + t->psp_off);
+	uint32_t len, udp_len, icv = falcon_psp_icv_len(t->psp_version);
+	int rc;
+
+	memcpy(out, t->hdr, t->len);
+	rc = set_nonce(t, sa, now_ps, psp);
+	if (rc < 0)
+		return rc;
+	len = (uint32_t)(put_packet(p, out + t->len) - out);
+	udp_len = len + icv - t->udp_off;
+	udp->len = htons((uint16_t)udp_len);
+	set_flow(t, out, p->flow, p->path);
+	set_ip_length(out + t->l3_off, t->ipv6, t->ip_sum, udp_len);
+	if (t->inner_off)
+		set_ip_length(out + t->inner_off, t->inner_ipv6, t->inner_sum, len - t->len);
+	if (!icv) {
+		set_udp_checksum(t, udp, udp_len);
+		return (int)len;
+	}
+	/* The ICV does what the UDP checksum would, which stays 0. */
+	rc = psp_seal(sa, psp, len - t->psp_off, len + icv - t->psp_off);
+	return rc < 0 ? rc : (int)(len + icv);
+}
+
+uint32_t frame_around(uint8_t version, bool vc, uint32_t inner_len)
+{
+	return falcon_psp_len(vc) + inner_len + falcon_psp_icv_len(version);
+}
+
+uint32_t frame_max_payload(uint32_t mtu, bool ipv6, uint32_t around)
+{
+	uint32_t overhead = (ipv6 ? 40 : 20) + (uint32_t)sizeof(struct udphdr) + around +
 			    (uint32_t)sizeof(struct falcon_push_hdr);
 
 	return mtu > overhead ? mtu - overhead : 0;

@@ -10,24 +10,35 @@
 #include <stdint.h>
 
 #include "core/core.h"
+#include "crypto/psp.h"
 #include "falcon/maps.h"
 #include "falcon/parse.h"
 
 enum frame_const {
-	FRAME_MAX_HDR = ETH_HLEN + 40 + 8 + FALCON_PSP_HDR_LEN,	/* outer headers, IPv6 */
+	/* All headers before Falcon's, with a cookie and in a tunnel. */
+	FRAME_MAX_HDR = ETH_HLEN + 40 + 8 + FALCON_PSP_HDR_LEN + FALCON_PSP_VC_LEN +
+			FALCON_PSP_INNER_IPV6_LEN,
 };
 
-/* The outer headers of a connection's packets, ready but for flow, lengths, IV and checksums. */
+/*
+ * The headers before Falcon's of a connection's packets, ready but for flow, lengths, IV and
+ * checksums.
+ */
 struct frame_template {
 	uint8_t hdr[FRAME_MAX_HDR];
 	uint16_t len;		/* bytes of hdr in use */
 	uint16_t l3_off;
 	uint16_t udp_off;
+	uint16_t psp_off;
+	uint16_t inner_off;	/* tunnel mode: of the inner IP header; 0: transport mode */
 	bool ipv6;
+	bool inner_ipv6;
+	uint8_t psp_version;	/* enum falcon_psp_version */
 	uint16_t path;		/* the connection's share of what switches hash */
 	uint32_t pseudo_sum;	/* of the addresses and protocol, for the UDP checksum */
 	uint32_t ip_sum;	/* IPv4: of the header with length 0 */
-	uint64_t last_iv;	/* IVs only grow */
+	uint32_t inner_sum;	/* the same of the inner header */
+	uint64_t last_iv;	/* of clear packets: IVs only grow */
 };
 
 /* Where a connection's packets go. Addresses are network order, IPv4 in the first 4 bytes. */
@@ -38,21 +49,39 @@ struct frame_route {
 	uint8_t src_addr[16];
 	uint8_t dst_addr[16];
 	uint16_t path;		/* entropy for switches: what tells connections apart (parse.h) */
-	uint32_t spi;		/* the peer's */
+	uint8_t psp_version;	/* enum falcon_psp_version */
+	uint32_t spi;		/* the peer's; of clear packets, others have their association's */
+	bool vc;		/* with |cookie| */
+	uint64_t cookie;
+	bool tunnel;		/* with an inner IP header (Falcon 7.1.2); never of clear packets */
+	bool inner_ipv6;
+	uint8_t inner_src[16];
+	uint8_t inner_dst[16];
 };
 
-/* Prepare |t| for clear PSP packets (version 15) along |r|. Keeps the IV going. */
+/*
+ * Prepare |t| for packets along |r|. Keeps the IV of clear packets going; associations have their own.
+ */
 void frame_template_init(struct frame_template *t, const struct frame_route *r);
 
 /*
- * Write packet |p| to |out| on its flow, its path added to the route's, with IV for |now_ns|. |out|
- * has room for t->len + header + payload. Returns the frame's length in bytes.
+ * Write packet |p| to |out| on its flow, its path added to the route's, with IV for the clock |now_ps|,
+ * picoseconds, sealed with |sa| unless it is to be clear. |out| has room for t->len + header + payload
+ * + ICV. Returns the frame's length in bytes, or an enum psp_error, and then |out| must not be sent:
+ * PSP_ERR_DIRECTION if |sa| is NULL and the packet is not to be clear, PSP_ERR_EXHAUSTED if the key is
+ * used up, and others of psp_seal().
  */
-uint32_t frame_build(struct frame_template *t, const struct fcore_packet *p, uint64_t now_ns,
-		     uint8_t *out);
+int frame_build(struct frame_template *t, struct psp_sa *sa, const struct fcore_packet *p,
+		uint64_t now_ps, uint8_t *out);
 
-/* Payload bytes that an MTU of |mtu| leaves for a push after the Falcon header; 0 if none. */
-uint32_t frame_max_payload(uint32_t mtu, bool ipv6);
+/*
+ * Payload bytes that an MTU of |mtu| leaves for a push after the Falcon header; 0 if none. |around| is
+ * what frame_around() says.
+ */
+uint32_t frame_max_payload(uint32_t mtu, bool ipv6, uint32_t around);
+
+/* Bytes that PSP puts around a Falcon packet: header, cookie, inner IP header, ICV. */
+uint32_t frame_around(uint8_t version, bool vc, uint32_t inner_len);
 
 /* True if the UDP checksum of the parsed frame at |data| is right (zero is not). */
 bool frame_checksum_ok(const uint8_t *data, const struct falcon_frame *f);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The receive path of Falcon 9.2.2 for frames that XDP has only redirected: those to be decrypted,
+ * and with offload off all of them. XDP's decisions, made with the same code (include/falcon/rx.h).
+ *
+ * Of an encrypted packet XDP has checked what is in the clear. That is checked again here, since
+ * meanwhile keys may have been rotated; then the packet is authenticated, and only after that does
+ * it change anything.
+ */
+#include "agent/agent.h"
+#include "falcon/rx.h"
+
+/*
+ * Send the ACK or NACK of a packet refused here, on that packet's flow, as XDP does by turning the
+ * frame round. What could not be sent the core will: it is still owed.
+ */
+static void answer(struct agent_conn *c, struct falcon_conn *shared, struct falcon_ack *ack,
+		   uint8_t flow)
+{
+	struct fcore_packet p = { .type = ack->type, .flow = flow };
+
+	p.hdr_len = falcon_ack_pack(ack, p.hdr);
+	if (agent_transmit(c->agent, c->core, &p) == 0) {
+		c->rx_answered++;
+		return;
+	}
+	falcon_fetch_or(&shared->rx.own, (__u32)ack->own);
+	falcon_fetch_add(&shared->rx.answers_owed, 1U);
+	agent_mark_dirty(c->agent, shared->id.cid);
+}
+
+void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct falcon_meta *m,
+		const struct xsk_rx_item *it)
+{
+	uint32_t hdr_len = falcon_hdr_len(h->type);
+	struct fcore_rx rx = {
+		.hdr = *h,
+		.payload = it->data + m->falcon_off + hdr_len,
+		.len = m->falcon_len - hdr_len,
+		.frame = it->frame,
+		.flow = m->flow,
+		.now = m->rx_ns,
+	};
+
+	fcore_receive(c->core, &rx);
+}
+
+static enum falcon_verdict take_ack(struct agent *a, struct agent_conn *c,
+				    const struct falcon_frame *f, const uint8_t *falcon,
+				    const struct falcon_meta *m)
+{
+	struct falcon_conn *shared = fcore_conn_shared(c->core);
+	struct falcon_rue_event e = {};
+	struct falcon_ack ack;
+	enum falcon_verdict v;
+	uint32_t acked;
+	int rc = falcon_ack_unpack(falcon, falcon + f->falcon_len, &ack);
+
+	if (rc != FALCON_WIRE_OK)
+		return falcon_wire_verdict(rc);
+	v = falcon_rx_ack(shared, &ack, m->rx_ns);
+	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
+		return v;
+	falcon_rx_remote_time(&shared->rx, f->iv);
+	acked = falcon_ack_total(&ack) - shared->cc_event.last_acked;
+	shared->cc_event.last_acked += acked;
+	falcon_rue_event_ack(shared, f->flow, &ack, falcon_time_of_iv(f->iv),
+			     falcon_time_of_ns(m->rx_ns), acked, &e);
+	a->maps.on_event(a->maps.arg, &e);
+	fcore_acked(c->core, a->now);
+	if (v == FALCON_V_rx_nack)
+		fcore_nacked(c->core, &ack, a->now);
+	return v;
+}
+
+/* |*kept| is set if the core took the frame over. */
+static enum falcon_verdict take_reliable(struct agent_conn *c, const struct falcon_frame *f,
+					 const uint8_t *falcon, const struct falcon_meta *m,
+					 const struct xsk_rx_item *it, bool *kept)
+{
+	struct falcon_conn *shared = fcore_conn_shared(c->core);
+	struct falcon_hdr h;
+	struct falcon_ack ack;
+	enum falcon_verdict v;
+	int rc = falcon_hdr_unpack(falcon, falcon + f->falcon_len, &h);
+
+	if (rc != FALCON_WIRE_OK)
+		return falcon_wire_verdict(rc);
+	falcon_rx_measure(shared, f, m->rx_ns);
+	if (falcon_piggyback(shared, h.rdbpsn, h.rrbpsn))
+		fcore_acked(c->core, m->rx_ns);
+	v = falcon_rx_window(shared, &h);
+	if (v == FALCON_V_rx_data || v == FALCON_V_rx_request || v == FALCON_V_rx_resync) {
+		*kept = true;
+		agent_give(c, &h, m, it);
+	} else if (v != FALCON_V_drop_busy) {
+		falcon_ack_compose(shared, f->flow, &ack);
+		answer(c, shared, &ack, f->flow);
+	}
+	return v;
+}
+
+/* Whole and from the peer: by the UDP checksum, or by authentication, which decrypts as well. */
+static enum falcon_verdict check_integrity(struct agent_conn *c, const struct falcon_conn *shared,
+					   uint8_t *data, struct falcon_frame *f)
+{
+	if (f->psp_version != FALCON_PSP_CLEAR)
+		return sec_open(&c->sec, data, f);
+	if ((shared->id.flags & FALCON_CONN_NO_CSUM) || frame_checksum_ok(data, f))
+		return FALCON_V_rx_data;
+	return FALCON_V_drop_csum;
+}
+
+enum falcon_verdict agent_steered(struct agent *a, struct agent_conn *c,
+				  const struct falcon_meta *m, const struct xsk_rx_item *it,
+				  bool *kept)
+{
+	const struct falcon_conn *shared = fcore_conn_shared(c->core);
+	struct falcon_frame f;
+	enum falcon_verdict v = falcon_parse_frame(it->data, it->data + it->len, &f);
+	const uint8_t *falcon;
+	size_t alen;
+
+	if (v != FALCON_V_rx_data)
+		return v;
+	if (f.cid != m->cid)
+		return FALCON_V_drop_cid;
+	alen = f.ipv6 ? 16 : 4;
+	v = falcon_rx_check(shared, a->maps.config, &f, it->data + f.udp_off - 2 * alen,
+			    it->data + f.udp_off - alen);
+	if (v == FALCON_V_rx_data)
+		v = check_integrity(c, shared, it->data, &f);
+	if (v != FALCON_V_rx_data)
+		return v;
+	falcon = it->data + f.falcon_off;
+	if (falcon_type_is_ack(f.type))
+		return take_ack(a, c, &f, falcon, m);
+	return take_reliable(c, &f, falcon, m, it, kept);
+}
