@@ -43,8 +43,10 @@ static void open_host(struct sim *s, uint32_t i)
 static void fill_host(struct sim *s, uint32_t i)
 {
 	struct host *h = &s->hosts[i];
+	struct fcore_config cfg;
 
-	h->core = fcore_create(&host_ops, h, h->neps + 1);
+	fcore_config_default(&cfg, h->neps + 1);
+	h->core = fcore_create(&host_ops, h, &cfg);
 	if (!h->core)
 		abort();
 	h->ep = zalloc(h->neps, sizeof(*h->ep));

@@ -136,8 +136,11 @@ static void leave_maps(struct agent *a)
 
 static int open_protocol(struct agent *a)
 {
+	struct fcore_config cfg;
+
+	fcore_config_default(&cfg, FALCON_MAX_CONNS);
 	a->rue = &rue_fixed;
-	a->core = fcore_create(&agent_core_ops, a, FALCON_MAX_CONNS);
+	a->core = fcore_create(&agent_core_ops, a, &cfg);
 	a->raw = a->core ? raw_create(&agent_raw_ops, a, FALCON_MAX_CONNS) : NULL;
 	if (a->raw)
 		return 0;
