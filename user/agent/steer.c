@@ -58,7 +58,7 @@ static enum falcon_verdict take_ack(struct agent *a, struct agent_conn *c,
 
 	if (rc != FALCON_WIRE_OK)
 		return falcon_wire_verdict(rc);
-	v = falcon_rx_ack(shared, &ack, m->rx_ns);
+	v = falcon_rx_ack(shared, f->flow, &ack, m->rx_ns);
 	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
 		return v;
 	falcon_rx_remote_time(&shared->rx, f->iv);
