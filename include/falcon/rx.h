@@ -201,14 +201,11 @@ FALCON_INLINE enum falcon_verdict falcon_rx_refuse(struct falcon_conn *c,
 	return claimed ? FALCON_V_dup_acked : FALCON_V_resource_nacked;
 }
 
-/*
- * What becomes of an ACK or NACK that passed the checks and came on |flow|; |a| is applied to the
- * transmitter.
- */
-FALCON_INLINE enum falcon_verdict falcon_rx_ack(struct falcon_conn *c, __u32 flow,
-						const struct falcon_ack *a, __u64 now_ns)
+/* What becomes of an ACK or NACK that passed the checks; |a| is applied to the transmitter. */
+FALCON_INLINE enum falcon_verdict falcon_rx_ack(struct falcon_conn *c, const struct falcon_ack *a,
+						__u64 now_ns)
 {
-	switch (falcon_ack_apply(c, flow, a, now_ns)) {
+	switch (falcon_ack_apply(c, a, now_ns)) {
 	case FALCON_ACK_STALE:
 		return FALCON_V_ack_stale;
 	case FALCON_ACK_INVALID:

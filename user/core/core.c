@@ -4,6 +4,11 @@
 
 #include <stdlib.h>
 
+static void list_init(struct fc_list *l)
+{
+	l->next = l->prev = l;
+}
+
 void fcore_params_default(struct fcore_params *p)
 {
 	*p = (struct fcore_params){
@@ -18,30 +23,25 @@ void fcore_params_default(struct fcore_params *p)
 		.ar_fcwnd = 8,
 		.ar_percent = 10,
 		.ooo_threshold = 2,
-		.flows = 1,
-		.prr_threshold = 2,
 	};
 }
 
-struct fcore *fcore_create(const struct fcore_ops *ops, void *arg,
-			   const struct fcore_config *config)
+struct fcore *fcore_create(const struct fcore_ops *ops, void *arg, uint32_t max_conns)
 {
-	struct fcore *core = fc_res_config_ok(config) ? calloc(1, sizeof(*core)) : NULL;
+	struct fcore *core = calloc(1, sizeof(*core));
 
 	if (!core)
 		return NULL;
 	core->conns = calloc(FALCON_MAX_CONNS, sizeof(*core->conns));
-	core->host = calloc(config->hosts + config->functions, sizeof(*core->host));
-	if (!core->conns || !core->host) {
-		fcore_destroy(core);
+	if (!core->conns) {
+		free(core);
 		return NULL;
 	}
 	core->ops = *ops;
 	core->arg = arg;
-	core->max_conns = config->max_conns;
-	fc_list_init(&core->active);
-	fc_list_init(&core->stalled);
-	fc_res_open(core, config);
+	core->max_conns = max_conns;
+	list_init(&core->active);
+	list_init(&core->stalled);
 	return core;
 }
 
@@ -49,7 +49,6 @@ void fcore_destroy(struct fcore *core)
 {
 	if (!core)
 		return;
-	free(core->host);
 	free(core->conns);
 	free(core);
 }
@@ -85,6 +84,9 @@ static void init_shared(struct falcon_conn *s, const struct fcore_params *p)
 	s->rx_acked.req_base = p->rx_req_psn;
 	s->tx_acked.data_base = s->cc.data_next = p->tx_data_psn;
 	s->tx_acked.req_base = s->cc.req_next = p->tx_req_psn;
+	s->cc.fcwnd = p->fcwnd << FALCON_EV_fcwnd_fraction_WIDTH;
+	s->cc.ncwnd = p->ncwnd;
+	s->cc.rto = falcon_time_of_ns(p->rto_ns);
 	/* What falcon_ack_total() gives before anything was acknowledged. */
 	s->cc_event.last_acked = p->tx_data_psn + p->tx_req_psn;
 }
@@ -115,6 +117,7 @@ static void init_windows(struct fcore_conn *c, struct fc_ctx *ctx)
 		.acked_ring = s->tx_acked.req_ack,
 		.rx_ring = s->tx_acked.req_ack,
 	};
+	fc_tx_set_windows(c, c->params.fcwnd, c->params.ncwnd);
 	falcon_ring_init(c->arrived_data, FALCON_DATA_WORDS, c->params.rx_data_psn);
 	falcon_ring_init(c->arrived_req, FALCON_REQ_WORDS, c->params.rx_req_psn);
 }
@@ -127,14 +130,12 @@ struct conn_block {
 	struct fc_resp resp[FALCON_DATA_WINDOW];
 	struct fc_itxn itxn[FCORE_MAX_TXNS];
 	uint32_t resp_queue[FCORE_MAX_TXNS];
-	struct fc_flow flow[];
 };
 
 /* From calloc(), which leaves fresh pages untouched: an idle connection costs what it has used. */
-static struct fcore_conn *conn_alloc(uint32_t flows)
+static struct fcore_conn *conn_alloc(void)
 {
-	size_t size = sizeof(struct conn_block) + flows * sizeof(struct fc_flow);
-	void *memory = calloc(1, size + FALCON_CACHE_LINE);
+	void *memory = calloc(1, sizeof(struct conn_block) + FALCON_CACHE_LINE);
 	struct conn_block *b;
 
 	if (!memory)
@@ -147,8 +148,6 @@ static struct fcore_conn *conn_alloc(uint32_t flows)
 	b->conn.itxn = b->itxn;
 	b->conn.ttxn = b->ttxn;
 	b->conn.data.ctx = b->ctx;
-	b->conn.flow = b->flow;
-	b->conn.nflows = (uint8_t)flows;
 	return &b->conn;
 }
 
@@ -159,29 +158,25 @@ struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falc
 
 	if (cid >= FALCON_MAX_CONNS || core->conns[cid] || core->nconns >= core->max_conns)
 		return NULL;
-	c = conn_alloc(params->flows ? fc_min(params->flows, FALCON_MAX_FLOWS) : 1);
+	c = conn_alloc();
 	if (!c)
 		return NULL;
 	c->core = core;
 	c->cid = cid;
 	c->shared = shared;
 	c->params = *params;
-	if (!fc_res_conn_open(c)) {
-		free(c->memory);
-		return NULL;
-	}
 	c->params.max_retx = fc_min(params->max_retx, UINT8_MAX - 1);
 	c->params.ar_percent = fc_min(params->ar_percent, 100);
 	c->ordered = params->ordered;
+	c->rto = params->rto_ns;
 	c->last_ack = now;
 	c->init_base = c->init_told = c->init_send = c->init_next = params->tx_rsn;
 	c->tgt_cursor = c->tgt_next = params->rx_rsn;
-	fc_list_init(&c->link);
+	list_init(&c->link);
 	for (uint8_t kind = 0; kind < FC_TIMERS; kind++)
 		c->timer[kind].kind = kind;
 	init_shared(shared, params);
 	init_windows(c, c->data.ctx);
-	fc_flow_init(c);
 	core->conns[cid] = c;
 	core->nconns++;
 	return c;
@@ -196,12 +191,9 @@ static void close_responses(struct fcore_conn *c)
 		uint32_t bit = 1U << (psn & 31);
 
 		if (fc_ctx(w, psn)->type == FALCON_PULL_DATA &&
-		    !(*fc_bits(w, w->done, psn >> FALCON_GROUP_SHIFT) & bit)) {
-			const struct fc_resp *r = &c->resp[psn & (w->size - 1)];
-
-			fc_res_give_data(c, r->len);
-			c->core->ops.on_response_done(c->core->arg, c, r->cookie);
-		}
+		    !(*fc_bits(w, w->done, psn >> FALCON_GROUP_SHIFT) & bit))
+			c->core->ops.on_response_done(c->core->arg, c,
+						      c->resp[psn & (w->size - 1)].cookie);
 	}
 }
 
@@ -214,8 +206,6 @@ void fcore_conn_close(struct fcore_conn *c, enum falcon_completion_code code)
 	fc_enter(core);
 	c->dead = c->closed = true;
 	fc_sched_remove(c);
-	fc_waiters_remove(&core->xon, &c->xon_link);
-	fc_waiters_remove(&core->data, &c->data_link);
 	for (int kind = 0; kind < FC_TIMERS; kind++)
 		fc_timer_cancel(&core->wheel, &c->timer[kind]);
 	fc_init_close(c, code);
@@ -256,4 +246,49 @@ void fcore_conn_set_user(struct fcore_conn *c, void *user)
 void *fcore_conn_user(const struct fcore_conn *c)
 {
 	return c->user;
+}
+
+/* Falcon time units to ns. */
+static uint64_t units_ns(uint32_t units)
+{
+	return ((uint64_t)units << FALCON_TIME_SHIFT) / FALCON_PS_PER_NS;
+}
+
+/* What the next RUE event hands back to the RUE. */
+static void keep_rue_state(struct falcon_cc *cc, const struct falcon_rue_result *r)
+{
+	falcon_store(&cc->fabric_window_time_marker,
+		     (__u32)falcon_res_get(r, fabric_window_time_marker));
+	falcon_store(&cc->nic_window_time_marker, (__u32)falcon_res_get(r, nic_window_time_marker));
+	falcon_store(&cc->base_delay_target, (__u32)falcon_res_get(r, base_delay_target));
+	falcon_store(&cc->delay_state, (__u32)falcon_res_get(r, delay_state));
+	falcon_store(&cc->rtt_state, (__u32)falcon_res_get(r, rtt_state));
+	falcon_store(&cc->ncwnd_direction, (__u8)falcon_res_get(r, ncwnd_direction));
+	falcon_store(&cc->cc_opaque, (__u8)falcon_res_get(r, cc_opaque));
+}
+
+void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, uint64_t now)
+{
+	struct falcon_cc *cc = &c->shared->cc;
+	uint32_t fcwnd = (uint32_t)falcon_res_get(r, fcwnd);
+	uint32_t ncwnd = (uint32_t)falcon_res_get(r, ncwnd);
+	uint32_t gap = (uint32_t)falcon_res_get(r, inter_packet_gap);
+	uint32_t rto = (uint32_t)falcon_res_get(r, retransmit_timeout);
+
+	falcon_store(&cc->fcwnd, fcwnd << FALCON_RES_fcwnd_fraction_WIDTH |
+					 (__u32)falcon_res_get(r, fcwnd_fraction));
+	falcon_store(&cc->ncwnd, ncwnd);
+	falcon_store(&cc->inter_packet_gap, gap);
+	falcon_store(&c->shared->rx_acked.rue_info, (__u32)falcon_res_get(r, cc_metadata));
+	keep_rue_state(cc, r);
+	/* 10.6.2.1: a window of at least one packet is not paced. */
+	c->pace_gap = fcwnd ? 0 : (uint64_t)gap * FALCON_RUE_GAP_NS;
+	if (rto) {
+		falcon_store(&cc->rto, rto);
+		c->rto = units_ns(rto);
+		if (c->data.base != c->data.next || c->req.base != c->req.next)
+			fc_arm(c, FC_TIMER_RTO, now + c->rto);
+	}
+	fc_tx_set_windows(c, fcwnd, ncwnd);
+	fc_sched_wake(c);
 }

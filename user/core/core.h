@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/resource.h"
 #include "falcon/codes.h"
 #include "falcon/maps.h"
 #include "falcon/rue.h"
@@ -109,9 +108,7 @@ struct fcore_ops {
 /* Per-connection parameters (Falcon 9.1.1), fixed while the connection lives. */
 struct fcore_params {
 	bool ordered;
-	bool no_flow_control;		/* many upper-layer queues a connection (8.2.3) */
 	uint32_t function;		/* Destination Function, 24 bits */
-	uint32_t host, local_function;	/* whose accounts, resource.h: below config's |hosts|, ... */
 	uint32_t tx_data_psn;		/* our first data PSN */
 	uint32_t tx_req_psn;		/* our first request PSN */
 	uint32_t rx_data_psn;		/* the peer's first data PSN */
@@ -128,9 +125,6 @@ struct fcore_params {
 	uint32_t ar_fcwnd;		/* ACK Request Fcwnd Threshold, packets */
 	uint32_t ar_percent;		/* ACK Request Percent, 0..100 */
 	uint32_t ooo_threshold;		/* Out-of-order Distance Threshold, PSNs */
-	uint32_t flows;			/* paths used at a time, 1..FALCON_MAX_FLOWS (paper 4.3) */
-	uint32_t prr_threshold;		/* timeouts in a row until a flow changes its path; 0: never */
-	uint64_t path_seed;		/* what the flows' paths are drawn from: any number */
 };
 
 /* Set |p| to the defaults: ordered, the largest fixed windows; PSNs and RSNs 0. */
@@ -162,32 +156,18 @@ struct fcore_stats {
 	uint64_t completed, completed_in_error;
 	uint64_t rnr_nacks_sent, rnr_nacks_received;
 	uint64_t claims_released;
-	uint64_t rtt_ns;		/* smoothed round-trip time of the latest sample; 0: none yet */
-	uint64_t repaths;		/* flows sent another way: PLB or Protective ReRoute */
-};
-
-/* A flow at this moment. */
-struct fcore_flow_stats {
-	uint32_t fcwnd;			/* packets, 11.10 fixed point */
-	uint32_t outstanding;		/* packets last sent on it and not acknowledged */
-	uint16_t path;			/* fcore_packet.path of its next packet */
 	uint64_t rtt_ns;		/* smoothed round-trip time; 0: none yet */
-	uint64_t rto_ns;
-	uint64_t sent;			/* packets, retransmissions among them */
-	uint64_t lost;			/* of those, timed out or found lost */
 };
 
-/* A core, or NULL if memory is short or |config| is out of its bounds (resource.h). */
-struct fcore *fcore_create(const struct fcore_ops *ops, void *arg,
-			   const struct fcore_config *config);
+/* A core for up to |max_conns| connections, or NULL if memory is short. */
+struct fcore *fcore_create(const struct fcore_ops *ops, void *arg, uint32_t max_conns);
 /* Free a core; its connections must be closed. */
 void fcore_destroy(struct fcore *core);
 
 /*
  * Open connection |cid| over shared state |shared|, whose windows this call initializes; the
  * caller has filled |shared->id| and makes it alive afterwards. NULL if memory is short, |cid| is
- * taken or not below FALCON_MAX_CONNS, |max_conns| connections are open, or there is no such host
- * or function.
+ * taken or not below FALCON_MAX_CONNS, or |max_conns| connections are open.
  */
 struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falcon_conn *shared,
 				   const struct fcore_params *params, uint64_t now);
@@ -203,11 +183,9 @@ void fcore_conn_set_user(struct fcore_conn *c, void *user);
 void *fcore_conn_user(const struct fcore_conn *c);
 
 /*
- * Start a transaction (Falcon 8.4.3). 0, -EAGAIN if FCORE_MAX_TXNS are outstanding or resources are
- * used up (Xoff: on_xon() follows), -EMSGSIZE if it is longer than the configured |max_len| or the
- * ULP header is too long, -ENOTCONN after on_fatal() or from within fcore_conn_close(). Nothing is
- * sent before fcore_run(). Without flow control, instead of -EAGAIN, the transaction ends before
- * this returns, with kCmplLocalRsrc and out of the order of the others (8.2.3).
+ * Start a transaction (Falcon 8.4.3). 0, -EAGAIN if FCORE_MAX_TXNS are outstanding (on_xon()
+ * follows), -EMSGSIZE if it does not fit the 16-bit Request Length or the ULP header is too long,
+ * -ENOTCONN after on_fatal() or from within fcore_conn_close(). Nothing is sent before fcore_run().
  */
 int fcore_push(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now);
 int fcore_pull(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now);
@@ -217,9 +195,7 @@ void fcore_push_done(struct fcore_conn *c, uint32_t rsn, enum fcore_push_outcome
 		     uint8_t rnr, uint8_t ulp_code, uint64_t now);
 /*
  * Answer on_pull(): |payload| must stay until on_response_done() with |cookie|. A zero-length
- * response is the pull's complete-in-error (Falcon 8.5.3.5). Never refused: where the ULP Data
- * region has no room, responses wait in the order in which they came; there are at most as many as
- * pulls were delivered.
+ * response is the pull's complete-in-error (Falcon 8.5.3.5).
  */
 void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const void *payload, uint32_t len,
 			uint64_t cookie, uint64_t now);
@@ -235,20 +211,7 @@ void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx);
 void fcore_acked(struct fcore_conn *c, uint64_t now);
 /* A NACK with an upper-layer code; its bases are applied already. */
 void fcore_nacked(struct fcore_conn *c, const struct falcon_ack *nack, uint64_t now);
-/*
- * Complete |e|, which the receive path made (ack.h), before an engine sees it: of a connection with
- * several flows, it needs the flow's own state and packets acknowledged. False if no such connection
- * or flow is open: the event is to be dropped.
- */
-bool fcore_rue_event(struct fcore *core, struct falcon_rue_event *e);
-/* What base_delay_target |flow|'s events have until a result says otherwise. */
-void fcore_rue_base(struct fcore_conn *c, uint32_t flow, uint32_t base_delay_target);
-/* Fill |s| for our |flow|, if there is one. Returns how many flows |c| has. */
-uint32_t fcore_conn_flow(const struct fcore_conn *c, uint32_t flow, struct fcore_flow_stats *s);
-/*
- * A RUE result (Falcon 10.6.2.2) for the flow that connection_id names: windows, RTO, pacing, path.
- * ncwnd is the connection's, whichever flow it comes with.
- */
+/* A RUE result (Falcon 10.6.2.2): windows, RTO, pacing. */
 void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, uint64_t now);
 /* Release claims whose packets never came. Only when every received frame has been handed in. */
 void fcore_release_claims(struct fcore_conn *c);

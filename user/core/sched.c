@@ -8,6 +8,26 @@
  */
 #include "core/conn.h"
 
+static void list_remove(struct fc_list *l)
+{
+	l->next->prev = l->prev;
+	l->prev->next = l->next;
+	l->next = l->prev = l;
+}
+
+static void list_append(struct fc_list *head, struct fc_list *l)
+{
+	l->prev = head->prev;
+	l->next = head;
+	head->prev->next = l;
+	head->prev = l;
+}
+
+static bool list_empty(const struct fc_list *l)
+{
+	return l->next == l;
+}
+
 static struct fcore_conn *conn_of(struct fc_list *l)
 {
 	return (struct fcore_conn *)((char *)l - offsetof(struct fcore_conn, link));
@@ -15,36 +35,34 @@ static struct fcore_conn *conn_of(struct fc_list *l)
 
 void fc_sched_wake(struct fcore_conn *c)
 {
-	if (fc_list_empty(&c->link) && !c->dead)
-		fc_list_append(&c->core->active, &c->link);
+	if (c->link.next == &c->link && !c->dead)
+		list_append(&c->core->active, &c->link);
 }
 
 void fc_sched_remove(struct fcore_conn *c)
 {
-	fc_list_remove(&c->link);
+	list_remove(&c->link);
 }
 
 /* Retransmissions before new packets: they come first in RSN order. */
 static enum fc_sent send_one(struct fcore_conn *c, uint64_t now)
 {
 	enum fc_sent r = FC_IDLE;
-	struct fc_flow *f;
 
 	if (c->nack_owed)
 		r = fc_nack_send(c);
 	if (r != FC_IDLE)
 		return r;
-	f = fc_flow_pick(c, now);
-	if (!f) {
-		fc_arm(c, FC_TIMER_PACE, fc_flow_departure(c));
+	if (c->pace_gap && now < c->pace_from + c->pace_gap) {
+		fc_arm(c, FC_TIMER_PACE, c->pace_from + c->pace_gap);
 		return FC_IDLE;
 	}
 	if (c->data.npending | c->req.npending)
-		r = fc_retx_send(c, f, now);
+		r = fc_retx_send(c, now);
 	if (r == FC_IDLE)
-		r = fc_tx_new(c, f, now);
+		r = fc_tx_new(c, now);
 	if (r == FC_SENT)
-		f->pace_from = now;
+		c->pace_from = now;
 	return r;
 }
 
@@ -61,7 +79,7 @@ static uint32_t serve(struct fcore_conn *c, uint64_t now, uint32_t quota, enum f
 		*last = send_one(c, now);
 		n += *last == FC_SENT;
 	}
-	while (c->ack_due && *last != FC_STALLED && n < quota) {
+	if (c->ack_due && *last != FC_STALLED && n < quota) {
 		if (fc_ack_send(c) == FC_SENT)
 			n++;
 		else
@@ -73,23 +91,23 @@ static uint32_t serve(struct fcore_conn *c, uint64_t now, uint32_t quota, enum f
 /* Where |c| goes after its turn. */
 static void requeue(struct fcore *core, struct fcore_conn *c, enum fc_sent last)
 {
-	fc_list_remove(&c->link);
+	list_remove(&c->link);
 	if (c->dead)
 		return;
 	if (last == FC_STALLED)
-		fc_list_append(&core->stalled, &c->link);
+		list_append(&core->stalled, &c->link);
 	else if (last == FC_SENT)
-		fc_list_append(&core->active, &c->link);
+		list_append(&core->active, &c->link);
 }
 
 /* Those that found no room have their next try at the next fcore_run(), in the same order. */
 static void unstall(struct fcore *core)
 {
-	while (!fc_list_empty(&core->stalled)) {
+	while (!list_empty(&core->stalled)) {
 		struct fc_list *l = core->stalled.next;
 
-		fc_list_remove(l);
-		fc_list_append(&core->active, l);
+		list_remove(l);
+		list_append(&core->active, l);
 	}
 }
 
@@ -124,8 +142,7 @@ uint32_t fcore_run(struct fcore *core, uint64_t now, uint32_t budget)
 
 	fc_enter(core);
 	fc_wheel_advance(&core->wheel, now, fire, NULL);
-	fc_res_serve(core);
-	while (sent < budget && !fc_list_empty(&core->active)) {
+	while (sent < budget && !list_empty(&core->active)) {
 		struct fcore_conn *c = conn_of(core->active.next);
 		uint32_t room = budget - sent;
 		enum fc_sent last;
@@ -140,7 +157,7 @@ uint32_t fcore_run(struct fcore *core, uint64_t now, uint32_t budget)
 
 uint64_t fcore_next_deadline(const struct fcore *core, uint64_t now)
 {
-	if (!fc_list_empty(&core->active) || core->xon.scan || core->data.scan)
+	if (!list_empty(&core->active))
 		return now;
 	return fc_wheel_next(&core->wheel);
 }

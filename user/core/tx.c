@@ -4,6 +4,15 @@
 
 #include <errno.h>
 
+void fc_tx_set_windows(struct fcore_conn *c, uint32_t fcwnd, uint32_t ncwnd)
+{
+	/* Below one packet means one packet, paced; no window may stop a connection for good. */
+	c->fcwnd = fcwnd ? fcwnd : 1;
+	c->ncwnd = ncwnd ? ncwnd : 1;
+	c->data.limit = fc_min(c->fcwnd, c->data.size);
+	c->req.limit = fc_min(c->fcwnd, c->req.size);
+}
+
 /* Put what follows the Falcon header into |p|, and its length into the header. */
 static void tx_fill(struct fcore_conn *c, const struct fc_ctx *ctx, uint32_t psn,
 		    struct falcon_hdr *h, struct fcore_packet *p)
@@ -29,10 +38,9 @@ static void tx_fill(struct fcore_conn *c, const struct fc_ctx *ctx, uint32_t psn
 	}
 }
 
-int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, struct fc_flow *f, bool ar,
-		 bool again)
+int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bool ar, bool again)
 {
-	struct fc_ctx *ctx = fc_ctx(w, psn);
+	const struct fc_ctx *ctx = fc_ctx(w, psn);
 	bool resync = ctx->flags & FC_CTX_RESYNC;
 	struct fcore_packet p;
 	struct falcon_hdr h = {
@@ -52,16 +60,12 @@ int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, struct fc
 	tx_fill(c, ctx, psn, &h, &p);
 	p.hdr_len = falcon_hdr_pack(&h, p.hdr);
 	p.type = h.type;
-	p.flow = f->index;
-	p.path = f->path;
+	p.flow = 0;
+	p.path = 0;
 	p.retransmission = again;
 	if (c->core->ops.transmit(c->core->arg, c, &p))
 		return -EAGAIN;
 	c->stats.tx_resyncs += resync;
-	ctx->flow = f->index;
-	c->last_flow = f->index;
-	f->outstanding++;
-	f->sent++;
 	fc_ack_piggybacked(c);
 	return 0;
 }
@@ -77,47 +81,47 @@ static bool request_fits(const struct fcore_conn *c, const struct fc_win *w)
  * closes the window or empties the queue of pushes, since only an ACK lets those go on. A lone Pull
  * Request needs none: its data is the answer.
  */
-static bool wants_ar(struct fcore_conn *c, const struct fc_win *w, struct fc_flow *f, uint8_t type)
+static bool wants_ar(struct fcore_conn *c, const struct fc_win *w, uint8_t type)
 {
 	uint32_t out = w->next - w->base + 1;
 
-	if (f->fcwnd >> FALCON_EV_fcwnd_fraction_WIDTH <= c->params.ar_fcwnd || out >= w->limit)
+	if (c->fcwnd <= c->params.ar_fcwnd || out >= w->limit)
 		return true;
 	if (fc_is_request(type) && w->orc + 1 >= c->ncwnd)
 		return true;
 	if (type == FALCON_PUSH_DATA && c->init_send + 1 == c->init_next)
 		return true;
-	f->ar_credit = (uint8_t)(f->ar_credit + c->params.ar_percent);
-	if (f->ar_credit < 100)
+	c->ar_credit = (uint8_t)(c->ar_credit + c->params.ar_percent);
+	if (c->ar_credit < 100)
 		return false;
-	f->ar_credit = (uint8_t)(f->ar_credit - 100);
+	c->ar_credit = (uint8_t)(c->ar_credit - 100);
 	return true;
 }
 
 /* Give |ctx|, filled in for PSN w->next, its first transmission. Nothing has changed if refused. */
 static enum fc_sent tx_first(struct fcore_conn *c, struct fc_win *w, struct fc_ctx *ctx,
-			     struct fc_flow *f, uint64_t now)
+			     uint64_t now)
 {
-	uint8_t credit = f->ar_credit;
+	uint8_t credit = c->ar_credit;
 	uint32_t psn = w->next;
 
 	/* The peer may answer before transmit() returns; its ACK must find the PSN sent. */
 	falcon_store(w->shared_next, psn + 1);
-	if (fc_tx_packet(c, w, psn, f, wants_ar(c, w, f, ctx->type), false)) {
+	if (fc_tx_packet(c, w, psn, wants_ar(c, w, ctx->type), false)) {
 		falcon_store(w->shared_next, psn);
-		f->ar_credit = credit;
+		c->ar_credit = credit;
 		return FC_STALLED;
 	}
 	w->next = psn + 1;
 	w->orc += fc_is_request(ctx->type);
 	ctx->last_tx = now;
 	c->stats.tx_packets++;
-	fc_arm(c, FC_TIMER_RTO, now + f->rto);
+	fc_arm(c, FC_TIMER_RTO, now + c->rto);
 	return FC_SENT;
 }
 
 /* Head of the queue of Pull Requests and Push Data (8.3). */
-static enum fc_sent send_request(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
+static enum fc_sent send_request(struct fcore_conn *c, uint64_t now)
 {
 	struct fc_itxn *t = fc_itxn(c, c->init_send);
 	bool pull = t->flags & FC_ITXN_PULL;
@@ -135,7 +139,7 @@ static enum fc_sent send_request(struct fcore_conn *c, struct fc_flow *f, uint64
 		.resync_code = t->resync_code,
 	};
 	t->psn = w->next;
-	r = tx_first(c, w, ctx, f, now);
+	r = tx_first(c, w, ctx, now);
 	if (r == FC_SENT) {
 		c->init_send++;
 		t->flags |= FC_ITXN_SENT | FC_ITXN_WIRE;
@@ -145,7 +149,7 @@ static enum fc_sent send_request(struct fcore_conn *c, struct fc_flow *f, uint64
 }
 
 /* Head of the queue of Pull Data (8.3). */
-static enum fc_sent send_response(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
+static enum fc_sent send_response(struct fcore_conn *c, uint64_t now)
 {
 	struct fc_win *w = &c->data;
 	struct fc_ctx *ctx = fc_ctx(w, w->next);
@@ -158,7 +162,7 @@ static enum fc_sent send_response(struct fcore_conn *c, struct fc_flow *f, uint6
 	*ctx = (struct fc_ctx){ .rsn = t->rsn, .type = FALCON_PULL_DATA, .proto = t->proto };
 	c->resp[w->next & (w->size - 1)] =
 		(struct fc_resp){ .payload = t->resp, .cookie = t->cookie, .len = t->resp_len };
-	r = tx_first(c, w, ctx, f, now);
+	r = tx_first(c, w, ctx, now);
 	if (r == FC_SENT) {
 		c->resp_head++;
 		t->state = PullDataTx;
@@ -166,16 +170,16 @@ static enum fc_sent send_response(struct fcore_conn *c, struct fc_flow *f, uint6
 	return r;
 }
 
-enum fc_sent fc_tx_new(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
+enum fc_sent fc_tx_new(struct fcore_conn *c, uint64_t now)
 {
 	for (int i = 0; i < 2; i++) {
 		bool response = c->turn;
 		enum fc_sent r = FC_IDLE;
 
 		if (response && c->resp_head != c->resp_tail)
-			r = send_response(c, f, now);
+			r = send_response(c, now);
 		else if (!response && c->init_send != c->init_next)
-			r = send_request(c, f, now);
+			r = send_request(c, now);
 		if (r == FC_STALLED)
 			return r;
 		c->turn = !response;
