@@ -32,8 +32,6 @@ struct env_sent {
 	struct falcon_ack ack;	/* BACK, EACK, NACK */
 	uint8_t type;
 	bool again;
-	uint8_t flow;
-	uint16_t path;
 	uint32_t len;		/* bytes after the Falcon header */
 };
 
@@ -60,7 +58,6 @@ static struct env {
 	long frames;
 	uint32_t xons, fatals, retx_events;
 	struct falcon_rue_event last_rue;
-	uint8_t flow;		/* that the peer sends on */
 	bool answer;		/* acknowledge pushes and answer pulls at once */
 	bool close_on_event;	/* close the connection from within the next event */
 } env;
@@ -71,7 +68,7 @@ static void env_acknowledge_unsent(void)
 	struct falcon_ack a = { .type = FALCON_BACK, .rdbpsn = env.shared.cc.data_next,
 				.rrbpsn = env.shared.cc.req_next };
 
-	falcon_rx_ack(&env.shared, 0, &a, env.now);
+	falcon_rx_ack(&env.shared, &a, env.now);
 }
 
 static int env_transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *p)
@@ -90,8 +87,6 @@ static int env_transmit(void *arg, struct fcore_conn *c, const struct fcore_pack
 	memset(s, 0, sizeof(*s));
 	s->type = p->type;
 	s->again = p->retransmission;
-	s->flow = p->flow;
-	s->path = p->path;
 	s->len = p->ulp_hdr_len + p->payload_len;
 	if (falcon_type_is_ack(p->type)) {
 		assert_int_equal(falcon_ack_unpack(p->hdr, p->hdr + p->hdr_len, &s->ack), 0);
@@ -229,41 +224,15 @@ static inline struct fcore_params env_params(bool ordered)
 	return p;
 }
 
-/* A connection with |p| in a core with |cfg|. */
-static inline void env_open_with(const struct fcore_params *p, const struct fcore_config *cfg)
+static inline void env_open(const struct fcore_params *p)
 {
 	memset(&env, 0, sizeof(env));
 	env.now = 5000000000ULL;
 	env.shared.id.cid = ENV_CID;
 	env.shared.id.peer_cid = ENV_PEER_CID;
-	env.core = fcore_create(&env_ops, NULL, cfg);
-	assert_non_null(env.core);
+	env.core = fcore_create(&env_ops, NULL, 2);
 	env.c = fcore_conn_open(env.core, ENV_CID, &env.shared, p, env.now);
 	assert_non_null(env.c);
-}
-
-static inline void env_open(const struct fcore_params *p)
-{
-	struct fcore_config cfg;
-
-	fcore_config_default(&cfg, 2);
-	env_open_with(p, &cfg);
-}
-
-/* Every resource has been given back, at every level. */
-static inline void env_expect_pools_full(void)
-{
-	for (int level = 0; level < FCORE_LEVELS; level++) {
-		uint32_t index = level == FCORE_LEVEL_CONN ? ENV_CID : 0;
-		const struct fcore_account *a =
-			fcore_resources(env.core, (enum fcore_level)level, index);
-
-		for (int r = 0; a && r < FCORE_RESOURCES; r++)
-			if (a->used[r])
-				fail_msg("%u of %s held at level %s", a->used[r],
-					 fcore_resource_name((enum fcore_resource)r),
-					 fcore_level_name((enum fcore_level)level));
-	}
 }
 
 static inline void env_close(void)
@@ -271,7 +240,6 @@ static inline void env_close(void)
 	if (env.c)
 		fcore_conn_close(env.c, kCmplDeadConn);
 	assert_int_equal(env.frames, 0);
-	env_expect_pools_full();
 	fcore_destroy(env.core);
 }
 
@@ -314,7 +282,7 @@ static inline enum falcon_verdict env_ack(struct falcon_ack a)
 		a.type = FALCON_BACK;
 	if (!a.t1)
 		a.t1 = falcon_time_of_ns(env.now - 10000);
-	v = falcon_rx_ack(&env.shared, env.flow, &a, env.now);
+	v = falcon_rx_ack(&env.shared, &a, env.now);
 	if (v == FALCON_V_rx_nack)
 		fcore_nacked(env.c, &a, env.now);
 	fcore_acked(env.c, env.now);
@@ -344,8 +312,7 @@ static inline enum falcon_verdict env_receive(struct falcon_hdr h, uint32_t len)
 	frame = calloc(1, len + 1);
 	env.frames++;
 	fcore_receive(env.c, &(struct fcore_rx){ .hdr = h, .payload = frame, .len = len,
-						 .frame = frame, .flow = env.flow,
-						 .now = env.now });
+						 .frame = frame, .now = env.now });
 	return v;
 }
 

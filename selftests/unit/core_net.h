@@ -36,7 +36,6 @@ struct net_packet {
 	uint64_t at, sent;	/* ns: arrival, transmission */
 	uint64_t number;	/* keeps the order of those that arrive at one time */
 	int to;
-	uint8_t flow;
 	uint32_t len;
 	uint8_t bytes[NET_BYTES];
 };
@@ -70,8 +69,8 @@ static inline bool net_chance(struct net *n, unsigned int percent)
 	return unit_random(&n->random) % 100 < percent;
 }
 
-/* Put one Falcon packet on the link towards |to|, on |flow|. */
-static inline void net_put(struct net *n, int to, uint8_t flow, const void *bytes, uint32_t len)
+/* Put one Falcon packet on the link towards |to|. */
+static inline void net_put(struct net *n, int to, const void *bytes, uint32_t len)
 {
 	struct net_packet *p = &n->flight[n->in_flight];
 	uint64_t delay = 5000 + unit_random(&n->random) % (n->faults.jitter + 1);
@@ -83,16 +82,16 @@ static inline void net_put(struct net *n, int to, uint8_t flow, const void *byte
 	if (net_chance(n, n->faults.reorder))
 		delay += unit_random(&n->random) % 40000;
 	*p = (struct net_packet){ .at = n->now + delay, .sent = n->now, .number = n->sent++,
-				  .to = to, .flow = flow, .len = len };
+				  .to = to, .len = len };
 	memcpy(p->bytes, bytes, len);
 	n->in_flight++;
 }
 
-static inline void net_send(struct net *n, int to, uint8_t flow, const void *bytes, uint32_t len)
+static inline void net_send(struct net *n, int to, const void *bytes, uint32_t len)
 {
-	net_put(n, to, flow, bytes, len);
+	net_put(n, to, bytes, len);
 	if (net_chance(n, n->faults.dup))
-		net_put(n, to, flow, bytes, len);
+		net_put(n, to, bytes, len);
 }
 
 static int net_transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *p)
@@ -110,7 +109,7 @@ static int net_transmit(void *arg, struct fcore_conn *c, const struct fcore_pack
 	len += p->ulp_hdr_len;
 	if (p->payload_len)
 		memcpy(buf + len, p->payload, p->payload_len);
-	net_send(h->net, !h->index, p->flow, buf, len + p->payload_len);
+	net_send(h->net, !h->index, buf, len + p->payload_len);
 	return 0;
 }
 
@@ -126,7 +125,7 @@ static void net_rue_event(void *arg, struct fcore_conn *c, const struct falcon_r
 {
 	struct host *h = arg;
 
-	assert_int_equal(falcon_ev_get(e, connection_id) & FALCON_RUE_CID_MASK, fcore_conn_cid(c));
+	assert_int_equal(falcon_ev_get(e, connection_id), fcore_conn_cid(c));
 	h->net->events[falcon_ev_get(e, event_type) % 3]++;
 }
 
@@ -139,20 +138,20 @@ static void net_fatal(void *arg, struct fcore_conn *c, const char *why)
 	h->fatal++;
 }
 
-/* The receive path's own answer on |flow|, as XDP_TX gives it; |nacked| is NULL for an ACK. */
-static inline void net_answer(struct host *h, uint8_t flow, const struct falcon_hdr *nacked)
+/* An answer of the receive path itself, as XDP_TX gives it; |nack| is NULL for an ACK. */
+static inline void net_answer(struct host *h, const struct falcon_hdr *nacked)
 {
 	uint8_t buf[FALCON_MAX_HDR_LEN];
 	struct falcon_ack a;
 
-	falcon_ack_compose(&h->shared, flow, &a);
+	falcon_ack_compose(&h->shared, 0, &a);
 	if (nacked) {
 		a.type = FALCON_NACK;
 		a.nack_code = FALCON_NACK_RESOURCE;
 		a.nack_psn = nacked->psn;
 		a.nack_req_window = falcon_in_req_window(nacked->type, nacked->resync_type);
 	}
-	net_send(h->net, !h->index, flow, buf, falcon_ack_pack(&a, buf));
+	net_send(h->net, !h->index, buf, falcon_ack_pack(&a, buf));
 }
 
 static inline void net_receive_ack(struct host *h, const struct net_packet *p)
@@ -161,7 +160,7 @@ static inline void net_receive_ack(struct host *h, const struct net_packet *p)
 
 	assert_int_equal(falcon_ack_unpack(p->bytes, p->bytes + p->len, &a), FALCON_WIRE_OK);
 	assert_int_equal(a.cid, h->shared.id.cid);
-	switch (falcon_rx_ack(&h->shared, p->flow, &a, h->net->now)) {
+	switch (falcon_rx_ack(&h->shared, &a, h->net->now)) {
 	case FALCON_V_rx_nack:
 		fcore_nacked(h->conn, &a, h->net->now);
 		h->dirty = true;
@@ -196,13 +195,12 @@ static inline void net_deliver(struct host *h, const struct net_packet *p,
 						   .payload = frame + off,
 						   .len = p->len - off,
 						   .frame = frame,
-						   .flow = p->flow,
 						   .now = h->net->now });
 }
 
 static inline void net_receive(struct host *h, const struct net_packet *p)
 {
-	const struct falcon_frame f = { .ttl = FALCON_DEFAULT_TTL, .flow = p->flow,
+	const struct falcon_frame f = { .ttl = FALCON_DEFAULT_TTL,
 					.iv = p->sent * FALCON_PS_PER_NS };
 	const struct falcon_base_hdr *base = (const void *)p->bytes;
 	struct falcon_hdr hdr;
@@ -216,7 +214,7 @@ static inline void net_receive(struct host *h, const struct net_packet *p)
 	falcon_rx_measure(&h->shared, &f, h->net->now);
 	h->dirty |= falcon_piggyback(&h->shared, hdr.rdbpsn, hdr.rrbpsn) != 0;
 	if (net_chance(h->net, h->net->faults.no_credit)) {
-		net_answer(h, p->flow, &hdr);
+		net_answer(h, &hdr);
 		return;
 	}
 	switch (falcon_rx_window(&h->shared, &hdr)) {
@@ -226,7 +224,7 @@ static inline void net_receive(struct host *h, const struct net_packet *p)
 		net_deliver(h, p, &hdr);
 		break;
 	default:
-		net_answer(h, p->flow, NULL);
+		net_answer(h, NULL);
 		break;
 	}
 }
@@ -299,9 +297,6 @@ static inline void net_step(struct net *n)
 static inline void net_open(struct net *n, const struct fcore_ops *ops, struct fcore_params p,
 			    uint64_t seed)
 {
-	struct fcore_config cfg;
-
-	fcore_config_default(&cfg, 4);
 	memset(n, 0, sizeof(*n));
 	n->random = seed * 0x9e3779b97f4a7c15ULL + 1;
 	n->now = 1000000000ULL;
@@ -311,7 +306,7 @@ static inline void net_open(struct net *n, const struct fcore_ops *ops, struct f
 
 		h->net = n;
 		h->index = i;
-		h->core = fcore_create(ops, h, &cfg);
+		h->core = fcore_create(ops, h, 4);
 		h->shared.id.cid = i ? NET_CID_B : NET_CID_A;
 		h->shared.id.peer_cid = i ? NET_CID_A : NET_CID_B;
 		h->conn = fcore_conn_open(h->core, h->shared.id.cid, &h->shared, &p, n->now);
@@ -328,8 +323,6 @@ static inline void net_close(struct net *n)
 		fcore_conn_close(h->conn, kCmplDeadConn);
 		h->conn = NULL;
 		assert_null(fcore_conn_lookup(h->core, h->shared.id.cid));
-		for (int r = 0; r < FCORE_RESOURCES; r++)
-			assert_int_equal(fcore_resources(h->core, FCORE_LEVEL_NIC, 0)->used[r], 0);
 		assert_int_equal(h->frames, 0);
 		fcore_destroy(h->core);
 	}
