@@ -64,14 +64,13 @@ $(FUZZ)/$(1): selftests/fuzz/$(1).c $(2) $(AGENT_FUZZ_DEPS)
 	$(Q)$$(CLANG) $$(FUZZ_FLAGS) -fno-sanitize=alignment -o $$@ $$(filter %.c,$$^) $(3)
 endef
 
-FUZZ_CONFIG := $(addprefix user/agent/,config.c config_conn.c config_json.c config_keys.c \
-	config_rue.c log.c) user/rue/configs.c user/rue/params.c $(wildcard user/core/*.c)
+FUZZ_CONFIG := $(addprefix user/agent/,config.c config_conn.c config_json.c config_keys.c log.c) \
+	$(wildcard user/core/*.c)
 
 FUZZ_RAW := user/agent/client.c $(wildcard user/ulp/*.c) \
 	$(addprefix selftests/unit/loop/,app.c fake_core.c)
 FUZZ_CONTROL := $(addprefix user/agent/,commands.c show.c control.c control_msg.c config.c \
-	config_conn.c config_json.c config_keys.c config_rue.c rue.c rue_commands.c rue_show.c log.c) \
-	$(wildcard user/rue/*.c) $(FUZZ_RAW)
+	config_conn.c config_json.c config_keys.c log.c) $(FUZZ_RAW)
 FUZZ_CP := $(addprefix tools/falcon-cp_,session.c proto.c file.c text.c) tools/mailbox.c
 
 $(eval $(call agent_fuzzer,fuzz_config,$(FUZZ_CONFIG),-ljansson -linih))
@@ -79,7 +78,17 @@ $(eval $(call agent_fuzzer,fuzz_control,$(FUZZ_CONTROL),-ljansson -linih))
 $(eval $(call agent_fuzzer,fuzz_client,$(FUZZ_RAW),-Dmmap=guarded_mmap -Dmunmap=guarded_munmap))
 $(eval $(call agent_fuzzer,fuzz_cp,$(FUZZ_CP),-Dgetrandom=counted_getrandom -ljansson))
 
-$(FUZZ)/seeds_agent: $(addprefix selftests/fuzz/seed,s_agent.c s_cp.c _file.c) \
+# falcon-wire, but for its loop and interfaces.
+FUZZ_EMULATOR := $(addprefix tools/wire/,command.c frame.c link.c pool.c report.c settings.c \
+	timeline.c wire.c) tools/histogram.c
+
+FUZZERS += fuzz_emulator
+$(FUZZ)/fuzz_emulator: selftests/fuzz/fuzz_emulator.c $(FUZZ_EMULATOR) $(wildcard tools/wire/*.h)
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -o $@ $(filter %.c,$^) -ljansson -lm
+
+$(FUZZ)/seeds_agent: $(addprefix selftests/fuzz/seed,s_agent.c s_cp.c s_emulator.c _file.c) \
 		tools/falcon-cp_proto.c $(AGENT_FUZZ_DEPS)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)

@@ -10,5 +10,7 @@ void seed_write(const char *dir, const char *kind, unsigned int n, const void *d
 
 /* seeds_cp.c: write DIR/fuzz_cp/. */
 void cp_seeds(const char *dir);
+/* seeds_emulator.c: write DIR/fuzz_emulator/. */
+void emulator_seeds(const char *dir);
 
 #endif /* FALCON_FUZZ_SEED_FILE_H */

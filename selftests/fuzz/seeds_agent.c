@@ -136,5 +136,6 @@ int main(int argc, char **argv)
 	control_seeds(argv[1]);
 	client_seeds(argv[1]);
 	cp_seeds(argv[1]);
+	emulator_seeds(argv[1]);
 	return 0;
 }
