@@ -5,8 +5,8 @@
  * It is attached to the switch end of every host's cable, so it sees frames that hosts send by
  * AF_XDP, which bypass every qdisc and tc hook of the sender. It loses, corrupts and marks a share
  * of them at random and hands the rest to the cable of the host that the destination MAC names
- * (02:fa:00:00:00:<host number>), twice if the frame is to be duplicated. With |emulate| set it
- * passes them up instead, to the link emulator or to a bridge with netem, which know about time.
+ * (02:fa:00:00:00:<host number>), twice if the frame is to be duplicated. What takes time or memory
+ * is the business of falcon-wire, which then stands here instead.
  *
  * Frames that are not IP, and multicast, are never impaired: an experiment is to measure the
  * transport, not the patience of neighbour discovery.
@@ -31,7 +31,6 @@ struct lab_impair {
 	__u32 dup;
 	__u32 corrupt;
 	__u32 ecn;
-	__u32 emulate;		/* 1: pass up instead of forwarding */
 };
 
 /* Frames, free-running. */
@@ -131,15 +130,12 @@ static __always_inline int mark(void *data, void *end)
 	return 1;
 }
 
-static __always_inline int forward(const struct ethhdr *eth, const struct lab_impair *imp, int twice,
-				   struct lab_counters *cnt)
+static __always_inline int forward(const struct ethhdr *eth, int twice, struct lab_counters *cnt)
 {
 	__u32 host = eth->h_dest[ETH_ALEN - 1];
 	void *copies;
 	int action;
 
-	if (imp->emulate)
-		return XDP_PASS;
 	if (eth->h_dest[0] & 1)
 		return bpf_redirect_map(&lab_ports, 0, BPF_F_BROADCAST | BPF_F_EXCLUDE_INGRESS);
 	copies = twice ? bpf_map_lookup_elem(&lab_twice, &host) : 0;
@@ -185,7 +181,7 @@ int lab_switch(struct xdp_md *ctx)
 		}
 		twice = hit(imp->dup);
 	}
-	return forward(eth, imp, twice, cnt);
+	return forward(eth, twice, cnt);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -84,7 +84,7 @@ seen()
 	fi
 }
 
-out=$("$LAB" up --clear --delay 100us --loss 2 2>&1) || {
+out=$("$LAB" up --clear --delay 100us --loss 2 --io packet 2>&1) || {
 	tap_not_ok "the lab comes up" "$out"
 	tap_done
 }

@@ -42,11 +42,18 @@ try_refusals()
 {
 	refused "encrypted by default" up
 	refused "not a number" up --clear --mtu 100
+	refused "is down" path 0 down
+	refused "from 0 to 3" up --no-agents --paths 4 --path 4:rate=1g
+	refused "unknown setting" up --no-agents --paths 4 --path 1:speed=1g
+	refused "more than the delay" up --no-agents --delay 1us --jitter 2us
+	refused "ge:P,R,H,K" up --no-agents --loss-model bursty
+	refused "only lose" up --no-agents --emulator switch --delay 1ms
+	refused "none of: auto" up --no-agents --delay 1ms --io zerocopy
 	refused "unknown option" up --clear --frobnicate 1
 	refused "wants a value" up --clear --loss
 	refused "more than 100 %" up --clear --loss 101
 	refused "unknown unit" up --clear --delay 5parsec
-	refused "without --rate" up --clear --ecn 30k
+	refused "without a rate" up --clear --ecn 30k
 	refused "no host" exec a -- true
 	refused "is down" status
 }
@@ -67,6 +74,24 @@ try_idempotent()
 	lab_up --no-agents
 	tap_is "$(on b cat /sys/class/net/eth0/mtu) $(ls "$RUN/a")" "1500 bpf
 xdp.log" "and again, without agents"
+}
+
+try_path()
+{
+	lab_up --no-agents --paths 2 --path 1:rate=1g/delay=1ms
+	tap_is "$(falcon-lab links -j | jq -c '[.links[].settings | [.rate, .delay_ns]]')" \
+		"[[0,0],[1000000000,1000000],[0,0],[1000000000,1000000]]" "paths can differ"
+	tap_run "a path is set at run time" falcon-lab path 0 down rate=5m to=b
+	tap_is "$(falcon-lab links -j | jq -c '[.links[].settings | [.down, .rate]]')" \
+		"[[false,0],[false,1000000000],[true,5000000],[false,1000000000]]" "as asked, no other"
+	tap_is "$(falcon-lab path 2 up 2>&1)" 'falcon-wire: path: "2" is not a number from 0 to 1' \
+		"a path that is not there is refused"
+	lab_up --no-agents --paths 2 --path 1:rate=1g/delay=1ms
+	tap_is "$(falcon-lab links -j | jq '.links[2].settings.down')" false "up restores what was asked"
+	lab_up --no-agents
+	tap_is "$(falcon-lab path 0 down 2>&1)" \
+		"falcon-lab: lab \"$FALCON_LAB\" has no falcon-wire; up --emulator wire puts it there" \
+		"without falcon-wire there is no path to set"
 }
 
 try_exec()
@@ -96,26 +121,29 @@ try_down()
 {
 	local sleeper
 
-	lab_up --clear --delay 1ms --emulator own
+	lab_up --clear --delay 1ms
 	on a sleep 1000 &
 	sleeper=$!
-	kill -KILL "$(pid_of a)" "$(cat "$RUN/net/linkem.pid")"
+	kill -KILL "$(pid_of a)" "$(cat "$RUN/net/wire.pid")"
 	ip netns del "falcon-$FALCON_LAB-b"
 	tap_run "down after a disaster" falcon-lab down
 	wait $sleeper 2>/dev/null
 	between 129 $? 255 "what ran on a host is ended"
 	tap_is "$(traces "$FALCON_LAB")" "" "nothing is left"
 	tap_run "down of nothing" falcon-lab down
-	cp -r "$TAP_BUILD/falcon-lab" "$TAP_BUILD/lab" "$TAP_BUILD"/*.bpf.o "$SCRATCH"
-	if FALCON_LAB=$FALCON_LAB "$SCRATCH/falcon-lab" up --no-agents --delay 1ms --emulator own \
+	cp -r "$TAP_BUILD/falcon-lab" "$TAP_BUILD/falcon-wire" "$TAP_BUILD/lab" "$TAP_BUILD"/*.bpf.o \
+		"$SCRATCH"
+	rm "$SCRATCH/lab_switch.bpf.o"
+	if FALCON_LAB=$FALCON_LAB "$SCRATCH/falcon-lab" up --no-agents --loss 1 \
 		>"$SCRATCH/half" 2>&1; then
-		tap_not_ok "up without the emulator fails"
+		tap_not_ok "up without the switch fails"
 	fi
 	tap_is "$(traces "$FALCON_LAB")" "" "an up that fails half-way leaves nothing"
 }
 
 try_refusals
 try_idempotent
+try_path
 try_exec
 try_two
 try_down

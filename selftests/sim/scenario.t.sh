@@ -3,7 +3,7 @@
 # timeout: 120
 # Scenario files: the examples run, the same seed gives the same trace, mistakes are named.
 . "$(dirname "$0")/../tap.sh"
-tap_need python3 cmp
+tap_need python3 cmp gnuplot
 
 sim=$TAP_BUILD/falcon-sim
 dir=$(mktemp -d)
@@ -30,6 +30,10 @@ tap_is "$(field "$dir/loss" 'j["links"][1]["lost"] > 0')" True "loss loses"
 tap_is "$(field "$dir/reorder" 'j["links"][1]["reordered"] > 0')" True "reorder reorders"
 tap_is "$(field "$dir/incast" 'j["links"][0]["queue_full"] > 0 and j["links"][0]["marked"] > 0')" \
 	True "incast overruns its port"
+tap_is "$(field "$dir/scripted" 'j["links"][1]["lost"]')" 3 "scripted loses three"
+trunk='[l for l in j["links"] if l["to"] == "leaf 1 to spine 0"][0]'
+tap_is "$(field "$dir/clos" "0 < ${trunk}['lost'] < 100 and ${trunk}['packets'] < 2000")" True \
+	"clos goes round the dead trunk"
 tap_is "$(field "$dir/blackout" 'j["links"][1]["lost"] > 100 > j["links"][0]["lost"]')" \
 	True "blackout is in one direction"
 tap_run "another seed gives another trace" \
@@ -41,6 +45,43 @@ tap_run "a schedule as a scenario" sh -c "'$sim' -j '$dir/23.sim' >'$dir/23'"
 "$sim" --show 23 | sed 's/^seed = 23$/seed = 0x17/' >"$dir/hex.sim"
 "$sim" -j "$dir/hex.sim" >"$dir/hex"
 tap_run "numbers in any base" cmp "$dir/23" "$dir/hex"
+
+# A family of schedules: every combination, conditions, results as CSV and as a picture.
+cat >"$dir/family.sim" <<-'END'
+	[sweep]
+	loss = 0% 5% 20%
+	kind = push pull
+	[plot]
+	y = goodput_gbps, relative(mean_us)
+	title = a test
+	[run]
+	heal = 10s
+	[link 1 if kind=push]
+	loss = $loss
+	[connection if kind=pull]
+	pull = 100%
+	[connection one]
+	transactions = 200
+END
+tap_run "a sweep runs" \
+	"$sim" --csv "$dir/family.csv" --plot "$dir/family.png" "$dir/family.sim"
+tap_run "the same sweep gives the same results" \
+	sh -c "'$sim' --csv - '$dir/family.sim' | cmp - '$dir/family.csv'"
+# column NAME KIND: of the CSV file, the values of KIND's rows.
+column()
+{
+	python3 -c 'import csv, sys
+print(*(r[sys.argv[2]] for r in csv.DictReader(open(sys.argv[1])) if r["kind"] == sys.argv[3]))' \
+		"$dir/family.csv" "$1" "$2"
+}
+tap_is "$(column loss push)" "0% 5% 20%" "a sweep has all combinations"
+tap_is "$(column lost pull)" "0 0 0" "a section counts only with its condition"
+tap_is "$(column messages push)" "200 200 200" "everything completes at any loss"
+tap_run "loss rises along the sweep" sh -c "set -- $(column lost push); [ \$1 -lt \$2 ] && [ \$2 -lt \$3 ]"
+tap_is "$(head -c 4 "$dir/family.png" | tail -c 3)" PNG "a sweep becomes a picture"
+tap_is "$("$sim" --only 4 --csv - "$dir/family.sim" | tail -n 1 | cut -d, -f 1-2)" "5%,pull" \
+	"one schedule of a sweep"
+tap_run "the figures can be read" "$sim" --check "$TAP_TOP"/tools/sim/figures/*.sim
 
 # refused NAME TEXT LINE...: a scenario of these lines is refused, and the message has TEXT.
 refused()
@@ -65,6 +106,12 @@ refused "more than always" "out of range" '[link]' 'loss = 101%'
 refused "no connection" "no connection" '[run]' 'hosts = 2'
 refused "host that is not" "bad hosts" '[connection a]' 'to = 7'
 refused "connection to itself" "bad hosts" '[connection a]' 'to = 0'
+refused "unknown condition" "no such section" '[link if kind=push]' 'delay = 5us'
+refused "unknown list" "no such list" '[link]' 'loss = $loss'
+refused "an empty list" "not a list" '[sweep]' 'loss ='
+refused "spine that is not" "no such section" '[run]' 'leaves = 2' 'spines = 2' '[trunk 1-2]' 'ecn = 1'
+refused "hosts that do not divide" "divide evenly" '[run]' 'hosts = 3' 'leaves = 2' 'spines = 2' \
+	'[connection a]' 'to = 1'
 refused "line number" "line 3" '[run]' 'hosts = 2' 'hosts = many'
 tap_is "$("$sim" "$dir/none.sim" >/dev/null 2>&1; echo $?)" 2 "no such file"
 tap_is "$("$sim" >/dev/null 2>&1; echo $?)" 2 "no scenario"

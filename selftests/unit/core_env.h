@@ -224,15 +224,41 @@ static inline struct fcore_params env_params(bool ordered)
 	return p;
 }
 
-static inline void env_open(const struct fcore_params *p)
+/* A connection with |p| in a core with |cfg|. */
+static inline void env_open_with(const struct fcore_params *p, const struct fcore_config *cfg)
 {
 	memset(&env, 0, sizeof(env));
 	env.now = 5000000000ULL;
 	env.shared.id.cid = ENV_CID;
 	env.shared.id.peer_cid = ENV_PEER_CID;
-	env.core = fcore_create(&env_ops, NULL, 2);
+	env.core = fcore_create(&env_ops, NULL, cfg);
+	assert_non_null(env.core);
 	env.c = fcore_conn_open(env.core, ENV_CID, &env.shared, p, env.now);
 	assert_non_null(env.c);
+}
+
+static inline void env_open(const struct fcore_params *p)
+{
+	struct fcore_config cfg;
+
+	fcore_config_default(&cfg, 2);
+	env_open_with(p, &cfg);
+}
+
+/* Every resource has been given back, at every level. */
+static inline void env_expect_pools_full(void)
+{
+	for (int level = 0; level < FCORE_LEVELS; level++) {
+		uint32_t index = level == FCORE_LEVEL_CONN ? ENV_CID : 0;
+		const struct fcore_account *a =
+			fcore_resources(env.core, (enum fcore_level)level, index);
+
+		for (int r = 0; a && r < FCORE_RESOURCES; r++)
+			if (a->used[r])
+				fail_msg("%u of %s held at level %s", a->used[r],
+					 fcore_resource_name((enum fcore_resource)r),
+					 fcore_level_name((enum fcore_level)level));
+	}
 }
 
 static inline void env_close(void)
@@ -240,6 +266,7 @@ static inline void env_close(void)
 	if (env.c)
 		fcore_conn_close(env.c, kCmplDeadConn);
 	assert_int_equal(env.frames, 0);
+	env_expect_pools_full();
 	fcore_destroy(env.core);
 }
 

@@ -297,6 +297,9 @@ static inline void net_step(struct net *n)
 static inline void net_open(struct net *n, const struct fcore_ops *ops, struct fcore_params p,
 			    uint64_t seed)
 {
+	struct fcore_config cfg;
+
+	fcore_config_default(&cfg, 4);
 	memset(n, 0, sizeof(*n));
 	n->random = seed * 0x9e3779b97f4a7c15ULL + 1;
 	n->now = 1000000000ULL;
@@ -306,7 +309,7 @@ static inline void net_open(struct net *n, const struct fcore_ops *ops, struct f
 
 		h->net = n;
 		h->index = i;
-		h->core = fcore_create(ops, h, 4);
+		h->core = fcore_create(ops, h, &cfg);
 		h->shared.id.cid = i ? NET_CID_B : NET_CID_A;
 		h->shared.id.peer_cid = i ? NET_CID_A : NET_CID_B;
 		h->conn = fcore_conn_open(h->core, h->shared.id.cid, &h->shared, &p, n->now);
@@ -323,6 +326,8 @@ static inline void net_close(struct net *n)
 		fcore_conn_close(h->conn, kCmplDeadConn);
 		h->conn = NULL;
 		assert_null(fcore_conn_lookup(h->core, h->shared.id.cid));
+		for (int r = 0; r < FCORE_RESOURCES; r++)
+			assert_int_equal(fcore_resources(h->core, FCORE_LEVEL_NIC, 0)->used[r], 0);
 		assert_int_equal(h->frames, 0);
 		fcore_destroy(h->core);
 	}

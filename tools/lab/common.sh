@@ -12,47 +12,11 @@ in_ns()
 	ip netns exec "$(ns "$1")" "${@:2}"
 }
 
-# number NAME VALUE UNIT=FACTOR...: an integer out of a number with a unit; the first unit is the
-# one meant when none is written.
-number()
-{
-	local name=$1 value=$2 digits unit pair
-
-	[[ $value =~ ^([0-9]+(\.[0-9]+)?)([a-zA-Z]*)$ ]] || die "--$name: \"$value\" is not a number"
-	digits=${BASH_REMATCH[1]} unit=${BASH_REMATCH[3],,}
-	shift 2
-	[ -n "$unit" ] || unit=${1%%=*}
-	for pair; do
-		if [ "$unit" = "${pair%%=*}" ]; then
-			awk -v n="$digits" -v f="${pair#*=}" 'BEGIN { printf "%.0f", n * f }'
-			return
-		fi
-	done
-	die "--$name: unknown unit \"$unit\""
-}
-
-bytes()
-{
-	number "$1" "$2" b=1 k=1024 kb=1024 m=1048576 mb=1048576
-}
-
-bits()
-{
-	number "$1" "$2" bit=1 k=1e3 kbit=1e3 m=1e6 mbit=1e6 g=1e9 gbit=1e9
-}
-
-nanoseconds()
-{
-	number "$1" "$2" us=1e3 ns=1 ms=1e6 s=1e9
-}
-
-# A share out of 2^32 from a percentage.
+# share PCT: out of 2^32, as the switch wants it.
 share()
 {
-	[[ $2 =~ ^([0-9]+(\.[0-9]+)?)%?$ ]] || die "--$1: \"$2\" is not a percentage"
-	awk -v p="${BASH_REMATCH[1]}" 'BEGIN { if (p > 100) exit 1
-		s = p / 100 * 4294967296; printf "%.0f", (s < 4294967295 ? s : 4294967295) }' ||
-		die "--$1: more than 100 %"
+	awk -v p="${1%\%}" 'BEGIN { s = p / 100 * 4294967296
+		printf "%.0f", (s < 4294967295 ? s : 4294967295) }'
 }
 
 integer()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # variables are set by falcon-lab
-# Part of falcon-lab: hosts, the cables between them, the switch, and what impairs time.
+# Part of falcon-lab: hosts, the cables between them, and what stands in between.
 
 # Checksums and segments complete in every frame, since XDP and AF_XDP see no offload requests.
 # GRO keeps an interface able to receive redirected frames even while no XDP program is on it.
@@ -81,8 +81,8 @@ start_switch()
 	local i host ifindex bpf=$RUN/net/bpf
 
 	bpftool prog load "$(find_object lab_switch.bpf.o)" "$bpf/lab_switch" type xdp pinmaps "$bpf"
-	map_set lab_impair 0 $(le32 "$loss") $(le32 "$dup") $(le32 "$corrupt") $(le32 "$ecn") \
-		$(le32 "$emulate")
+	map_set lab_impair 0 $(le32 "$(share "$loss")") $(le32 "$(share "$dup")") \
+		$(le32 "$(share "$corrupt")") $(le32 "$(share "$ecn")")
 	for ((i = 0; i < hosts; i++)); do
 		host=${HOSTS[i]}
 		ifindex=$(in_ns net cat "/sys/class/net/to-$host/ifindex")
@@ -96,82 +96,23 @@ start_switch()
 	done
 }
 
-# Whether this kernel has netem, found by trying.
-have_netem()
+wire_answers()
 {
-	in_ns net tc qdisc add dev lo root netem limit 1 2>/dev/null || return 1
-	in_ns net tc qdisc del dev lo root
+	"$HERE/falcon-wire" show --control "$RUN/net/wire.sock" >/dev/null 2>&1 ||
+		! alive "$RUN/net/wire.pid"
 }
 
-percent()
+start_wire()
 {
-	awk -v s="$1" 'BEGIN { printf "%.6f%%", s / 42949672.96 }'
-}
+	local host cables=()
 
-# tc 6.1 knows no "ns".
-tc_time()
-{
-	printf '%d.%03dus' $(($1 / 1000)) $(($1 % 1000))
-}
-
-# netem's limit counts what waits and what flies; ours is meant to count what waits.
-start_netem()
-{
-	local host args limit=100000
-
-	in_ns net ip link add switch type bridge mcast_snooping 0
-	in_ns net ip link set switch mtu "$mtu" up
-	if [ "$rate" -gt 0 ]; then
-		limit=$(((queue + rate * (delay / 1000) / 8000000) / mtu + 2))
-	fi
-	args=(limit "$limit" delay "$(tc_time "$delay")" "$(tc_time "$jitter")")
-	[ "$rate" -eq 0 ] || args+=(rate "${rate}bit")
-	[ "$reorder" -eq 0 ] || args+=(reorder "$(percent "$reorder")")
-	[ "$dup" -eq 0 ] || args+=(duplicate "$(percent "$dup")")
 	for host in "${HOSTS[@]:0:hosts}"; do
-		in_ns net ip link set "to-$host" master switch
-		in_ns net tc qdisc add dev "to-$host" root netem "${args[@]}"
+		cables+=("to-$host")
 	done
-}
-
-linkem_ready()
-{
-	grep -q ready "$RUN/net/linkem.log" 2>/dev/null || ! alive "$RUN/net/linkem.pid"
-}
-
-start_linkem()
-{
-	local i legs=()
-
-	for ((i = 0; i < hosts; i++)); do
-		legs+=("$((i + 1)):to-${HOSTS[i]}")
-	done
-	[ -x "$HERE/falcon-linkem" ] || die "falcon-linkem not found beside $ME; run make"
-	setsid nsenter --net="/run/netns/$(ns net)" "$HERE/falcon-linkem" --rate "$rate" \
-		--delay "$delay" --jitter "$jitter" --queue "$queue" --ecn "$ecn_bytes" --paths "$paths" \
-		--reorder "$reorder" --dup "$dup" --seed "$seed" "${legs[@]}" \
-		</dev/null >/dev/null 2>"$RUN/net/linkem.log" &
-	echo $! >"$RUN/net/linkem.pid"
-	if ! wait_until linkem_ready || ! alive "$RUN/net/linkem.pid"; then
-		die "falcon-linkem does not start: $(cat "$RUN/net/linkem.log")"
-	fi
-}
-
-# Packets that wait are the business of netem or falcon-linkem; the rest the switch does itself.
-start_emulator()
-{
-	if [ "$emulator" = auto ]; then
-		emulator=own
-		if [ "$paths" -eq 1 ] && [ "$ecn_bytes" -eq 0 ] && have_netem; then
-			emulator=netem
-		fi
-	fi
-	if [ "$emulator" = netem ]; then
-		have_netem || die "--emulator netem: this kernel has none"
-		[ "$paths" -eq 1 ] || die "--paths: not with netem"
-		[ "$ecn_bytes" -eq 0 ] || die "--ecn BYTES: not with netem"
-		start_netem
-	else
-		start_linkem
+	setsid nsenter --net="/run/netns/$(ns net)" "$HERE/falcon-wire" --control "$RUN/net/wire.sock" \
+		"${wire[@]}" "${cables[@]}" </dev/null >/dev/null 2>"$RUN/net/wire.log" &
+	echo $! >"$RUN/net/wire.pid"
+	if ! wait_until wire_answers || ! alive "$RUN/net/wire.pid"; then
+		die "falcon-wire does not start: $(cat "$RUN/net/wire.log")"
 	fi
 }

@@ -5,8 +5,27 @@
 defaults()
 {
 	hosts=2 mtu=1500 queues=2 xdp=native offload=on clear=0 agents=1 settings=()
-	loss=0 dup=0 corrupt=0 ecn=0 ecn_bytes=0 reorder=0
-	rate=0 delay=0 jitter=0 queue=$((512 * 1024)) paths=1 emulator=auto seed=1
+	emulator=auto wire=() loss=0 dup=0 corrupt=0 ecn=0 timed=0 delay=0 reorder=0
+}
+
+# An option that falcon-wire understands as it is; its values are looked at there.
+wire_option()
+{
+	wire+=("--$1" "$2")
+	case $1 in
+	loss | dup | corrupt) printf -v "$1" %s "$2" ;;
+	delay | reorder) printf -v "$1" %s "$2"; timed=1 ;;
+	*) timed=1 ;;
+	esac
+}
+
+# A plain number is a percentage here, and bytes for falcon-wire.
+ecn_option()
+{
+	case $2 in
+	*[!0-9.%]*) wire_option ecn "$2" ;;
+	*) ecn=${2%\%}; wire+=(--ecn "$ecn%") ;;
+	esac
 }
 
 parse_options()
@@ -26,50 +45,51 @@ parse_options()
 		--hosts) hosts=$(integer "$name" "$value" 2 ${#HOSTS[@]}) ;;
 		--mtu) mtu=$(integer "$name" "$value" 1280 3498) ;;
 		--queues) queues=$(integer "$name" "$value" 1 64) ;;
-		--paths) paths=$(integer "$name" "$value" 1 16) ;;
-		--seed) seed=$(integer "$name" "$value" 1 4294967295) ;;
 		--xdp) xdp=$(one_of "$name" "$value" native generic libxdp off) ;;
 		--offload) offload=$(one_of "$name" "$value" on off) ;;
-		--emulator) emulator=$(one_of "$name" "$value" auto netem own) ;;
+		--emulator) emulator=$(one_of "$name" "$value" auto switch wire) ;;
 		--set) [[ $value == ?*=* ]] || die "--set: want KEY=VALUE"; settings+=("$value") ;;
-		--loss) loss=$(share "$name" "$value") ;;
-		--dup) dup=$(share "$name" "$value") ;;
-		--corrupt) corrupt=$(share "$name" "$value") ;;
-		--reorder) reorder=$(share "$name" "$value") ;;
-		--ecn)
-			case $value in
-			*[kKmM]) ecn_bytes=$(bytes "$name" "$value") ;;
-			*) ecn=$(share "$name" "$value") ;;
-			esac
+		--ecn) ecn_option "$name" "$value" ;;
+		--seed) wire+=(--seed "$value") ;;
+		--loss | --loss-model | --dup | --corrupt | --corrupt-burst | --reorder | \
+			--reorder-by | --rate | --overhead | --queue | --delay | --jitter | \
+			--paths | --path | --spread | --io)
+			wire_option "$name" "$value"
 			;;
-		--rate) rate=$(bits "$name" "$value") ;;
-		--queue) queue=$(bytes "$name" "$value") ;;
-		--delay) delay=$(nanoseconds "$name" "$value") ;;
-		--jitter) jitter=$(nanoseconds "$name" "$value") ;;
 		*) die "up: unknown option $1 (falcon-lab --help)" ;;
 		esac
 		shift 2
 	done
 }
 
+check_wire()
+{
+	local why
+
+	# Overtaking takes somebody who is slower.
+	if [ "$reorder" != 0 ] && [ "$delay" = 0 ] && [[ " ${wire[*]} " != *" --reorder-by "* ]]; then
+		wire+=(--delay 100us)
+	fi
+	[ -x "$HERE/falcon-wire" ] || die "falcon-wire not found beside $ME; run make"
+	why=$("$HERE/falcon-wire" --check "${wire[@]}" a b 2>&1) || die "up: ${why#falcon-wire: }"
+}
+
+# What stands between the hosts: nothing, the switch, or falcon-wire where the switch does not do.
 check_options()
 {
 	if [ "$agents" -eq 1 ] && [ "$clear" -eq 0 ]; then
 		die "up: connections are encrypted by default, and that is not built yet; give --clear"
 	fi
 	[ "$agents" -eq 0 ] || [ "$xdp" != off ] || die "--xdp off: needs --no-agents"
-	[ "$ecn_bytes" -eq 0 ] || [ "$rate" -gt 0 ] || die "--ecn BYTES: there is no queue without --rate"
-	# Overtaking takes somebody who is slower.
-	if [ "$reorder" -gt 0 ] && [ "$delay" -eq 0 ]; then
-		delay=100000
-	fi
-	[ "$jitter" -le "$delay" ] || die "--jitter: more than --delay"
-	emulate=0
-	if [ $((rate + delay + ecn_bytes)) -gt 0 ] || [ "$paths" -gt 1 ] || [ "$emulator" != auto ]; then
-		emulate=1
-	fi
-	middle=$emulate
-	if [ $((loss + dup + corrupt + ecn)) -gt 0 ] || [ "$hosts" -gt 2 ]; then
-		middle=1
+	check_wire
+	if [ "$emulator" = auto ]; then
+		emulator=none
+		if [ "$timed" -eq 1 ]; then
+			emulator=wire
+		elif [ "$loss$dup$corrupt$ecn" != 0000 ] || [ "$hosts" -gt 2 ]; then
+			emulator=switch
+		fi
+	elif [ "$emulator" = switch ] && [ "$timed" -eq 1 ]; then
+		die "--emulator switch: it can only lose, duplicate, damage and mark at random"
 	fi
 }

@@ -67,10 +67,10 @@ struct sim_host_cfg {
 	uint64_t pause_for;	/* ... for up to so long; 0: never */
 	uint64_t mem_rate;	/* at which pushed data gets into the host's memory; 0: at once */
 	uint64_t slow_rate;	/* ... and from slow_at on, for slow_for */
-	uint64_t slow_at, slow_for;
+	uint64_t slow_at, slow_for, slow_every;
 	uint64_t rx_buffer;	/* bytes of pushed data that may wait for that; 0: any */
 	uint64_t rue_delay;	/* from a rate update engine's event to its result in force */
-	uint64_t rue_rate;	/* events that it processes in a second; 0: any number */
+	uint64_t rue_time;	/* that it takes for an event */
 	uint64_t rue_queue;	/* events that may wait for it */
 	uint64_t rue_p1;	/* event policy (Falcon 10.6.1): time since the last event ... */
 	uint64_t rue_p2;	/* ... and packets acknowledged since */
@@ -85,7 +85,7 @@ enum sim_cc {
 struct sim_conn_cfg {
 	uint64_t from, to;	/* hosts */
 	uint64_t count;		/* connections that this section stands for */
-	uint64_t from_step, to_step;	/* added to |from| and |to| from one to the next */
+	uint64_t from_hosts, to_hosts;	/* hosts among which they go round, from |from| and |to| on */
 	uint64_t ordered;
 	uint64_t ipv6;
 	uint64_t transactions;	/* of host |from|; messages, if they have a length */
@@ -142,6 +142,15 @@ struct sim_cfg {
 void sim_cfg_init(struct sim_cfg *cfg);
 /* A connection of |cfg| with default values, or NULL if there are SIM_MAX_CONNS. */
 struct sim_conn_cfg *sim_cfg_add_conn(struct sim_cfg *cfg);
+/* The host of side |side| of connection |n| of section |c|. */
+static inline uint32_t sim_cfg_host(const struct sim_cfg *cfg, const struct sim_conn_cfg *c,
+				    uint64_t n, int side)
+{
+	uint64_t host = side ? c->to + n % c->to_hosts : c->from + n % c->from_hosts;
+
+	return (uint32_t)(host % cfg->hosts);
+}
+
 /* Write |cfg| as a scenario file. */
 void sim_cfg_print(const struct sim_cfg *cfg, FILE *out);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The rate update engine of a host: events go into a queue by the policy of 10.6.1, the engine
- * takes them at its rate, and each result comes into force after its delay. The algorithms are the
+ * takes its time for each, and each result comes into force after a delay. The algorithms are the
  * agent's (user/rue).
  */
 #include "sim.h"
@@ -97,7 +97,7 @@ void engine_event(struct endpoint *e, const struct falcon_rue_event *ev)
 {
 	struct host *h = e->host;
 	struct engine *g = h->engine;
-	uint64_t now = h->sim->now, step = h->cfg->rue_rate ? SIM_S / h->cfg->rue_rate : 0;
+	uint64_t now = h->sim->now;
 
 	if (!g || !e->cfg->cc)
 		return;
@@ -107,7 +107,7 @@ void engine_event(struct endpoint *e, const struct falcon_rue_event *ev)
 	}
 	g->queue[g->tail % g->size] = (struct waiting){ .event = *ev, .ep = e };
 	g->tail++;
-	g->busy = (g->busy > now ? g->busy : now) + step;
+	g->busy = (g->busy > now ? g->busy : now) + h->cfg->rue_time;
 	sim_at(h->sim, g->busy + h->cfg->rue_delay, EV_ENGINE, h, 0);
 }
 

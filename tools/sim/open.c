@@ -43,8 +43,10 @@ static void open_host(struct sim *s, uint32_t i)
 static void fill_host(struct sim *s, uint32_t i)
 {
 	struct host *h = &s->hosts[i];
+	struct fcore_config cfg;
 
-	h->core = fcore_create(&host_ops, h, h->neps + 1);
+	fcore_config_default(&cfg, h->neps + 1);
+	h->core = fcore_create(&host_ops, h, &cfg);
 	if (!h->core)
 		abort();
 	h->ep = zalloc(h->neps, sizeof(*h->ep));
@@ -71,14 +73,13 @@ static uint32_t txns_kept(const struct endpoint *e)
 static void init_ep(struct sim *s, const struct sim_conn_cfg *c, uint32_t nth, uint32_t n)
 {
 	struct endpoint *e = &s->ep[n];
-	uint64_t step = n & 1 ? c->to_step : c->from_step;
 
 	e->sim = s;
 	e->peer = &s->ep[n ^ 1];
 	e->cfg = c;
 	e->group = &s->groups[c - s->cfg->conn];
 	e->index = n;
-	e->host = &s->hosts[((n & 1 ? c->to : c->from) + nth * step) % s->cfg->hosts];
+	e->host = &s->hosts[sim_cfg_host(s->cfg, c, nth, n & 1)];
 	/* The two ends, and hosts, count differently. */
 	e->cid = 1 + e->host->index + e->host->neps++;
 	e->host->ncids = e->cid + 1;

@@ -4,6 +4,10 @@
 #include <inttypes.h>
 #include <jansson.h>
 
+enum {
+	MAX_LINES = 48,		/* of one kind in a table; beyond it only what sums them up */
+};
+
 static const char *const verdict_names[FALCON_VERDICT_COUNT] = {
 #define NAME(name, text) #name,
 	FALCON_VERDICTS(NAME)
@@ -67,7 +71,7 @@ void report_violation(const struct sim *s, FILE *out)
 	fprintf(out, "%s\n", s->why);
 }
 
-void report_table(const struct sim *s, FILE *out)
+static void print_endpoints(const struct sim *s, FILE *out)
 {
 	fprintf(out, "%-6s %4s %10s %8s %6s %12s %10s %9s %8s %8s %8s %6s %6s\n", "conn", "host",
 		"completed", "errors", "state", "goodput Mb/s", "mean us", "packets", "rto",
@@ -84,7 +88,13 @@ void report_table(const struct sim *s, FILE *out)
 			mean_latency(e) / 1000, st->tx_packets, st->tx_retx_rto, st->tx_retx_early,
 			st->tx_retx_own, st->tx_acks, st->tx_nacks);
 	}
-	for (uint32_t i = 0; i < s->cfg->hosts; i++) {
+}
+
+void report_table(const struct sim *s, FILE *out)
+{
+	if (s->neps <= MAX_LINES)
+		print_endpoints(s, out);
+	for (uint32_t i = 0; i < s->cfg->hosts && i < MAX_LINES; i++) {
 		const struct link_stats *l = &s->links[i].stats;
 
 		fprintf(out,
@@ -131,12 +141,30 @@ static json_t *endpoint_json(const struct endpoint *e)
 	return j;
 }
 
+/* Leaves' trunks to spines come first, then spines' to leaves. */
+static json_t *trunk_name(const struct sim *s, uint32_t i)
+{
+	uint32_t leaves = (uint32_t)s->cfg->leaves, spines = (uint32_t)s->cfg->spines;
+	char name[48];
+
+	if (i < leaves * spines) {
+		snprintf(name, sizeof(name), "leaf %u to spine %u", i / spines, i % spines);
+	} else {
+		i -= leaves * spines;
+		snprintf(name, sizeof(name), "spine %u to leaf %u", i / leaves, i % leaves);
+	}
+	return json_string(name);
+}
+
 static json_t *link_json(const struct sim *s, uint32_t i)
 {
 	const struct link_stats *l = &s->links[i].stats;
 	json_t *j = json_object();
 
-	json_object_set_new(j, "to", number(i));
+	if (i < s->cfg->hosts)
+		json_object_set_new(j, "to", number(i));
+	else
+		json_object_set_new(j, "to", trunk_name(s, i - (uint32_t)s->cfg->hosts));
 	json_object_set_new(j, "packets", number(l->packets));
 	json_object_set_new(j, "bytes", number(l->bytes));
 	json_object_set_new(j, "lost", number(l->lost));
@@ -178,10 +206,10 @@ void report_json(const struct sim *s, FILE *out)
 	json_object_set_new(j, "violation", s->failed ? json_string(s->why) : json_null());
 	for (uint32_t i = 0; i < s->neps; i++)
 		json_array_append_new(ends, endpoint_json(&s->ep[i]));
-	for (uint32_t i = 0; i < s->cfg->hosts; i++) {
+	for (uint32_t i = 0; i < s->nlinks; i++)
 		json_array_append_new(links, link_json(s, i));
+	for (uint32_t i = 0; i < s->cfg->hosts; i++)
 		json_array_append_new(hosts, host_json(&s->hosts[i]));
-	}
 	json_object_set_new(j, "endpoints", ends);
 	json_object_set_new(j, "links", links);
 	json_object_set_new(j, "hosts", hosts);

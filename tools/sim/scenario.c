@@ -74,7 +74,8 @@ static int set_plot(struct reader *r, const char *name, const char *value)
 		{ "xlabel", p->xlabel, sizeof(p->xlabel) },
 		{ "ylabel", p->ylabel, sizeof(p->ylabel) },
 		{ "y", p->y, sizeof(p->y) },
-		{ "set", p->set, sizeof(p->set) },
+		{ "log", p->log, sizeof(p->log) },
+		{ "yrange", p->yrange, sizeof(p->yrange) },
 		{ "group", p->group, sizeof(p->group) },
 	};
 
@@ -289,10 +290,8 @@ static int on_value(void *user, const char *section, const char *name, const cha
 static bool check_conn(const struct sim_cfg *cfg, const struct sim_conn_cfg *c)
 {
 	for (uint64_t n = 0; n < c->count; n++) {
-		uint64_t from = c->from + n * c->from_step, to = c->to + n * c->to_step;
-
 		if (c->from >= cfg->hosts || c->to >= cfg->hosts ||
-		    from % cfg->hosts == to % cfg->hosts)
+		    sim_cfg_host(cfg, c, n, 0) == sim_cfg_host(cfg, c, n, 1))
 			return false;
 	}
 	return c->size_min <= c->size_max && (!c->load || c->message);

@@ -24,9 +24,10 @@ struct scenario_list {
 
 struct scenario_plot {
 	char title[SCENARIO_TEXT], xlabel[SCENARIO_TEXT], ylabel[SCENARIO_TEXT];
-	char y[SCENARIO_TEXT];	/* columns of the results, or gnuplot's ${name} expressions */
-	char set[SCENARIO_TEXT];	/* more commands for gnuplot, between semicolons */
-	char group[24];		/* the connections that it shows; empty: the first */
+	char y[SCENARIO_TEXT];	/* columns of the results, or expressions of them, between commas */
+	char log[4];		/* "x", "y" or "xy": logarithmic axes */
+	char yrange[24];	/* "FROM:TO" */
+	char group[SIM_MAX_NAME];	/* the section that it shows; empty: the first */
 };
 
 struct scenario {

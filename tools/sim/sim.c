@@ -143,6 +143,7 @@ static void close_ep(struct endpoint *e)
 
 static void dispatch(struct sim *s, const struct event *ev)
 {
+	s->totals.packet_events += ev->kind == EV_PORT || ev->kind == EV_ARRIVE;
 	switch (ev->kind) {
 	case EV_PORT:
 		link_port(s, ev->p, ev->n);

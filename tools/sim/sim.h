@@ -231,7 +231,7 @@ struct host {
 
 /* What a run has gone through; added up over a soak, it shows what the soak has reached. */
 struct sim_totals {
-	uint64_t events, packets;
+	uint64_t events, packet_events, packets;
 	uint64_t completions[16];	/* by enum falcon_completion_code */
 	uint64_t rnr, fatal, refused, pauses, rue;
 	uint64_t retx_rto, retx_early, retx_own, resyncs, released;

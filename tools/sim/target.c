@@ -92,20 +92,45 @@ void ulp_answer(struct endpoint *e, uint32_t i)
 		not_ready(e, i);
 }
 
+/* The rate of the memory of |h| at |at|, and until when it stays so. */
+static uint64_t mem_rate(const struct host *h, uint64_t at, uint64_t *until)
+{
+	const struct sim_host_cfg *c = h->cfg;
+	uint64_t since = h->sim->start + c->slow_at;
+
+	*until = UINT64_MAX;
+	if (!c->slow_for || h->sim->healed)
+		return c->mem_rate;
+	if (at >= since && c->slow_every)
+		since += (at - since) / c->slow_every * c->slow_every;
+	if (at < since)
+		*until = since;
+	else if (at < since + c->slow_for)
+		*until = since + c->slow_for;
+	else if (c->slow_every)
+		*until = since + c->slow_every;
+	return at >= since && at < since + c->slow_for ? c->slow_rate : c->mem_rate;
+}
+
 /* When |len| pushed bytes will be in the memory of |h|: one after the other, at its rate. */
 static uint64_t in_memory(struct host *h, uint32_t len)
 {
-	const struct sim_host_cfg *c = h->cfg;
-	uint64_t now = h->sim->now, t = now - h->sim->start;
-	bool slow = c->slow_for && !h->sim->healed && t >= c->slow_at &&
-		    t - c->slow_at < c->slow_for;
-	uint64_t rate = slow ? c->slow_rate : c->mem_rate;
+	uint64_t now = h->sim->now, at = h->mem_busy > now ? h->mem_busy : now;
+	uint64_t bits = (uint64_t)len * 8, until, rate, fit;
 
-	if (h->mem_busy < now)
-		h->mem_busy = now;
-	if (rate)
-		h->mem_busy += (uint64_t)len * 8 * SIM_S / rate;
-	return h->mem_busy;
+	for (;; bits -= fit) {
+		rate = mem_rate(h, at, &until);
+		if (!rate)
+			break;
+		fit = until - at < SIM_S ? rate / 1000 * (until - at) / SIM_MS : bits;
+		if (fit >= bits) {
+			at += bits * SIM_S / rate;
+			break;
+		}
+		at = until;
+	}
+	h->mem_busy = at;
+	return at;
 }
 
 /* The peer's transaction |i| has been delivered, and been found in order. */

@@ -9,6 +9,7 @@
 #define FALCON_CORE_CONN_H
 
 #include "core/core.h"
+#include "core/list.h"
 #include "core/wheel.h"
 #include "falcon/ack.h"
 #include "falcon/window.h"
@@ -112,6 +113,7 @@ enum fc_itxn_flag {
 	FC_ITXN_TOLD = 0x04,	/* completion delivered */
 	FC_ITXN_SENT = 0x08,	/* has left the scheduler: |psn| is valid */
 	FC_ITXN_WIRE = 0x10,	/* its packet is not acknowledged */
+	FC_ITXN_TX = 0x20,	/* holds Tx resources */
 };
 
 /* A transaction of ours. Ring slot: RSN modulo FCORE_MAX_TXNS. */
@@ -144,7 +146,10 @@ struct fc_ttxn {
 	uint32_t rsn;
 	uint32_t psn;
 	uint32_t len;		/* bytes at |payload| */
-	uint32_t resp_len;
+	union {
+		uint32_t cells;		/* Net Req Buf Rx, held with |frame| */
+		uint32_t resp_len;	/* thereafter */
+	};
 	uint16_t request_len;
 	uint8_t state;		/* enum fc_target_state */
 	uint8_t proto;
@@ -154,6 +159,19 @@ struct fc_ttxn {
 	uint8_t ulp_code;
 };
 _Static_assert(sizeof(struct fc_ttxn) == 64, "one cache line");
+
+/* An allocation: |of| the |n| resources from |first| on. */
+struct fc_need {
+	uint8_t first, n;
+	uint32_t of[4];
+};
+
+/* Connections that wait for resources, in round-robin order. */
+struct fc_waiters {
+	struct fc_list list;
+	uint32_t count;
+	uint32_t scan;		/* so many are to be looked at: something was given back */
+};
 
 /* ACK state: why one must go out now. */
 enum fc_ack_due {
@@ -168,10 +186,6 @@ enum fc_timer_kind {
 	FC_TIMER_RNR,	/* earliest redelivery; armed by an RNR answer, fires fc_tgt_timeout() */
 	FC_TIMER_PACE,	/* next departure of a paced connection; fires fc_sched_wake() */
 	FC_TIMERS,
-};
-
-struct fc_list {
-	struct fc_list *next, *prev;
 };
 
 struct fcore_conn {
@@ -193,7 +207,8 @@ struct fcore_conn {
 	uint32_t cid;
 	uint32_t fcwnd;		/* packets, at least 1 */
 	uint32_t ncwnd;		/* packets, at least 1 */
-	uint32_t resp_head, resp_tail;	/* queue of responses, free-running */
+	/* Queue of responses, free-running: those from |resp_tail| on wait for resources. */
+	uint32_t resp_head, resp_tail, resp_end;
 	/* Initiator: base <= told, send <= next; BRSN is base, NRSN is next. */
 	uint32_t init_base, init_told, init_send, init_next;
 	/* Target: next delivery (ordered), first RSN never delivered (NRSN). */
@@ -220,6 +235,13 @@ struct fcore_conn {
 	uint64_t last_ack;			/* ns when an ACK was last seen */
 	uint64_t rtt;				/* latest sample, ns; see also stats.rtt_ns */
 	struct fc_timer timer[FC_TIMERS];
+	struct fcore_account *account[FCORE_LEVELS];	/* |own| is the last */
+	struct fcore_account own;
+	uint32_t alpha;				/* 1/FCORE_ALPHA_ONE */
+	bool tx_reclaimed;			/* Tx resources were given back all at once (11) */
+	struct fc_need xoff_need;		/* what was refused, with |xoff| */
+	struct fc_list xon_link;		/* in core->xon while that may take shared resources */
+	struct fc_list data_link;		/* in core->data while responses wait for resources */
 	struct fcore_params params;
 	struct fcore_stats stats;
 	void *user;
@@ -241,6 +263,16 @@ struct fcore {
 	struct fc_list active;	/* may have something to send, in round-robin order */
 	struct fc_list stalled;	/* refused with -EAGAIN during this fcore_run() */
 	struct fcore_conn *closed;	/* to be freed when |depth| is back at 0 */
+	struct fc_waiters xon;	/* Xoff; woken by what is given back to ULP Requests */
+	struct fc_waiters data;	/* responses; woken by what is given back to ULP Data */
+	struct fcore_account nic;
+	struct fcore_account *host, *function;	/* one allocation; |hosts| and |functions| of them */
+	uint32_t hosts, functions;
+	uint32_t tx_shift, rx_shift;	/* log2 of the cell sizes */
+	uint32_t max_len;	/* bytes of the largest transaction */
+	uint32_t alpha;		/* of new connections */
+	uint32_t keep_nic[2];	/* Net Req Pkt and Buf Rx kept for head-of-line requests: red zone */
+	uint32_t keep[2];	/* the same at lower levels */
 	struct fc_wheel wheel;
 	struct fcore_conn **conns;	/* FALCON_MAX_CONNS, by CID */
 };
@@ -375,10 +407,49 @@ void fc_rx_discard(struct fcore_conn *c, const struct fcore_rx *rx);
 /* Acknowledge what is acknowledged by its arrival: all but push data. */
 void fc_rx_accept(struct fcore_conn *c, const struct fcore_rx *rx, bool ar);
 
+/* resource.c; |len| in bytes */
+bool fc_res_config_ok(const struct fcore_config *cfg);
+/* core->host has room for the accounts of |cfg|'s hosts and functions, all zero. */
+void fc_res_open(struct fcore *core, const struct fcore_config *cfg);
+/* False: no such host or function. */
+bool fc_res_conn_open(struct fcore_conn *c);
+/* What a Push or Pull Request of |len| takes of the ULP Requests region (8.2.3). */
+struct fc_need fc_need_request(const struct fcore *core, bool pull, uint32_t len);
+/* Would fc_res_take_request() succeed now? */
+bool fc_res_fits(struct fcore_conn *c, const struct fc_need *k);
+/* Allocate; false, with nothing allocated, if a limit or the connection's share is exceeded. */
+bool fc_res_take_request(struct fcore_conn *c, const struct fc_need *k);
+void fc_res_give_request_tx(struct fcore_conn *c, bool pull, uint32_t len);
+void fc_res_give_request_rx(struct fcore_conn *c, bool pull, uint32_t len);
+bool fc_res_take_data(struct fcore_conn *c, uint32_t len);
+void fc_res_give_data(struct fcore_conn *c, uint32_t len);
+#define FC_RES_REFUSED UINT32_MAX
+/* For a received request (8.2.4): the cells taken, or FC_RES_REFUSED. |hol|: head of line. */
+uint32_t fc_res_take_net(struct fcore_conn *c, bool pull, uint32_t len, bool hol);
+void fc_res_give_net(struct fcore_conn *c, uint32_t cells);
+/* 11: all Tx resources of |c| go back at once; it sends nothing any more. */
+void fc_res_reclaim_tx(struct fcore_conn *c);
+
+/* credit.c */
+void fc_waiters_add(struct fc_waiters *w, struct fc_list *link);
+void fc_waiters_remove(struct fc_waiters *w, struct fc_list *link);
+/* Something was given back that those in |w| may be waiting for. */
+static inline void fc_waiters_scan(struct fc_waiters *w)
+{
+	w->scan = w->count;
+}
+/* Give responses of |c| the resources they wait for, in order, as far as there are any. */
+void fc_res_fund(struct fcore_conn *c);
+/* Look at a few of those that wait. */
+void fc_res_serve(struct fcore *core);
+
 /* initiator.c */
 /* The packet of |rsn|, or the Resync in its place, was acknowledged. */
 void fc_init_acked(struct fcore_conn *c, uint32_t rsn);
-/* |rsn| has been NACKed: how it will end once its Resync is acknowledged. */
+/*
+ * The packet of |rsn| becomes a Resync, which takes no Tx resources: how the transaction will end
+ * once that is acknowledged.
+ */
 void fc_init_fail(struct fcore_conn *c, uint32_t rsn, enum falcon_completion_code code,
 		  uint8_t ulp_code);
 void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx);
@@ -386,6 +457,8 @@ void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx);
 void fc_init_voided(struct fcore_conn *c, uint32_t rsn);
 /* Deliver what an ordered connection may deliver, and lift backpressure. */
 void fc_init_settle(struct fcore_conn *c);
+/* Lift backpressure if what was refused would fit; else |c| waits among core->xon. */
+void fc_init_xon(struct fcore_conn *c);
 void fc_init_timeout(struct fcore_conn *c, uint64_t now);
 void fc_init_close(struct fcore_conn *c, enum falcon_completion_code code);
 

@@ -4,11 +4,6 @@
 
 #include <stdlib.h>
 
-static void list_init(struct fc_list *l)
-{
-	l->next = l->prev = l;
-}
-
 void fcore_params_default(struct fcore_params *p)
 {
 	*p = (struct fcore_params){
@@ -26,22 +21,25 @@ void fcore_params_default(struct fcore_params *p)
 	};
 }
 
-struct fcore *fcore_create(const struct fcore_ops *ops, void *arg, uint32_t max_conns)
+struct fcore *fcore_create(const struct fcore_ops *ops, void *arg,
+			   const struct fcore_config *config)
 {
-	struct fcore *core = calloc(1, sizeof(*core));
+	struct fcore *core = fc_res_config_ok(config) ? calloc(1, sizeof(*core)) : NULL;
 
 	if (!core)
 		return NULL;
 	core->conns = calloc(FALCON_MAX_CONNS, sizeof(*core->conns));
-	if (!core->conns) {
-		free(core);
+	core->host = calloc(config->hosts + config->functions, sizeof(*core->host));
+	if (!core->conns || !core->host) {
+		fcore_destroy(core);
 		return NULL;
 	}
 	core->ops = *ops;
 	core->arg = arg;
-	core->max_conns = max_conns;
-	list_init(&core->active);
-	list_init(&core->stalled);
+	core->max_conns = config->max_conns;
+	fc_list_init(&core->active);
+	fc_list_init(&core->stalled);
+	fc_res_open(core, config);
 	return core;
 }
 
@@ -49,6 +47,7 @@ void fcore_destroy(struct fcore *core)
 {
 	if (!core)
 		return;
+	free(core->host);
 	free(core->conns);
 	free(core);
 }
@@ -165,6 +164,10 @@ struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falc
 	c->cid = cid;
 	c->shared = shared;
 	c->params = *params;
+	if (!fc_res_conn_open(c)) {
+		free(c->memory);
+		return NULL;
+	}
 	c->params.max_retx = fc_min(params->max_retx, UINT8_MAX - 1);
 	c->params.ar_percent = fc_min(params->ar_percent, 100);
 	c->ordered = params->ordered;
@@ -172,7 +175,7 @@ struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falc
 	c->last_ack = now;
 	c->init_base = c->init_told = c->init_send = c->init_next = params->tx_rsn;
 	c->tgt_cursor = c->tgt_next = params->rx_rsn;
-	list_init(&c->link);
+	fc_list_init(&c->link);
 	for (uint8_t kind = 0; kind < FC_TIMERS; kind++)
 		c->timer[kind].kind = kind;
 	init_shared(shared, params);
@@ -191,9 +194,12 @@ static void close_responses(struct fcore_conn *c)
 		uint32_t bit = 1U << (psn & 31);
 
 		if (fc_ctx(w, psn)->type == FALCON_PULL_DATA &&
-		    !(*fc_bits(w, w->done, psn >> FALCON_GROUP_SHIFT) & bit))
-			c->core->ops.on_response_done(c->core->arg, c,
-						      c->resp[psn & (w->size - 1)].cookie);
+		    !(*fc_bits(w, w->done, psn >> FALCON_GROUP_SHIFT) & bit)) {
+			const struct fc_resp *r = &c->resp[psn & (w->size - 1)];
+
+			fc_res_give_data(c, r->len);
+			c->core->ops.on_response_done(c->core->arg, c, r->cookie);
+		}
 	}
 }
 
@@ -206,6 +212,8 @@ void fcore_conn_close(struct fcore_conn *c, enum falcon_completion_code code)
 	fc_enter(core);
 	c->dead = c->closed = true;
 	fc_sched_remove(c);
+	fc_waiters_remove(&core->xon, &c->xon_link);
+	fc_waiters_remove(&core->data, &c->data_link);
 	for (int kind = 0; kind < FC_TIMERS; kind++)
 		fc_timer_cancel(&core->wheel, &c->timer[kind]);
 	fc_init_close(c, code);

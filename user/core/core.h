@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/resource.h"
 #include "falcon/codes.h"
 #include "falcon/maps.h"
 #include "falcon/rue.h"
@@ -108,7 +109,9 @@ struct fcore_ops {
 /* Per-connection parameters (Falcon 9.1.1), fixed while the connection lives. */
 struct fcore_params {
 	bool ordered;
+	bool no_flow_control;		/* many upper-layer queues a connection (8.2.3) */
 	uint32_t function;		/* Destination Function, 24 bits */
+	uint32_t host, local_function;	/* whose accounts, resource.h: below config's |hosts|, ... */
 	uint32_t tx_data_psn;		/* our first data PSN */
 	uint32_t tx_req_psn;		/* our first request PSN */
 	uint32_t rx_data_psn;		/* the peer's first data PSN */
@@ -159,15 +162,17 @@ struct fcore_stats {
 	uint64_t rtt_ns;		/* smoothed round-trip time; 0: none yet */
 };
 
-/* A core for up to |max_conns| connections, or NULL if memory is short. */
-struct fcore *fcore_create(const struct fcore_ops *ops, void *arg, uint32_t max_conns);
+/* A core, or NULL if memory is short or |config| is out of its bounds (resource.h). */
+struct fcore *fcore_create(const struct fcore_ops *ops, void *arg,
+			   const struct fcore_config *config);
 /* Free a core; its connections must be closed. */
 void fcore_destroy(struct fcore *core);
 
 /*
  * Open connection |cid| over shared state |shared|, whose windows this call initializes; the
  * caller has filled |shared->id| and makes it alive afterwards. NULL if memory is short, |cid| is
- * taken or not below FALCON_MAX_CONNS, or |max_conns| connections are open.
+ * taken or not below FALCON_MAX_CONNS, |max_conns| connections are open, or there is no such host
+ * or function.
  */
 struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falcon_conn *shared,
 				   const struct fcore_params *params, uint64_t now);
@@ -183,9 +188,11 @@ void fcore_conn_set_user(struct fcore_conn *c, void *user);
 void *fcore_conn_user(const struct fcore_conn *c);
 
 /*
- * Start a transaction (Falcon 8.4.3). 0, -EAGAIN if FCORE_MAX_TXNS are outstanding (on_xon()
- * follows), -EMSGSIZE if it does not fit the 16-bit Request Length or the ULP header is too long,
- * -ENOTCONN after on_fatal() or from within fcore_conn_close(). Nothing is sent before fcore_run().
+ * Start a transaction (Falcon 8.4.3). 0, -EAGAIN if FCORE_MAX_TXNS are outstanding or resources are
+ * used up (Xoff: on_xon() follows), -EMSGSIZE if it is longer than the configured |max_len| or the
+ * ULP header is too long, -ENOTCONN after on_fatal() or from within fcore_conn_close(). Nothing is
+ * sent before fcore_run(). Without flow control, instead of -EAGAIN, the transaction ends before
+ * this returns, with kCmplLocalRsrc and out of the order of the others (8.2.3).
  */
 int fcore_push(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now);
 int fcore_pull(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now);
@@ -195,7 +202,9 @@ void fcore_push_done(struct fcore_conn *c, uint32_t rsn, enum fcore_push_outcome
 		     uint8_t rnr, uint8_t ulp_code, uint64_t now);
 /*
  * Answer on_pull(): |payload| must stay until on_response_done() with |cookie|. A zero-length
- * response is the pull's complete-in-error (Falcon 8.5.3.5).
+ * response is the pull's complete-in-error (Falcon 8.5.3.5). Never refused: where the ULP Data
+ * region has no room, responses wait in the order in which they came; there are at most as many as
+ * pulls were delivered.
  */
 void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const void *payload, uint32_t len,
 			uint64_t cookie, uint64_t now);

@@ -10,28 +10,54 @@
 
 #include <errno.h>
 
-static int submit(struct fcore_conn *c, const struct fcore_txn *txn, bool pull, uint64_t now)
+/* The Request Length: what resources are reckoned by. */
+static uint32_t request_len(const struct fc_itxn *t)
 {
-	uint32_t rsn = c->init_next;
-	struct fc_itxn *t = fc_itxn(c, rsn);
+	return t->flags & FC_ITXN_PULL ? t->len : t->hdr_len + t->len;
+}
 
-	if (c->dead)
-		return -ENOTCONN;
-	if (txn->ulp_hdr_len > FCORE_MAX_ULP_HDR || txn->len > FALCON_MAX_REQUEST_LEN ||
-	    (!pull && txn->len + txn->ulp_hdr_len > FALCON_MAX_REQUEST_LEN))
+static bool has_slot(const struct fcore_conn *c)
+{
+	return c->init_next - c->init_base < FCORE_MAX_TXNS;
+}
+
+static int check_size(const struct fcore_conn *c, const struct fcore_txn *txn, bool pull)
+{
+	uint32_t max = c->core->max_len;
+
+	if (txn->ulp_hdr_len > FCORE_MAX_ULP_HDR || txn->len > max ||
+	    (!pull && txn->len + txn->ulp_hdr_len > max))
 		return -EMSGSIZE;
-	if (rsn - c->init_base >= FCORE_MAX_TXNS) {
+	return 0;
+}
+
+/* Xoff; or, with nobody to tell that, the end of the transaction (8.2.3, 11). */
+static int refuse(struct fcore_conn *c, const struct fcore_txn *txn, const struct fc_need *need)
+{
+	if (!c->params.no_flow_control) {
 		c->xoff = true;
+		c->xoff_need = *need;
+		fc_waiters_add(&c->core->xon, &c->xon_link);
 		return -EAGAIN;
 	}
-	c->init_next = rsn + 1;
+	c->stats.completed++;
+	c->stats.completed_in_error++;
+	c->core->ops.on_completion(c->core->arg, c, txn->cookie, kCmplLocalRsrc, 0);
+	return 0;
+}
+
+/* Assign the next RSN. */
+static void start(struct fcore_conn *c, const struct fcore_txn *txn, bool pull, uint64_t now)
+{
+	struct fc_itxn *t = fc_itxn(c, c->init_next++);
+
 	t->cookie = txn->cookie;
 	t->payload = txn->payload;
 	t->deadline = now + c->params.txn_timeout_ns;
 	t->frame = NULL;
 	t->len = txn->len;
 	t->state = pull ? PullReqUlpRx : PushReqUlpRx;
-	t->flags = pull ? FC_ITXN_PULL : 0;
+	t->flags = FC_ITXN_TX | (pull ? FC_ITXN_PULL : 0);
 	t->code = kCmplAck;
 	t->ulp_code = 0;
 	t->proto = txn->proto;
@@ -42,23 +68,51 @@ static int submit(struct fcore_conn *c, const struct fcore_txn *txn, bool pull, 
 	if (!fc_timer_armed(&c->timer[FC_TIMER_TXN]))
 		fc_arm(c, FC_TIMER_TXN, t->deadline);
 	fc_sched_wake(c);
+}
+
+static int submit(struct fcore_conn *c, const struct fcore_txn *txn, bool pull, uint64_t now)
+{
+	uint32_t len = pull ? txn->len : txn->len + txn->ulp_hdr_len;
+	struct fc_need need = fc_need_request(c->core, pull, len);
+	int rc = c->dead ? -ENOTCONN : check_size(c, txn, pull);
+
+	if (rc)
+		return rc;
+	if (!has_slot(c) || !fc_res_take_request(c, &need))
+		return refuse(c, txn, &need);
+	start(c, txn, pull, now);
 	return 0;
 }
 
 int fcore_push(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now)
 {
-	int rc = submit(c, t, false, now);
+	int rc;
 
+	fc_enter(c->core);
+	rc = submit(c, t, false, now);
 	c->stats.push_submitted += rc == 0;
+	fc_leave(c->core);
 	return rc;
 }
 
 int fcore_pull(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now)
 {
-	int rc = submit(c, t, true, now);
+	int rc;
 
+	fc_enter(c->core);
+	rc = submit(c, t, true, now);
 	c->stats.pull_submitted += rc == 0;
+	fc_leave(c->core);
 	return rc;
+}
+
+/* Its packet has been acknowledged, or has become a Resync, which takes none. */
+static void give_tx(struct fcore_conn *c, struct fc_itxn *t)
+{
+	if (!(t->flags & FC_ITXN_TX))
+		return;
+	t->flags &= (uint8_t)~FC_ITXN_TX;
+	fc_res_give_request_tx(c, t->flags & FC_ITXN_PULL, request_len(t));
 }
 
 /* Free the slot of |rsn| if nothing refers to it, and let BRSN pass over what is free. */
@@ -91,6 +145,7 @@ static void tell(struct fcore_conn *c, uint32_t rsn)
 	t->state = t->flags & FC_ITXN_PULL ? PullDataUlpTx : PushCplTx;
 	c->stats.completed++;
 	c->stats.completed_in_error += code != kCmplAck;
+	fc_res_give_request_rx(c, t->flags & FC_ITXN_PULL, request_len(t));
 	release(c, rsn);
 	if (frame && code == kCmplAck)
 		ops->on_pull_data(c->core->arg, c, cookie, data, len);
@@ -112,11 +167,22 @@ void fc_init_settle(struct fcore_conn *c)
 	while (c->ordered && !c->closed && c->init_told != c->init_next &&
 	       fc_itxn(c, c->init_told)->flags & FC_ITXN_DONE)
 		tell(c, c->init_told++);
-	if (c->xoff && !c->dead && c->init_next - c->init_base < FCORE_MAX_TXNS) {
-		c->xoff = false;
-		if (c->core->ops.on_xon)
-			c->core->ops.on_xon(c->core->arg, c);
+	if (c->xoff)
+		fc_init_xon(c);
+}
+
+void fc_init_xon(struct fcore_conn *c)
+{
+	if (c->dead)
+		return;
+	if (!has_slot(c) || !fc_res_fits(c, &c->xoff_need)) {
+		fc_waiters_add(&c->core->xon, &c->xon_link);
+		return;
 	}
+	c->xoff = false;
+	fc_waiters_remove(&c->core->xon, &c->xon_link);
+	if (c->core->ops.on_xon)
+		c->core->ops.on_xon(c->core->arg, c);
 }
 
 void fc_init_acked(struct fcore_conn *c, uint32_t rsn)
@@ -124,6 +190,7 @@ void fc_init_acked(struct fcore_conn *c, uint32_t rsn)
 	struct fc_itxn *t = fc_itxn(c, rsn);
 
 	t->flags &= (uint8_t)~FC_ITXN_WIRE;
+	give_tx(c, t);
 	if (t->flags & FC_ITXN_DONE) {
 		release(c, rsn);
 		return;
@@ -139,15 +206,20 @@ void fc_init_acked(struct fcore_conn *c, uint32_t rsn)
 	finish(c, rsn);
 }
 
-void fc_init_fail(struct fcore_conn *c, uint32_t rsn, enum falcon_completion_code code,
-		  uint8_t ulp_code)
+/* How |t| will end; what was found out first counts. */
+static void set_result(struct fc_itxn *t, enum falcon_completion_code code, uint8_t ulp_code)
 {
-	struct fc_itxn *t = fc_itxn(c, rsn);
-
 	if (t->flags & FC_ITXN_DONE || t->code != kCmplAck)
 		return;
 	t->code = (uint8_t)code;
 	t->ulp_code = ulp_code;
+}
+
+void fc_init_fail(struct fcore_conn *c, uint32_t rsn, enum falcon_completion_code code,
+		  uint8_t ulp_code)
+{
+	give_tx(c, fc_itxn(c, rsn));
+	set_result(fc_itxn(c, rsn), code, ulp_code);
 }
 
 /* The pull transaction that waits for data with |rsn|, or NULL. */
@@ -172,7 +244,7 @@ void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx)
 	}
 	if (rx->len > t->len) {
 		fc_rx_discard(c, rx);
-		fc_init_fail(c, rx->hdr.rsn, kCmplOpErr, 0);
+		set_result(t, kCmplOpErr, 0);
 	} else {
 		fc_rx_accept(c, rx, rx->hdr.ar);
 		t->frame = rx->frame;
@@ -187,9 +259,11 @@ void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx)
 
 void fc_init_voided(struct fcore_conn *c, uint32_t rsn)
 {
-	if (!find_pull(c, rsn))
+	struct fc_itxn *t = find_pull(c, rsn);
+
+	if (!t)
 		return;
-	fc_init_fail(c, rsn, kCmplRemoteErr, 0);
+	set_result(t, kCmplRemoteErr, 0);
 	finish(c, rsn);
 	fc_init_settle(c);
 }
@@ -234,7 +308,10 @@ void fc_init_close(struct fcore_conn *c, enum falcon_completion_code code)
 	for (uint32_t rsn = c->init_base; rsn != c->init_next; rsn++) {
 		struct fc_itxn *t = fc_itxn(c, rsn);
 
-		if (t->state == FC_INITIATOR_FREE || t->flags & FC_ITXN_TOLD)
+		if (t->state == FC_INITIATOR_FREE)
+			continue;
+		give_tx(c, t);
+		if (t->flags & FC_ITXN_TOLD)
 			continue;
 		t->code = (uint8_t)code;
 		t->ulp_code = 0;

@@ -79,6 +79,7 @@ static void fail(struct fcore_conn *c)
 
 	c->dead = true;
 	fc_sched_remove(c);
+	fc_res_reclaim_tx(c);
 	if (core->ops.on_fatal)
 		core->ops.on_fatal(core->arg, c, "retransmit attempts exhausted");
 }

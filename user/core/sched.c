@@ -8,26 +8,6 @@
  */
 #include "core/conn.h"
 
-static void list_remove(struct fc_list *l)
-{
-	l->next->prev = l->prev;
-	l->prev->next = l->next;
-	l->next = l->prev = l;
-}
-
-static void list_append(struct fc_list *head, struct fc_list *l)
-{
-	l->prev = head->prev;
-	l->next = head;
-	head->prev->next = l;
-	head->prev = l;
-}
-
-static bool list_empty(const struct fc_list *l)
-{
-	return l->next == l;
-}
-
 static struct fcore_conn *conn_of(struct fc_list *l)
 {
 	return (struct fcore_conn *)((char *)l - offsetof(struct fcore_conn, link));
@@ -35,13 +15,13 @@ static struct fcore_conn *conn_of(struct fc_list *l)
 
 void fc_sched_wake(struct fcore_conn *c)
 {
-	if (c->link.next == &c->link && !c->dead)
-		list_append(&c->core->active, &c->link);
+	if (fc_list_empty(&c->link) && !c->dead)
+		fc_list_append(&c->core->active, &c->link);
 }
 
 void fc_sched_remove(struct fcore_conn *c)
 {
-	list_remove(&c->link);
+	fc_list_remove(&c->link);
 }
 
 /* Retransmissions before new packets: they come first in RSN order. */
@@ -91,23 +71,23 @@ static uint32_t serve(struct fcore_conn *c, uint64_t now, uint32_t quota, enum f
 /* Where |c| goes after its turn. */
 static void requeue(struct fcore *core, struct fcore_conn *c, enum fc_sent last)
 {
-	list_remove(&c->link);
+	fc_list_remove(&c->link);
 	if (c->dead)
 		return;
 	if (last == FC_STALLED)
-		list_append(&core->stalled, &c->link);
+		fc_list_append(&core->stalled, &c->link);
 	else if (last == FC_SENT)
-		list_append(&core->active, &c->link);
+		fc_list_append(&core->active, &c->link);
 }
 
 /* Those that found no room have their next try at the next fcore_run(), in the same order. */
 static void unstall(struct fcore *core)
 {
-	while (!list_empty(&core->stalled)) {
+	while (!fc_list_empty(&core->stalled)) {
 		struct fc_list *l = core->stalled.next;
 
-		list_remove(l);
-		list_append(&core->active, l);
+		fc_list_remove(l);
+		fc_list_append(&core->active, l);
 	}
 }
 
@@ -142,7 +122,8 @@ uint32_t fcore_run(struct fcore *core, uint64_t now, uint32_t budget)
 
 	fc_enter(core);
 	fc_wheel_advance(&core->wheel, now, fire, NULL);
-	while (sent < budget && !list_empty(&core->active)) {
+	fc_res_serve(core);
+	while (sent < budget && !fc_list_empty(&core->active)) {
 		struct fcore_conn *c = conn_of(core->active.next);
 		uint32_t room = budget - sent;
 		enum fc_sent last;
@@ -157,7 +138,7 @@ uint32_t fcore_run(struct fcore *core, uint64_t now, uint32_t budget)
 
 uint64_t fcore_next_deadline(const struct fcore *core, uint64_t now)
 {
-	if (!list_empty(&core->active))
+	if (!fc_list_empty(&core->active) || core->xon.scan || core->data.scan)
 		return now;
 	return fc_wheel_next(&core->wheel);
 }

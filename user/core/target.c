@@ -34,9 +34,11 @@ static void put_frame(struct fcore_conn *c, struct fc_ttxn *t)
 {
 	void *frame = t->frame;
 
+	if (!frame)
+		return;
 	t->frame = NULL;
-	if (frame)
-		c->core->ops.frame_put(c->core->arg, frame);
+	fc_res_give_net(c, t->cells);
+	c->core->ops.frame_put(c->core->arg, frame);
 }
 
 /* Hand |t| to the ULP, which may answer, or close the connection, before this returns. */
@@ -99,12 +101,13 @@ static enum place find_place(struct fcore_conn *c, uint32_t rsn)
 	return PLACE_NEW;
 }
 
-/* Take |rx| into its slot. */
-static void admit(struct fcore_conn *c, const struct fcore_rx *rx)
+/* Take |rx| into its slot, for which it holds |cells|. */
+static void admit(struct fcore_conn *c, const struct fcore_rx *rx, uint32_t cells)
 {
 	struct fc_ttxn *t = fc_ttxn(c, rx->hdr.rsn);
 	bool push = rx->hdr.type == FALCON_PUSH_DATA;
 
+	t->cells = cells;
 	t->frame = rx->frame;
 	t->payload = rx->payload;
 	t->len = rx->len;
@@ -126,11 +129,23 @@ static void admit(struct fcore_conn *c, const struct fcore_rx *rx)
 		deliver(c, t);
 }
 
+/* A request that has not been here: it needs resources (8.5.3). */
+static void request_new(struct fcore_conn *c, const struct fcore_rx *rx)
+{
+	uint32_t cells = fc_res_take_net(c, rx->hdr.type == FALCON_PULL_REQUEST, rx->len,
+					 rx->hdr.rsn == c->tgt_next);
+
+	if (cells == FC_RES_REFUSED)
+		fc_rx_refuse(c, rx);
+	else
+		admit(c, rx, cells);
+}
+
 void fc_tgt_request(struct fcore_conn *c, const struct fcore_rx *rx)
 {
 	switch (find_place(c, rx->hdr.rsn)) {
 	case PLACE_NEW:
-		admit(c, rx);
+		request_new(c, rx);
 		break;
 	case PLACE_NACKED:
 		/* 6.6.5: the same NACK again; the claim stays open for the Resync. */
@@ -229,17 +244,17 @@ void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const void *payload,
 
 	(void)now;
 	fc_enter(c->core);
-	if (c->closed || t->rsn != rsn || t->state != PullReqUlpTx) {
+	if (c->dead || t->rsn != rsn || t->state != PullReqUlpTx) {
 		c->core->ops.on_response_done(c->core->arg, c, cookie);
 	} else {
 		t->state = PullReqUlpAckd;
+		put_frame(c, t);
 		t->resp = payload;
 		t->resp_len = len;
 		t->cookie = cookie;
-		put_frame(c, t);
 		t->state = PullDataUlpRx;
-		c->resp_queue[c->resp_tail++ & FC_TXN_MASK] = rsn;
-		fc_sched_wake(c);
+		c->resp_queue[c->resp_end++ & FC_TXN_MASK] = rsn;
+		fc_res_fund(c);
 	}
 	fc_leave(c->core);
 }
@@ -289,6 +304,8 @@ void fc_tgt_timeout(struct fcore_conn *c, uint64_t now)
 
 void fc_tgt_close(struct fcore_conn *c)
 {
+	for (; c->resp_head != c->resp_tail; c->resp_head++)
+		fc_res_give_data(c, fc_ttxn(c, c->resp_queue[c->resp_head & FC_TXN_MASK])->resp_len);
 	for (uint32_t i = 0; i < FCORE_MAX_TXNS; i++) {
 		struct fc_ttxn *t = &c->ttxn[i];
 
