@@ -128,14 +128,17 @@ static __noinline enum falcon_verdict falcon_take_reliable(struct xdp_md *ctx,
 
 	if (err)
 		return falcon_wire_verdict(err);
-	v = falcon_reserve(ctx, w);
-	if (v == FALCON_V_drop_no_credit) {
-		falcon_note(w);
-		return falcon_rx_refuse(w->conn, &w->hdr);
-	}
-	if (v != FALCON_V_rx_data)
+	v = falcon_find_socket(ctx, w);
+	if (v == FALCON_V_rx_data)
+		v = falcon_rx_admits(w->conn, w->config, &w->hdr) ? falcon_reserve_room(ctx, w)
+								   : FALCON_V_zone_nacked;
+	if (v == FALCON_V_drop_no_credit)
+		v = FALCON_V_resource_nacked;
+	if (v != FALCON_V_rx_data && !falcon_verdict_nacks(v))
 		return v;
 	falcon_note(w);
+	if (v != FALCON_V_rx_data)
+		return falcon_rx_refuse(w->conn, &w->hdr, v);
 	v = falcon_rx_window(w->conn, &w->hdr);
 	if (!falcon_verdict_delivers(v))
 		falcon_credit_return(w);

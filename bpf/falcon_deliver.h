@@ -66,21 +66,25 @@ FALCON_INLINE void falcon_meta_drop(struct xdp_md *ctx)
 }
 
 /*
- * Everything that delivery needs and can fail for: socket, credit and metadata. FALCON_V_rx_data
- * if the frame may be claimed, FALCON_V_drop_no_credit if only the credit is missing.
+ * Credit and metadata for a frame whose socket is found. FALCON_V_rx_data if it may be claimed,
+ * FALCON_V_drop_no_credit if only the credit is missing.
  */
-FALCON_INLINE enum falcon_verdict falcon_reserve(struct xdp_md *ctx, struct falcon_work *w)
+FALCON_INLINE enum falcon_verdict falcon_reserve_room(struct xdp_md *ctx, struct falcon_work *w)
 {
-	enum falcon_verdict v = falcon_find_socket(ctx, w);
-
-	if (v != FALCON_V_rx_data)
-		return v;
 	if (!falcon_credit_take(w))
 		return FALCON_V_drop_no_credit;
 	if (falcon_meta_reserve(ctx))
 		return FALCON_V_rx_data;
 	falcon_credit_return(w);
 	return FALCON_V_drop_metadata;
+}
+
+/* Everything that delivery needs and can fail for. */
+FALCON_INLINE enum falcon_verdict falcon_reserve(struct xdp_md *ctx, struct falcon_work *w)
+{
+	enum falcon_verdict v = falcon_find_socket(ctx, w);
+
+	return v == FALCON_V_rx_data ? falcon_reserve_room(ctx, w) : v;
 }
 
 /* Hand the frame to the agent with |v| in its metadata. Returns the XDP action. */

@@ -83,20 +83,11 @@ FALCON_INLINE void falcon_turn_csum(struct xdp_md *ctx, const struct falcon_work
 	udp->check = sum ? sum : 0xffff;
 }
 
-/* The ACK that the connection owes, or for FALCON_V_resource_nacked the NACK of this packet. */
+/* A function of its own for the verifier: all ways of composing an answer meet at its end. */
 static __noinline void falcon_turn_compose(const struct falcon_work *w, enum falcon_verdict v,
 					   struct falcon_ack *a)
 {
-	const struct falcon_hdr *h = &w->hdr;
-
-	if (v != FALCON_V_resource_nacked) {
-		falcon_ack_compose(w->conn, w->frame.flow, a);
-		return;
-	}
-	falcon_nack_compose(w->conn, w->frame.flow, a);
-	a->nack_code = FALCON_NACK_RESOURCE;
-	a->nack_psn = h->psn;
-	a->nack_req_window = falcon_in_req_window(h->type, h->resync_type);
+	falcon_rx_answer(w->conn, v, w->frame.flow, &w->hdr, a);
 }
 
 /* Put |a| in place of the Falcon packet and let the frame end there. Returns its length, or 0. */

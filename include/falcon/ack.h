@@ -33,6 +33,13 @@ FALCON_INLINE bool falcon_bitmap_has_hole(const __u32 *bitmap, __u32 words)
 	return false;
 }
 
+/* Has the receiver acknowledged |psn|, which is in its window? */
+FALCON_INLINE bool falcon_acknowledged(const struct falcon_conn *c, bool req, __u32 psn)
+{
+	return req ? falcon_ring_test(c->rx_acked.req_ack, FALCON_REQ_WORDS, psn)
+		   : falcon_ring_test(c->rx_acked.data_ack, FALCON_DATA_WORDS, psn);
+}
+
 /*
  * The part of an ACK or NACK that tells times and congestion of flow |flow| (Falcon 7.7.1), and the
  * bases.

@@ -107,12 +107,24 @@ struct falcon_rx_state {
 	struct falcon_flow_rx flow[FALCON_MAX_FLOWS] FALCON_ALIGNED;
 } FALCON_ALIGNED;
 
+/*
+ * How full the Rx resources for network requests are (Falcon 8.2.4); a larger number is stricter.
+ * Requests alone are kept out: pull data and Resyncs use what is reserved, or set free.
+ */
+enum falcon_zone {
+	FALCON_ZONE_GREEN = 0,	/* every request is taken */
+	FALCON_ZONE_RED,	/* only the head of the line: on an ordered connection the next RSN */
+	FALCON_ZONE_CLOSED,	/* none: a limit is reached */
+};
+
 /* Receiver state that delivery changes. Writer: agent. */
 struct falcon_rx_acked {
 	__u32 data_base;	/* DBPSN: oldest data PSN not acknowledged */
 	__u32 req_base;		/* RBPSN: oldest request PSN not acknowledged */
 	__u32 buffer_level;	/* quantized occupancy for ACKs, 0..31 */
 	__u32 rue_info;		/* value driven from RUE for ACKs, 22 bits */
+	__u32 zone;		/* enum falcon_zone of connection, function and host together */
+	__u32 next_rsn;		/* NRSN (Falcon 8.5.1): the head of the line */
 	__u64 data_ack[FALCON_DATA_WORDS];	/* Data Window ACK Bitmap */
 	__u64 req_ack[FALCON_REQ_WORDS];	/* Request Window Bitmap, as EACKs report it */
 } FALCON_ALIGNED;
@@ -185,6 +197,8 @@ struct falcon_config {
 	};
 	__u32 agent_pid;	/* the running agent; 0: none */
 	__u32 agent_sleeping;	/* 1: XDP must wake the agent when it makes a connection dirty */
+	__u32 zone;		/* enum falcon_zone of all connections together */
+	__u32 pad2;
 };
 
 /* Map falcon_ports: hash keyed by ifindex. Writer: agent. */
@@ -222,6 +236,7 @@ struct falcon_dirty {
 	V(rx_data, "data window packet accepted and redirected")                                  \
 	V(rx_request, "request window packet accepted and redirected")                            \
 	V(rx_resync, "Resync accepted and redirected")                                            \
+	V(rx_resync_dup, "Resync of a packet received before: redirected to be acknowledged")     \
 	V(rx_nack, "NACK with an upper-layer code redirected")                                    \
 	V(steered, "redirected, to be decrypted or with offload off: the agent goes on")          \
 	V(ack_consumed, "BACK or EACK consumed")                                                  \
@@ -230,6 +245,7 @@ struct falcon_dirty {
 	V(old_acked, "packet below the window answered with an ACK")                              \
 	V(oow_acked, "packet beyond the window answered with an EACK, OWN set")                   \
 	V(resource_nacked, "no room at the agent: answered with a resource NACK")                 \
+	V(zone_nacked, "buffers filling up, and not next in line: answered with a resource NACK") \
 	V(ack_stale, "ACK older than what is known: dropped")                                     \
 	V(ack_invalid, "ACK of something never sent: dropped")                                    \
 	V(drop_truncated, "shorter than its headers say")                                         \
@@ -271,10 +287,22 @@ FALCON_INLINE bool falcon_verdict_delivers(enum falcon_verdict v)
 	return v >= FALCON_V_rx_data && v <= FALCON_V_steered;
 }
 
+/* True for the verdicts that have claimed a PSN; all of them deliver. */
+FALCON_INLINE bool falcon_verdict_claims(enum falcon_verdict v)
+{
+	return v >= FALCON_V_rx_data && v <= FALCON_V_rx_resync;
+}
+
+/* True for the verdicts that answer with a resource NACK. */
+FALCON_INLINE bool falcon_verdict_nacks(enum falcon_verdict v)
+{
+	return v == FALCON_V_resource_nacked || v == FALCON_V_zone_nacked;
+}
+
 /* True for the verdicts that answer with an ACK or NACK. */
 FALCON_INLINE bool falcon_verdict_answers(enum falcon_verdict v)
 {
-	return v >= FALCON_V_dup_acked && v <= FALCON_V_resource_nacked;
+	return v >= FALCON_V_dup_acked && v <= FALCON_V_zone_nacked;
 }
 
 /* Map falcon_counters: per-CPU array, one entry. Writer: XDP. Free-running, never reset. */
@@ -292,7 +320,7 @@ struct falcon_counters {
 /* Before a redirected frame's first byte, in its XDP metadata. */
 struct falcon_meta {
 	__u32 magic;		/* FALCON_META_MAGIC */
-	__u8 verdict;		/* rx_data, rx_request, rx_resync, rx_nack or steered */
+	__u8 verdict;		/* one of falcon_verdict_delivers() */
 	__u8 flow;		/* falcon_frame.flow */
 	__u16 falcon_off;	/* Falcon header, bytes from the start of the frame */
 	__u16 falcon_len;	/* Falcon header and payload, bytes; no padding, no ICV */

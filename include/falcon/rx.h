@@ -142,10 +142,32 @@ FALCON_INLINE void falcon_rx_measure(struct falcon_conn *c, const struct falcon_
 }
 
 /*
+ * May a request be claimed, or is there room only for others (Falcon 8.2.4)? What the agent has
+ * published may be out of date by what it is about to do. Too strict, and a packet is NACKed that
+ * comes again; too lenient, and the agent, which decides by exact counts, NACKs it.
+ */
+FALCON_INLINE bool falcon_rx_admits(const struct falcon_conn *c, const struct falcon_config *cfg,
+				    const struct falcon_hdr *h)
+{
+	__u32 zone = falcon_load(&c->rx_acked.zone), all = falcon_load(&cfg->zone);
+
+	if (all > zone)
+		zone = all;
+	if (zone == FALCON_ZONE_GREEN || h->type == FALCON_PULL_DATA || h->type == FALCON_RESYNC)
+		return true;
+	if (zone != FALCON_ZONE_RED)
+		return false;
+	/* Without an order every request is the head of a line of its own. */
+	return !(falcon_load(&c->id.flags) & FALCON_CONN_ORDERED) ||
+	       h->rsn == falcon_load(&c->rx_acked.next_rsn);
+}
+
+/*
  * The sliding window check of a reliable packet (Falcon 9.2.2.4). The caller must hold what the
  * delivery of an accepted packet takes (a credit), since a claim is final. Returns rx_data,
- * rx_request or rx_resync for a claimed packet; dup_acked, old_acked or oow_acked for one to be
- * answered with an ACK; drop_busy.
+ * rx_request or rx_resync for a claimed packet; rx_resync_dup for the Resync of one that was
+ * claimed before and is not acknowledged, which the agent is to do (Falcon 11); dup_acked,
+ * old_acked or oow_acked for one to be answered with an ACK; drop_busy.
  */
 FALCON_INLINE enum falcon_verdict falcon_rx_window(struct falcon_conn *c,
 						   const struct falcon_hdr *h)
@@ -166,6 +188,8 @@ FALCON_INLINE enum falcon_verdict falcon_rx_window(struct falcon_conn *c,
 			return FALCON_V_rx_resync;
 		return req ? FALCON_V_rx_request : FALCON_V_rx_data;
 	case FALCON_CLAIM_DUP:
+		if (h->type == FALCON_RESYNC && !falcon_acknowledged(c, req, h->psn))
+			return FALCON_V_rx_resync_dup;
 		return FALCON_V_dup_acked;
 	case FALCON_CLAIM_OLD:
 		return FALCON_V_old_acked;
@@ -179,11 +203,12 @@ FALCON_INLINE enum falcon_verdict falcon_rx_window(struct falcon_conn *c,
 
 /*
  * What to answer to a reliable packet that cannot be delivered for want of room: nothing is
- * claimed. dup_acked, old_acked or oow_acked as falcon_rx_window() would say; resource_nacked for
- * one that is new.
+ * claimed. dup_acked, old_acked or oow_acked as falcon_rx_window() would say; |nack|, one of
+ * falcon_verdict_nacks(), for one that is new.
  */
 FALCON_INLINE enum falcon_verdict falcon_rx_refuse(struct falcon_conn *c,
-						   const struct falcon_hdr *h)
+						   const struct falcon_hdr *h,
+						   enum falcon_verdict nack)
 {
 	bool req = falcon_in_req_window(h->type, h->resync_type);
 	__u32 base = req ? falcon_load(&c->rx_acked.req_base) : falcon_load(&c->rx_acked.data_base);
@@ -198,7 +223,24 @@ FALCON_INLINE enum falcon_verdict falcon_rx_refuse(struct falcon_conn *c,
 	}
 	claimed = req ? falcon_ring_test(c->rx.req_rx, FALCON_REQ_WORDS, h->psn)
 		      : falcon_ring_test(c->rx.data_rx, FALCON_DATA_WORDS, h->psn);
-	return claimed ? FALCON_V_dup_acked : FALCON_V_resource_nacked;
+	return claimed ? FALCON_V_dup_acked : nack;
+}
+
+/*
+ * Compose what verdict |v|, one of falcon_verdict_answers(), answers packet |h| of |flow| with: the
+ * ACK that the connection owes, or the NACK of this packet.
+ */
+FALCON_INLINE void falcon_rx_answer(struct falcon_conn *c, enum falcon_verdict v, __u32 flow,
+				    const struct falcon_hdr *h, struct falcon_ack *a)
+{
+	if (!falcon_verdict_nacks(v)) {
+		falcon_ack_compose(c, flow, a);
+		return;
+	}
+	falcon_nack_compose(c, flow, a);
+	a->nack_code = FALCON_NACK_RESOURCE;
+	a->nack_psn = h->psn;
+	a->nack_req_window = falcon_in_req_window(h->type, h->resync_type);
 }
 
 /* What becomes of an ACK or NACK that passed the checks; |a| is applied to the transmitter. */

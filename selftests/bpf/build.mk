@@ -2,8 +2,8 @@
 # Tests of falcon.bpf.o by BPF_PROG_TEST_RUN and on a veth pair. Each NAME below is NAME.c plus the
 # stage they share.
 
-BPF_TESTS := verdict_drop verdict_psp verdict_rx verdict_ack verdict_answer spi differential mutate \
-	starve
+BPF_TESTS := verdict_drop verdict_psp verdict_rx verdict_ack verdict_answer s11_receiver spi \
+	differential mutate starve
 BPF_STAGE := env conn packet reference traffic verdict
 BPF_BINS := $(BPF_TESTS:%=$(B)/selftests/bpf/%.t)
 

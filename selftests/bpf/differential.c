@@ -36,7 +36,9 @@ static void restart(void)
 	for (uint32_t i = 0; i < ENV_CONNS; i++)
 		conn_windows(&env.conns[i], 0U - 200 - traffic_random(&traffic, 2000));
 	env.conns[2].id.flags |= FALCON_CONN_NO_CSUM;
+	env.conns[1].id.flags |= FALCON_CONN_ORDERED;
 	env.config->replay_margin = 2000000;
+	env.config->zone = traffic_random(&traffic, 8) ? FALCON_ZONE_GREEN : FALCON_ZONE_RED;
 	env.config->rue_p1_ns = traffic_random(&traffic, 2) ? 0 : UINT64_MAX;
 	env.config->rue_p2_packets = traffic_random(&traffic, 4);
 	for (unsigned int i = 0; i < 3; i++)
@@ -177,12 +179,13 @@ static void bpf_and_host__all_verdicts(void **state)
 {
 	static const enum falcon_verdict wanted[] = {
 		FALCON_V_pass_not_falcon, FALCON_V_rx_data, FALCON_V_rx_request,
-		FALCON_V_rx_resync, FALCON_V_rx_nack, FALCON_V_steered, FALCON_V_ack_consumed,
-		FALCON_V_nack_consumed, FALCON_V_dup_acked, FALCON_V_old_acked,
-		FALCON_V_oow_acked, FALCON_V_resource_nacked, FALCON_V_ack_stale,
-		FALCON_V_ack_invalid, FALCON_V_drop_truncated, FALCON_V_drop_csum,
-		FALCON_V_drop_length, FALCON_V_drop_code, FALCON_V_drop_spi,
-		FALCON_V_drop_replay, FALCON_V_drop_no_credit,
+		FALCON_V_rx_resync, FALCON_V_rx_resync_dup, FALCON_V_rx_nack, FALCON_V_steered,
+		FALCON_V_ack_consumed, FALCON_V_nack_consumed, FALCON_V_dup_acked,
+		FALCON_V_old_acked, FALCON_V_oow_acked, FALCON_V_resource_nacked,
+		FALCON_V_zone_nacked, FALCON_V_ack_stale, FALCON_V_ack_invalid,
+		FALCON_V_drop_truncated, FALCON_V_drop_csum, FALCON_V_drop_length,
+		FALCON_V_drop_code, FALCON_V_drop_spi, FALCON_V_drop_replay,
+		FALCON_V_drop_no_credit,
 	};
 
 	(void)state;

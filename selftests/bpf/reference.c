@@ -105,18 +105,20 @@ static enum falcon_verdict take_ack(struct reference *ref, struct falcon_conn *c
 	return v;
 }
 
-static void answer(struct falcon_conn *c, struct reference_result *r)
+/* Is there room for a reliable packet? rx_data, a drop verdict, or the NACK that says why not. */
+static enum falcon_verdict admit(struct reference *ref, const struct falcon_conn *c,
+				 const struct reference_result *r)
 {
-	const struct falcon_hdr *h = &r->hdr;
+	int64_t credits = ref->credits;
+	enum falcon_verdict v = reserve(ref, &r->frame);
 
-	if (r->verdict != FALCON_V_resource_nacked) {
-		falcon_ack_compose(c, r->frame.flow, &r->ack);
-		return;
+	if (v != FALCON_V_rx_data && v != FALCON_V_drop_no_credit)
+		return v;
+	if (!falcon_rx_admits(c, &ref->config, &r->hdr)) {
+		ref->credits = credits;
+		return FALCON_V_zone_nacked;
 	}
-	falcon_nack_compose(c, r->frame.flow, &r->ack);
-	r->ack.nack_code = FALCON_NACK_RESOURCE;
-	r->ack.nack_psn = h->psn;
-	r->ack.nack_req_window = falcon_in_req_window(h->type, h->resync_type);
+	return v == FALCON_V_rx_data ? v : FALCON_V_resource_nacked;
 }
 
 static enum falcon_verdict take_reliable(struct reference *ref, struct falcon_conn *c,
@@ -128,21 +130,21 @@ static enum falcon_verdict take_reliable(struct reference *ref, struct falcon_co
 
 	if (err)
 		return falcon_wire_verdict(err);
-	room = reserve(ref, &r->frame);
-	if (room != FALCON_V_rx_data && room != FALCON_V_drop_no_credit)
+	room = admit(ref, c, r);
+	if (room != FALCON_V_rx_data && !falcon_verdict_nacks(room))
 		return room;
 	falcon_rx_measure(c, &r->frame, now);
 	if (falcon_piggyback(c, r->hdr.rdbpsn, r->hdr.rrbpsn))
 		ref->dirty |= 1ULL << (r->frame.cid % 64);
 	if (room != FALCON_V_rx_data) {
-		r->verdict = falcon_rx_refuse(c, &r->hdr);
+		r->verdict = falcon_rx_refuse(c, &r->hdr, room);
 	} else {
 		r->verdict = falcon_rx_window(c, &r->hdr);
-		r->claimed = falcon_verdict_delivers(r->verdict);
-		ref->credits += !r->claimed;
+		r->claimed = falcon_verdict_claims(r->verdict);
+		ref->credits += !falcon_verdict_delivers(r->verdict);
 	}
 	if (falcon_verdict_answers(r->verdict))
-		answer(c, r);
+		falcon_rx_answer(c, r->verdict, r->frame.flow, &r->hdr, &r->ack);
 	return r->verdict;
 }
 

@@ -3,7 +3,10 @@
 
 #include "falcon/window.h"
 
-enum { PS_PER_PACKET = 1000000 };
+enum {
+	PS_PER_PACKET = 1000000,
+	TRAFFIC_RSNS = 8,	/* so few that a packet often has the one that is next */
+};
 
 /* xorshift64 */
 uint32_t traffic_random(struct traffic *t, uint32_t n)
@@ -62,7 +65,7 @@ static size_t make_reliable(struct traffic *t, const struct falcon_conn *c, uint
 		.resync_type = replaced[traffic_random(t, 3 + one_in(t, 8))],
 		.rdbpsn = pick_base(t, c->tx_acked.data_base, c->cc.data_next),
 		.rrbpsn = pick_base(t, c->tx_acked.req_base, c->cc.req_next),
-		.rsn = random32(t),
+		.rsn = one_in(t, 2) ? traffic_random(t, TRAFFIC_RSNS) : random32(t),
 	};
 
 	if (h.type == FALCON_RESYNC)
@@ -206,6 +209,8 @@ void traffic_agent(struct traffic *t, struct falcon_conn *c)
 		    &c->rx_acked.req_base);
 	c->rx_acked.buffer_level = traffic_random(t, 32);
 	c->rx_acked.rue_info = random32(t) & 0x3fffff;
+	c->rx_acked.zone = one_in(t, 4) ? traffic_random(t, FALCON_ZONE_CLOSED + 1) : 0;
+	c->rx_acked.next_rsn = traffic_random(t, TRAFFIC_RSNS);
 	if (c->cc.data_next - c->tx_acked.data_base < 100)
 		c->cc.data_next += traffic_random(t, 30);
 	if (c->cc.req_next - c->tx_acked.req_base < 50)

@@ -334,7 +334,7 @@ static inline enum falcon_verdict env_receive(struct falcon_hdr h, uint32_t len)
 	h.proto = FALCON_PROTO_RAW;
 	falcon_piggyback(&env.shared, h.rdbpsn, h.rrbpsn);
 	v = falcon_rx_window(&env.shared, &h);
-	if (v > FALCON_V_rx_resync)
+	if (!falcon_verdict_delivers(v))
 		return v;
 	frame = calloc(1, len + 1);
 	env.frames++;

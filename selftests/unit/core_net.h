@@ -221,6 +221,7 @@ static inline void net_receive(struct host *h, const struct net_packet *p)
 	case FALCON_V_rx_data:
 	case FALCON_V_rx_request:
 	case FALCON_V_rx_resync:
+	case FALCON_V_rx_resync_dup:
 		net_deliver(h, p, &hdr);
 		break;
 	default:

@@ -145,12 +145,15 @@ static enum falcon_verdict take_reliable(struct work *w, const uint8_t *falcon)
 	if (!w->e->core)
 		return FALCON_V_drop_not_alive;
 	pretend_own(w);
-	if (!credit)
-		return falcon_rx_refuse(w->e->shared, &w->hdr);
-	v = falcon_rx_window(w->e->shared, &w->hdr);
-	if (falcon_verdict_delivers(v))
-		check_claimed(w->e, &w->hdr);
+	if (!falcon_rx_admits(w->e->shared, &w->h->config, &w->hdr))
+		v = falcon_rx_refuse(w->e->shared, &w->hdr, FALCON_V_zone_nacked);
+	else if (!credit)
+		v = falcon_rx_refuse(w->e->shared, &w->hdr, FALCON_V_resource_nacked);
 	else
+		v = falcon_rx_window(w->e->shared, &w->hdr);
+	if (falcon_verdict_claims(v))
+		check_claimed(w->e, &w->hdr);
+	if (credit && !falcon_verdict_delivers(v))
 		return_credit(w);
 	return v;
 }
@@ -230,14 +233,7 @@ static void answer(struct work *w, enum falcon_verdict v)
 	struct fcore_packet p = { .flow = w->frame.flow };
 	struct falcon_ack a;
 
-	if (v == FALCON_V_resource_nacked) {
-		falcon_nack_compose(e->shared, w->frame.flow, &a);
-		a.nack_code = FALCON_NACK_RESOURCE;
-		a.nack_psn = w->hdr.psn;
-		a.nack_req_window = falcon_in_req_window(w->hdr.type, w->hdr.resync_type);
-	} else {
-		falcon_ack_compose(e->shared, w->frame.flow, &a);
-	}
+	falcon_rx_answer(e->shared, v, w->frame.flow, &w->hdr, &a);
 	check_ack(e, &a, w->frame.flow);
 	sim_trace(e->sim, "xdp-tx", e, a.type, a.rdbpsn, a.rrbpsn);
 	p.hdr_len = falcon_ack_pack(&a, p.hdr);

@@ -89,12 +89,15 @@ static enum falcon_verdict take_reliable(struct agent_conn *c, const struct falc
 	falcon_rx_measure(shared, f, m->rx_ns);
 	if (falcon_piggyback(shared, h.rdbpsn, h.rrbpsn))
 		fcore_acked(c->core, m->rx_ns);
-	v = falcon_rx_window(shared, &h);
-	if (v == FALCON_V_rx_data || v == FALCON_V_rx_request || v == FALCON_V_rx_resync) {
+	if (falcon_rx_admits(shared, c->agent->maps.config, &h))
+		v = falcon_rx_window(shared, &h);
+	else
+		v = falcon_rx_refuse(shared, &h, FALCON_V_zone_nacked);
+	if (falcon_verdict_delivers(v)) {
 		*kept = true;
 		agent_give(c, &h, m, it);
-	} else if (v != FALCON_V_drop_busy) {
-		falcon_ack_compose(shared, f->flow, &ack);
+	} else if (falcon_verdict_answers(v)) {
+		falcon_rx_answer(shared, v, f->flow, &h, &ack);
 		answer(c, shared, &ack, f->flow);
 	}
 	return v;

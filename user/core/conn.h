@@ -396,7 +396,9 @@ enum fc_sent fc_ack_send(struct fcore_conn *c);
 int fc_ack_send_nack(struct fcore_conn *c, const struct falcon_ack *nack);
 
 /* rx.c */
-/* Mark |psn| acknowledged in the receive window and move its base (9.2.2.4). */
+/* Is |psn|, which has arrived, acknowledged? */
+bool fc_rx_is_acked(const struct fcore_conn *c, bool req, uint32_t psn);
+/* Mark |psn| acknowledged in the receive window and move its base (9.2.2.4); once is enough. */
 void fc_rx_ack_psn(struct fcore_conn *c, bool req, uint32_t psn);
 /* Forget that |psn| was received, so that a retransmission of it is taken. */
 void fc_rx_release(struct fcore_conn *c, bool req, uint32_t psn);

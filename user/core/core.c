@@ -81,6 +81,7 @@ static void init_shared(struct falcon_conn *s, const struct fcore_params *p)
 	falcon_ring_init(s->tx_acked.req_ack, FALCON_REQ_WORDS, p->tx_req_psn);
 	s->rx_acked.data_base = p->rx_data_psn;
 	s->rx_acked.req_base = p->rx_req_psn;
+	s->rx_acked.next_rsn = p->rx_rsn;
 	s->tx_acked.data_base = s->cc.data_next = p->tx_data_psn;
 	s->tx_acked.req_base = s->cc.req_next = p->tx_req_psn;
 	s->cc.fcwnd = p->fcwnd << FALCON_EV_fcwnd_fraction_WIDTH;

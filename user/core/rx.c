@@ -8,6 +8,14 @@
  */
 #include "core/conn.h"
 
+bool fc_rx_is_acked(const struct fcore_conn *c, bool req, uint32_t psn)
+{
+	const struct falcon_rx_acked *a = &c->shared->rx_acked;
+
+	return falcon_seq_diff(psn, req ? a->req_base : a->data_base) < 0 ||
+	       falcon_acknowledged(c->shared, req, psn);
+}
+
 void fc_rx_ack_psn(struct fcore_conn *c, bool req, uint32_t psn)
 {
 	struct falcon_rx_acked *a = &c->shared->rx_acked;
@@ -16,6 +24,8 @@ void fc_rx_ack_psn(struct fcore_conn *c, bool req, uint32_t psn)
 	__u32 *base = req ? &a->req_base : &a->data_base;
 	uint32_t next;
 
+	if (fc_rx_is_acked(c, req, psn))
+		return;
 	falcon_ring_set(ring, words, psn);
 	if (psn != *base)
 		return;
@@ -93,11 +103,50 @@ static void resync(struct fcore_conn *c, const struct fcore_rx *rx)
 	fc_init_voided(c, rx->hdr.rsn);
 }
 
+/*
+ * A Resync comes through also when its PSN is claimed but not acknowledged (Falcon 11). What it
+ * relied on may have changed on its way: the claim may be open again (6.6.5), or its PSN
+ * acknowledged and far behind. False in the latter case.
+ */
+static bool resync_holds(struct fcore_conn *c, const struct falcon_hdr *h)
+{
+	bool req = falcon_in_req_window(h->type, h->resync_type);
+	struct falcon_rx_state *rx = &c->shared->rx;
+	const struct falcon_rx_acked *a = &c->shared->rx_acked;
+
+	if (fc_rx_is_acked(c, req, h->psn))
+		return false;
+	if (req)
+		falcon_ring_claim(rx->req_rx, FALCON_REQ_WORDS, &a->req_base, FALCON_REQ_WINDOW,
+				  h->psn);
+	else
+		falcon_ring_claim(rx->data_rx, FALCON_DATA_WORDS, &a->data_base,
+				  FALCON_DATA_WINDOW, h->psn);
+	return true;
+}
+
+/*
+ * True if the packet is to be processed. A Resync for what has arrived and waits for the upper
+ * layer is not, but acknowledges it: the initiator has given up.
+ */
+static bool admit(struct fcore_conn *c, const struct fcore_rx *rx)
+{
+	bool is_resync = rx->hdr.type == FALCON_RESYNC;
+
+	if (c->dead)
+		return false;
+	if ((!is_resync || resync_holds(c, &rx->hdr)) && arrive(c, &rx->hdr))
+		return true;
+	if (is_resync)
+		fc_rx_accept(c, rx, true);
+	return false;
+}
+
 void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx)
 {
 	struct fcore *core = c->core;
 
-	if (c->dead || !arrive(c, &rx->hdr)) {
+	if (!admit(c, rx)) {
 		core->ops.frame_put(core->arg, rx->frame);
 		return;
 	}

@@ -68,7 +68,8 @@ static void deliver_in_order(struct fcore_conn *c)
 
 		if (!again && !(is_busy(t) && t->rsn == c->tgt_cursor))
 			break;
-		c->tgt_next += !again;
+		if (!again)
+			falcon_store(&c->shared->rx_acked.next_rsn, ++c->tgt_next);
 		c->tgt_cursor++;
 		if (t->rsn != c->tgt_cursor - 1)
 			continue;
@@ -205,6 +206,12 @@ static void push_acked(struct fcore_conn *c, struct fc_ttxn *t, uint64_t now)
 /* The push ends in error. Its PSN opens again for the Resync, or for a repeated push (6.6.5). */
 static void push_failed(struct fcore_conn *c, struct fc_ttxn *t, enum fcore_push_outcome outcome)
 {
+	if (fc_rx_is_acked(c, false, t->psn)) {
+		/* The Resync has been here already: nobody waits for the NACK. */
+		t->state = FC_TARGET_FREE;
+		put_frame(c, t);
+		return;
+	}
 	t->nack_code = outcome == FCORE_PUSH_CIE   ? FALCON_NACK_CIE
 		       : outcome == FCORE_PUSH_NRE ? FALCON_NACK_NRE
 						   : FALCON_NACK_INVALID_CID;
