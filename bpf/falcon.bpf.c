@@ -94,7 +94,7 @@ static __noinline enum falcon_verdict falcon_take_ack(struct xdp_md *ctx, struct
 		if (v != FALCON_V_rx_data)
 			return v;
 	}
-	v = falcon_rx_ack(w->conn, &a, w->now);
+	v = falcon_rx_ack(w->conn, w->frame.flow, &a, w->now);
 	if (deliver && v != FALCON_V_rx_nack)
 		falcon_credit_return(w);
 	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)

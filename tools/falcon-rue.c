@@ -15,7 +15,7 @@ static const char usage_text[] =
 "falcon-rue --bench              measure events per second\n"
 "falcon-rue --params             list the parameters: values, ranges, units\n"
 "\n"
-"  --config FILE      read configurations, besides default, plb, eackdrop and alt\n"
+"  --config FILE      read configurations, besides those built in\n"
 "  --use NAME         the configuration for --bench (plb) and --params (default)\n"
 "  --set NAME=VALUE   change a parameter of it; may be repeated\n"
 "  --show N           print at most N mismatches (20)\n"

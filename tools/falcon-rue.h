@@ -34,10 +34,12 @@ const struct vector_column *vector_columns(size_t *n);
 struct vector_file;
 
 /*
- * * Open |path|, "-" for the standard input, and read its header. Returns NULL with the reason in
+ * Open |path|, "-" for the standard input, and read its header. Lines before it that start with '#'
+ * are, without that, sets of parameters (configs.h) for |configs|. Returns NULL with the reason in
  * |err|: not readable, or not the header of a vector file.
  */
-struct vector_file *vector_open(const char *path, char *err, size_t size);
+struct vector_file *vector_open(const char *path, struct rue_configs *configs, char *err,
+				size_t size);
 
 /*
  * Read the next row. Returns 1, 0 at the end, or -EINVAL, -EIO with the reason in |err|, the line's
@@ -52,7 +54,7 @@ void vector_close(struct vector_file *f);
 
 struct replay_options {
 	const char *path;
-	const struct rue_configs *configs;
+	struct rue_configs *configs;	/* the file may bring more */
 	unsigned long show;	/* print so many mismatches */
 	bool json;
 };

@@ -105,10 +105,34 @@ static bool has_meaning(const struct vector_file *f, int meaning)
 	return false;
 }
 
-static int read_header(struct vector_file *f, char *err, size_t size)
+/* The remarks that the file begins with; its header stays in f->text. As read_line(). */
+static int read_remarks(struct vector_file *f, struct rue_configs *configs, char *err, size_t size)
+{
+	char *remarks = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&remarks, &len), *from;
+	int rc;
+
+	if (!to) {
+		snprintf(err, size, "out of memory");
+		return -ENOMEM;
+	}
+	while ((rc = read_line(f, err, size)) > 0 && *f->text == '#')
+		fprintf(to, "%s\n", f->text + 1);
+	fclose(to);
+	from = rc > 0 && len ? fmemopen(remarks, len, "r") : NULL;
+	if (from && rue_configs_read(configs, from, err, size))
+		rc = -EINVAL;
+	if (from)
+		fclose(from);
+	free(remarks);
+	return rc;
+}
+
+static int read_header(struct vector_file *f, struct rue_configs *configs, char *err, size_t size)
 {
 	char *rest, *name;
-	int rc = read_line(f, err, size), meaning;
+	int rc = read_remarks(f, configs, err, size), meaning;
 
 	if (rc <= 0)
 		return rc < 0 ? rc : fail(f, err, size, "no header, the file is empty");
@@ -131,7 +155,8 @@ static int read_header(struct vector_file *f, char *err, size_t size)
 	return 0;
 }
 
-struct vector_file *vector_open(const char *path, char *err, size_t size)
+struct vector_file *vector_open(const char *path, struct rue_configs *configs, char *err,
+				size_t size)
 {
 	struct vector_file *f = calloc(1, sizeof(*f));
 
@@ -143,7 +168,7 @@ struct vector_file *vector_open(const char *path, char *err, size_t size)
 	f->in = strcmp(path, "-") ? fopen(path, "r") : stdin;
 	if (!f->in)
 		snprintf(err, size, "%s", strerror(errno));
-	else if (!read_header(f, err, size))
+	else if (!read_header(f, configs, err, size))
 		return f;
 	vector_close(f);
 	return NULL;

@@ -106,7 +106,7 @@ int replay(const struct replay_options *o)
 	int rc = -1;
 
 	r.columns = vector_columns(&r.n_columns);
-	f = vector_open(o->path, err, sizeof(err));
+	f = vector_open(o->path, o->configs, err, sizeof(err));
 	if (f) {
 		r.engine = swift_create(1u << SWIFT_INDEX_BITS, SWIFT_STATE_BYTES);
 		r.list = o->json ? json_array() : NULL;

@@ -16,22 +16,14 @@
 #include "falcon/falcon.h"
 #include "falconctl.h"
 
-struct options {
-	const char *socket;
-	bool json;
-	bool pretty;
-};
-
-struct object;
-
 struct action {
 	const char *name;
 	const char *args;	/* for help */
 	const char *help;
-	int (*run)(const struct options *o, const struct object *obj, int argc, char **argv);
+	action_fn run;
 };
 
-enum { ACTIONS_MAX = 4 };
+enum { ACTIONS_MAX = 5 };
 
 struct object {
 	const char *name;
@@ -54,7 +46,7 @@ static int print_rows(const struct options *o, const struct object *obj, const j
 	return fflush(stdout) == 0 && !ferror(stdout) ? CTL_OK : CTL_FAILED;
 }
 
-static int usage_error(const char *fmt, const char *what)
+int ctl_usage_error(const char *fmt, const char *what)
 {
 	fputs("falconctl: ", stderr);
 	fprintf(stderr, fmt, what);
@@ -62,10 +54,9 @@ static int usage_error(const char *fmt, const char *what)
 	return CTL_USAGE;
 }
 
-/* The rows of |obj|, only of connection |name| unless that is NULL. NULL after a message. */
-static json_t *fetch(const struct options *o, const struct object *obj, const char *name)
+json_t *ctl_rows(const struct options *o, const char *object, const char *name)
 {
-	json_t *req = json_pack("{s:s, s:s}", "op", "show", "object", obj->name);
+	json_t *req = json_pack("{s:s, s:s}", "op", "show", "object", object);
 	json_t *reply, *rows;
 
 	if (name)
@@ -76,6 +67,14 @@ static json_t *fetch(const struct options *o, const struct object *obj, const ch
 	return rows;
 }
 
+int ctl_send(const struct options *o, json_t *req)
+{
+	json_t *reply = ctl_request(o->socket, req);
+
+	json_decref(reply);
+	return reply ? CTL_OK : CTL_FAILED;
+}
+
 /* show: everything, or what belongs to one connection, in detail. */
 static int show_named(const struct options *o, const struct object *obj, int argc, char **argv)
 {
@@ -83,8 +82,8 @@ static int show_named(const struct options *o, const struct object *obj, int arg
 	int ret;
 
 	if (argc > 1)
-		return usage_error("unexpected argument \"%s\"", argv[1]);
-	rows = fetch(o, obj, argc ? argv[0] : NULL);
+		return ctl_usage_error("unexpected argument \"%s\"", argv[1]);
+	rows = ctl_rows(o, obj->name, argc ? argv[0] : NULL);
 	if (!rows)
 		return CTL_FAILED;
 	ret = print_rows(o, obj, rows, argc > 0);
@@ -95,7 +94,7 @@ static int show_named(const struct options *o, const struct object *obj, int arg
 static int show_all(const struct options *o, const struct object *obj, int argc, char **argv)
 {
 	if (argc > 0)
-		return usage_error("unexpected argument \"%s\"", argv[0]);
+		return ctl_usage_error("unexpected argument \"%s\"", argv[0]);
 	return show_named(o, obj, 0, argv);
 }
 
@@ -107,8 +106,8 @@ static int show_counters(const struct options *o, const struct object *obj, int 
 	int ret;
 
 	if (argc > all)
-		return usage_error("unexpected argument \"%s\"", argv[all]);
-	rows = fetch(o, obj, NULL);
+		return ctl_usage_error("unexpected argument \"%s\"", argv[all]);
+	rows = ctl_rows(o, obj->name, NULL);
 	if (!rows)
 		return CTL_FAILED;
 	for (size_t i = json_array_size(rows); i-- > 0 && !o->json && !all;) {
@@ -120,19 +119,11 @@ static int show_counters(const struct options *o, const struct object *obj, int 
 	return ret;
 }
 
-static int send_request(const struct options *o, json_t *req)
-{
-	json_t *reply = ctl_request(o->socket, req);
-
-	json_decref(reply);
-	return reply ? CTL_OK : CTL_FAILED;
-}
-
 static int conn_op(const struct options *o, const char *op, int argc, char **argv)
 {
 	if (argc != 1)
-		return usage_error("%s needs the name of a connection", op);
-	return send_request(o, json_pack("{s:s, s:s}", "op", op, "name", argv[0]));
+		return ctl_usage_error("%s needs the name of a connection", op);
+	return ctl_send(o, json_pack("{s:s, s:s}", "op", op, "name", argv[0]));
 }
 
 static int conn_del(const struct options *o, const struct object *obj, int argc, char **argv)
@@ -173,12 +164,12 @@ static int conn_add(const struct options *o, const struct object *obj, int argc,
 			*value++ = 0;
 		if ((!value && i > 0) || strcmp(key, "op") == 0 || json_object_get(req, key)) {
 			json_decref(req);
-			return usage_error("conn add NAME KEY=VALUE ...: cannot use \"%s\"",
+			return ctl_usage_error("conn add NAME KEY=VALUE ...: cannot use \"%s\"",
 					   argv[i]);
 		}
 		json_object_set_new(req, key, json_string(value ? value : argv[i]));
 	}
-	return send_request(o, req);
+	return ctl_send(o, req);
 }
 
 static const struct ctl_column conn_columns[] = {
@@ -219,6 +210,13 @@ static const struct ctl_column client_columns[] = {
 	{"taken", "TAKEN"},	    {"completed", "COMPLETED"}, {"outstanding", "OUTSTANDING"},
 	{"messages", "MESSAGES"}, {"ring_full", "RING_FULL"}, {NULL, NULL},
 };
+static const struct ctl_column rue_columns[] = {
+	{"name", "NAME"},	{"flow", "FLOW"},     {"algorithm", "ALGORITHM"},
+	{"profile", "PROFILE"}, {"fcwnd", "FCWND"},   {"ncwnd", "NCWND"},
+	{"delay_us", "DELAY_US"}, {"rtt_us", "RTT_US"}, {"rto_us", "RTO_US"},
+	{"gap_us", "GAP_US"},	{"plb_attempts", "PLB"}, {"events", "EVENTS"},
+	{"suppressed", "SUPPRESSED"}, {NULL, NULL},
+};
 static const struct ctl_column config_columns[] = {
 	{"section", "SECTION"}, {"key", "KEY"},	      {"value", "VALUE"},
 	{"unit", "UNIT"},	{"source", "SOURCE"}, {NULL, NULL},
@@ -231,11 +229,20 @@ static const struct object objects[] = {
 	 {SHOW(show_named, "[NAME]", "list connections, or one in detail"),
 	  {"add", "NAME KEY=VALUE ...", "add a connection until the agent ends", conn_add},
 	  {"del", "NAME", "delete a connection", conn_del},
-	  {"reset", "NAME", "take a connection down and set it up anew", conn_reset}}},
+	  {"reset", "NAME", "take a connection down and set it up anew", conn_reset},
+	  {"set", "NAME KEY=VALUE ...", "change its congestion control", ctl_conn_set}}},
 	{"counters", "packets by how they ended, in XDP and in the agent", counters_columns,
 	 {SHOW(show_counters, "[all]", "list counters that are not zero, or all")}},
 	{"window", "sliding windows of the connections", window_columns,
 	 {SHOW(show_named, "[NAME]", "list windows, or one connection's in detail")}},
+	{"rue", "congestion control, flow by flow", rue_columns,
+	 {SHOW(show_named, "[NAME]", "list windows, delays and pacing, or one connection's in detail"),
+	  {"set", "NAME ALGORITHM [PROFILE]", "change a connection's algorithm", ctl_rue_set},
+	  {"trace", "FILE [--count N] [--seconds S] [--conn NAME]",
+	   "record what Swift is asked and answers, for falcon-rue", ctl_rue_trace}}},
+	{"top", "connections by what they do, live", NULL,
+	 {SHOW(ctl_top, "[-d SECONDS] [-n COUNT] [--batch] [--sort COLUMN]",
+	       "watch rates and windows")}},
 	{"port", "interfaces and their AF_XDP sockets", port_columns,
 	 {SHOW(show_all, "", "list sockets")}},
 	{"client", "applications attached to the agent", client_columns,
@@ -323,7 +330,8 @@ static int run_object(const struct options *o, const struct object *obj, int arg
 		help_object(obj);
 		return CTL_OK;
 	}
-	if (argc > 0) {
+	/* Options belong to the default action. */
+	if (argc > 0 && argv[0][0] != '-') {
 		int i = match(argv[0], ACTIONS_MAX, action_name, obj->actions, "action");
 
 		if (i < 0)
@@ -359,7 +367,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		case 's': o->socket = optarg; break;
 		case 'V': puts("falconctl " FALCON_VERSION_STRING); return CTL_OK;
 		case 'h': help_all(); return CTL_OK;
-		default: return usage_error("cannot use these %s", "options");
+		default: return ctl_usage_error("cannot use these %s", "options");
 		}
 	}
 	return -1;

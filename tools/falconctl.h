@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* falconctl(8): asking the agent (falconctl_request.c), printing (falconctl_table.c). */
+/* falconctl(8): what its files share. */
 #ifndef FALCON_TOOLS_FALCONCTL_H
 #define FALCON_TOOLS_FALCONCTL_H
 
@@ -13,17 +13,52 @@ enum ctl_exit {
 	CTL_FAILED = 2,		/* the agent refuses, or there is none */
 };
 
+/* The command line before the object. */
+struct options {
+	const char *socket;
+	bool json;
+	bool pretty;
+};
+
+struct object;
+
+/* What an action does with the arguments that follow it. Returns an enum ctl_exit. */
+typedef int (*action_fn)(const struct options *o, const struct object *obj, int argc, char **argv);
+
+/* falconctl_rue.c, falconctl_trace.c, falconctl_top.c */
+int ctl_conn_set(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_rue_set(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_rue_trace(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_top(const struct options *o, const struct object *obj, int argc, char **argv);
+
+/* Say on stderr what is wrong with the command line, |what| in the place of %s. CTL_USAGE. */
+int ctl_usage_error(const char *fmt, const char *what);
+
 /*
  * Send |req|, which is released, to the agent at |path| and wait for its reply. The reply, to be
  * released by the caller, if the agent says "ok"; otherwise NULL, after a sentence on stderr.
  */
 json_t *ctl_request(const char *path, json_t *req);
 
+/* The same on a connection of one's own: a descriptor, or -1 after a sentence on stderr. */
+int ctl_connect(const char *path);
+/* |pass| goes with the request, unless it is -1. */
+json_t *ctl_call(int fd, const char *path, json_t *req, int pass);
+
+/* Send |req|, of whose reply only success matters. */
+int ctl_send(const struct options *o, json_t *req);
+
+/* The rows of |object|, only of connection |name| unless that is NULL. NULL after a sentence. */
+json_t *ctl_rows(const struct options *o, const char *object, const char *name);
+
 /* A column of a table: the member that it shows, and its heading. */
 struct ctl_column {
 	const char *key;
 	const char *title;
 };
+
+/* A value as it is printed: without quotes, booleans as yes and no. */
+void ctl_cell(const json_t *v, char *text, size_t size);
 
 /* Print |rows|, an array of objects, as a table; |columns| ends with a NULL key. */
 void ctl_print_table(const json_t *rows, const struct ctl_column *columns);

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-FALCONCTL_SRCS := $(wildcard tools/falconctl*.c) user/agent/config_keys.c
+FALCONCTL_SRCS := $(wildcard tools/falconctl*.c) user/agent/config_keys.c tools/falcon-rue_columns.c \
+	$(addprefix user/rue/,configs.c params.c)
 PROGRAMS += $(B)/falconctl
 
 $(B)/falconctl: $(FALCONCTL_SRCS:%.c=$(B)/obj/%.o)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lm
 
 install: install-falconctl-completion
 install-falconctl-completion:

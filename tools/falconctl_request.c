@@ -23,7 +23,7 @@ static int fail(const char *path, const char *what)
 	return -1;
 }
 
-static int connect_agent(const char *path)
+int ctl_connect(const char *path)
 {
 	struct timeval tv = {.tv_sec = REPLY_SECONDS};
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -129,25 +129,57 @@ static json_t *check_reply(json_t *reply)
 	return NULL;
 }
 
-json_t *ctl_request(const char *path, json_t *req)
+/* Send |text|, and |pass| with it unless that is -1. */
+static ssize_t send_text(int fd, char *text, int pass)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} cbuf = {0};
+	struct iovec iov = {.iov_base = text, .iov_len = strlen(text)};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *c;
+
+	if (pass >= 0) {
+		msg.msg_control = cbuf.bytes;
+		msg.msg_controllen = sizeof(cbuf.bytes);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &pass, sizeof(int));
+	}
+	return sendmsg(fd, &msg, MSG_NOSIGNAL);
+}
+
+json_t *ctl_call(int fd, const char *path, json_t *req, int pass)
 {
 	char *text = json_dumps(req, JSON_COMPACT);
 	json_t *reply = NULL;
-	int fd;
 
 	json_decref(req);
 	if (!text) {
 		fputs("falconctl: arguments must be UTF-8\n", stderr);
 		return NULL;
 	}
-	fd = connect_agent(path);
-	if (fd >= 0) {
-		if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
-			fail(path, "cannot send to falcond at");
-		else
-			reply = receive_reply(fd, path);
-		close(fd);
-	}
+	if (send_text(fd, text, pass) < 0)
+		fail(path, "cannot send to falcond at");
+	else
+		reply = receive_reply(fd, path);
 	free(text);
 	return check_reply(reply);
+}
+
+json_t *ctl_request(const char *path, json_t *req)
+{
+	int fd = ctl_connect(path);
+	json_t *reply;
+
+	if (fd < 0) {
+		json_decref(req);
+		return NULL;
+	}
+	reply = ctl_call(fd, path, req, -1);
+	close(fd);
+	return reply;
 }

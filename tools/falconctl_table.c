@@ -7,8 +7,7 @@
 
 enum { CELL_MAX = 256, COLUMNS_MAX = 16 };
 
-/* A value as it is printed: without quotes, booleans as yes and no. */
-static void cell(const json_t *v, char *text, size_t size)
+void ctl_cell(const json_t *v, char *text, size_t size)
 {
 	if (json_is_string(v))
 		snprintf(text, size, "%s", json_string_value(v));
@@ -40,7 +39,7 @@ static void print_row(const json_t *row, const struct ctl_column *columns, const
 	char text[CELL_MAX];
 
 	for (int c = 0; columns[c].key; c++) {
-		cell(json_object_get(row, columns[c].key), text, sizeof(text));
+		ctl_cell(json_object_get(row, columns[c].key), text, sizeof(text));
 		print_cell(text, width[c], right[c], !columns[c + 1].key);
 	}
 }
@@ -61,7 +60,7 @@ void ctl_print_table(const json_t *rows, const struct ctl_column *columns)
 		for (int c = 0; columns[c].key; c++) {
 			const json_t *v = json_object_get(row, columns[c].key);
 
-			cell(v, text, sizeof(text));
+			ctl_cell(v, text, sizeof(text));
 			if ((int)strlen(text) > width[c])
 				width[c] = (int)strlen(text);
 			right[c] |= json_is_number(v);
@@ -84,7 +83,7 @@ void ctl_print_list(const json_t *rows)
 		if (i > 0)
 			putchar('\n');
 		json_object_foreach(row, key, v) {
-			cell(v, text, sizeof(text));
+			ctl_cell(v, text, sizeof(text));
 			printf("%s: %s\n", key, text);
 		}
 	}

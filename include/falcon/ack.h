@@ -168,10 +168,11 @@ FALCON_INLINE __u32 falcon_piggyback(struct falcon_conn *c, __u32 rdbpsn, __u32 
 }
 
 /*
- * Apply a BACK, EACK or NACK to the transmitter (Falcon 9.2.3, 9.2.4): bases, bitmaps, OWN, RTT
- * sample. |now_ns| is its reception time. Returns an enum falcon_ack_result.
+ * Apply a BACK, EACK or NACK that came on |flow| to the transmitter (Falcon 9.2.3, 9.2.4): bases,
+ * bitmaps, OWN, RTT sample. |now_ns| is its reception time. Returns an enum falcon_ack_result.
  */
-FALCON_INLINE int falcon_ack_apply(struct falcon_conn *c, const struct falcon_ack *a, __u64 now_ns)
+FALCON_INLINE int falcon_ack_apply(struct falcon_conn *c, __u32 flow, const struct falcon_ack *a,
+				   __u64 now_ns)
 {
 	struct falcon_tx_acked *tx = &c->tx_acked;
 	int rc = falcon_ack_check_bases(c, a->rdbpsn, a->rrbpsn);
@@ -195,7 +196,8 @@ FALCON_INLINE int falcon_ack_apply(struct falcon_conn *c, const struct falcon_ac
 	}
 	falcon_base_advance(&tx->data_base, a->rdbpsn);
 	falcon_base_advance(&tx->req_base, a->rrbpsn);
-	falcon_store(&tx->t1_t4, (__u64)a->t1 << 32 | falcon_time_of_ns(now_ns));
+	falcon_store(&tx->t1_t4[flow & (FALCON_MAX_FLOWS - 1)],
+		     (__u64)a->t1 << 32 | falcon_time_of_ns(now_ns));
 	if (a->type == FALCON_NACK && a->nack_code == FALCON_NACK_RESOURCE)
 		falcon_fetch_add(&tx->nacks_resource, 1U);
 	falcon_fetch_add(&tx->acks, 1U);

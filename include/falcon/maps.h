@@ -137,10 +137,10 @@ struct falcon_tx_acked {
 	__u32 acks;		/* ACKs and NACKs consumed, cumulative */
 	__u32 eacks;		/* EACKs among them */
 	__u32 nacks_resource;	/* resource NACKs among them */
-	__u64 t1_t4;		/* of the latest ACK: T1 << 32 | T4, one store */
 	__u64 data_ack[FALCON_DATA_WORDS];	/* PSNs that EACKs acknowledged */
 	__u64 data_rx[FALCON_DATA_WORDS];	/* PSNs that EACKs reported as received */
 	__u64 req_ack[FALCON_REQ_WORDS];
+	__u64 t1_t4[FALCON_MAX_FLOWS];	/* of each flow's latest ACK: T1 << 32 | T4, one store */
 } FALCON_ALIGNED;
 
 /* What a RUE event needs to know. Writer: agent, from RUE results and its own sends. */

@@ -130,6 +130,18 @@ FALCON_INLINE void falcon_bits_put(__u64 *w, __u32 lo, __u32 width, __u64 v)
 		w[i + 1] |= v >> (64 - s);
 }
 
+/* Replace the |width| bits (at most 63) at bit |lo| by |v|, cut to as many. */
+FALCON_INLINE void falcon_bits_set(__u64 *w, __u32 lo, __u32 width, __u64 v)
+{
+	__u64 mask = (1ULL << width) - 1;
+	__u32 i = lo / 64, s = lo % 64;
+
+	w[i] &= ~(mask << s);
+	if (s + width > 64)
+		w[i + 1] &= ~(mask >> (64 - s));
+	falcon_bits_put(w, lo, width, v);
+}
+
 FALCON_INLINE __u64 falcon_bits_get(const __u64 *w, __u32 lo, __u32 width)
 {
 	__u32 i = lo / 64, s = lo % 64;
@@ -142,6 +154,8 @@ FALCON_INLINE __u64 falcon_bits_get(const __u64 *w, __u32 lo, __u32 width)
 
 #define falcon_ev_put(e, name, v)                                                                 \
 	falcon_bits_put((e)->w, FALCON_EV_##name, FALCON_EV_##name##_WIDTH, (v))
+#define falcon_ev_set(e, name, v)                                                                 \
+	falcon_bits_set((e)->w, FALCON_EV_##name, FALCON_EV_##name##_WIDTH, (v))
 #define falcon_ev_get(e, name)                                                                    \
 	falcon_bits_get((e)->w, FALCON_EV_##name, FALCON_EV_##name##_WIDTH)
 #define falcon_res_put(r, name, v)                                                                \
@@ -161,6 +175,12 @@ enum falcon_rue_id_const {
 FALCON_INLINE __u32 falcon_rue_id(__u32 cid, __u32 flow)
 {
 	return (cid & FALCON_RUE_CID_MASK) | flow << FALCON_RUE_FLOW_SHIFT;
+}
+
+/* The flow in a connection_id, 24 bits. */
+FALCON_INLINE __u32 falcon_rue_flow(__u32 connection_id)
+{
+	return connection_id >> FALCON_RUE_FLOW_SHIFT & 0xf;
 }
 
 /*

@@ -243,11 +243,14 @@ FALCON_INLINE void falcon_rx_answer(struct falcon_conn *c, enum falcon_verdict v
 	a->nack_req_window = falcon_in_req_window(h->type, h->resync_type);
 }
 
-/* What becomes of an ACK or NACK that passed the checks; |a| is applied to the transmitter. */
-FALCON_INLINE enum falcon_verdict falcon_rx_ack(struct falcon_conn *c, const struct falcon_ack *a,
-						__u64 now_ns)
+/*
+ * What becomes of an ACK or NACK that passed the checks and came on |flow|; |a| is applied to the
+ * transmitter.
+ */
+FALCON_INLINE enum falcon_verdict falcon_rx_ack(struct falcon_conn *c, __u32 flow,
+						const struct falcon_ack *a, __u64 now_ns)
 {
-	switch (falcon_ack_apply(c, a, now_ns)) {
+	switch (falcon_ack_apply(c, flow, a, now_ns)) {
 	case FALCON_ACK_STALE:
 		return FALCON_V_ack_stale;
 	case FALCON_ACK_INVALID:

@@ -100,9 +100,9 @@ static void compare_conn(uint32_t cid)
 	for (int i = 0; i < FALCON_MAX_FLOWS; i++) {
 		assert_int_equal(h->rx.flow[i].t1_t2 >> 32, b->rx.flow[i].t1_t2 >> 32);
 		h->rx.flow[i].t1_t2 = b->rx.flow[i].t1_t2;
+		assert_int_equal(h->tx_acked.t1_t4[i] >> 32, b->tx_acked.t1_t4[i] >> 32);
+		h->tx_acked.t1_t4[i] = b->tx_acked.t1_t4[i];
 	}
-	assert_int_equal(h->tx_acked.t1_t4 >> 32, b->tx_acked.t1_t4 >> 32);
-	h->tx_acked.t1_t4 = b->tx_acked.t1_t4;
 	h->cc_event.last_ns = b->cc_event.last_ns;
 	assert_memory_equal(h, b, sizeof(*h));
 }

@@ -94,7 +94,7 @@ static enum falcon_verdict take_ack(struct reference *ref, struct falcon_conn *c
 		if (v != FALCON_V_rx_data)
 			return v;
 	}
-	v = falcon_rx_ack(c, &r->ack, now);
+	v = falcon_rx_ack(c, r->frame.flow, &r->ack, now);
 	if (deliver && v != FALCON_V_rx_nack)
 		ref->credits++;
 	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)

@@ -45,8 +45,8 @@ static void check_common(struct env *e, const struct falcon_conn *c,
 {
 	assert_int_equal(c->tx_acked.data_base, before->tx_acked.data_base + 5);
 	assert_int_equal(c->tx_acked.req_base, before->tx_acked.req_base + 2);
-	assert_int_equal(c->tx_acked.t1_t4 >> 32, 1001);
-	assert_int_not_equal((uint32_t)c->tx_acked.t1_t4, 0);
+	assert_int_equal(c->tx_acked.t1_t4[p->shape.flow] >> 32, 1001);
+	assert_int_not_equal((uint32_t)c->tx_acked.t1_t4[p->shape.flow], 0);
 	assert_int_equal(c->tx_acked.acks, 1);
 	/* An ACK moves the peer's time, but T1 and T2 are of reliable packets. */
 	assert_int_equal(c->rx.remote_time, p->shape.iv);
@@ -69,7 +69,7 @@ static void check_event(struct env *e, const struct falcon_conn *c, const struct
 	assert_int_equal(falcon_ev_get(&e->event, t1), 1001);
 	assert_int_equal(falcon_ev_get(&e->event, t2), 1002);
 	assert_int_equal(falcon_ev_get(&e->event, t3), falcon_time_of_iv(p->shape.iv) & 0xffffff);
-	assert_int_equal(falcon_ev_get(&e->event, t4), (uint32_t)c->tx_acked.t1_t4 & 0xffffff);
+	assert_int_equal(falcon_ev_get(&e->event, t4), (uint32_t)c->tx_acked.t1_t4[p->shape.flow] & 0xffffff);
 	assert_int_equal(falcon_ev_get(&e->event, forward_hops), 3);
 	assert_int_equal(falcon_ev_get(&e->event, rx_buffer_level), 7);
 	assert_int_equal(falcon_ev_get(&e->event, cc_metadata), 0x1234);

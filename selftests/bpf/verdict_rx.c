@@ -290,7 +290,7 @@ VERIFY(nack_applied)
 	assert_int_equal(c->tx_acked.req_base, ENV_PSN + 1);
 	assert_int_equal(c->tx_acked.acks, 1);
 	assert_int_equal(c->tx_acked.nacks_resource, 0);
-	assert_int_equal(c->tx_acked.t1_t4 >> 32, 77);
+	assert_int_equal(c->tx_acked.t1_t4[p->shape.flow] >> 32, 77);
 	assert_int_equal(c->rx.remote_time, p->shape.iv);
 	assert_int_equal(c->rx.flow[p->shape.flow].t1_t2, before->rx.flow[p->shape.flow].t1_t2);
 	assert_int_equal(e->dirty->word[0], 1ULL << c->id.cid);

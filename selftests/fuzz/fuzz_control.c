@@ -33,6 +33,7 @@
 #include "agent/agent.h"
 #include "agent/config_keys.h"
 #include "agent/log.h"
+#include "agent/rue.h"
 #include "check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -47,7 +48,6 @@ enum {
 
 static struct agent agent;
 static struct fcore_conn cores[CONNS];
-static const struct rue_algorithm rue = { .name = "none" };
 static char dir[] = "/tmp/fuzz_control.XXXXXX", path[64];
 static bool watched[FDS_WATCHED];
 
@@ -84,6 +84,12 @@ const struct fcore_stats *fcore_conn_stats(const struct fcore_conn *c)
 
 	CHECK(c >= cores && c < cores + CONNS);
 	return &stats;
+}
+
+void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, uint64_t now)
+{
+	(void)now;
+	CHECK(c >= cores && c < cores + CONNS && falcon_res_get(r, fcwnd));
 }
 
 const char *agent_conn_state_name(enum agent_conn_state s)
@@ -207,7 +213,7 @@ static void set_up(void)
 	CHECK(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/sock", dir);
 	CHECK(config_load(NULL, &agent.config, err, sizeof(err)) == 0);
-	agent.rue = &rue;
+	CHECK(agent_rue_open(&agent, err, sizeof(err)) == 0);
 	agent.ports[0] = (struct port){ .ifname = "eth0", .nqueues = 1, .xsks = &xsk };
 	agent.nports = 1;
 	log_set_level(LOG_LEVEL_ERROR);

@@ -81,7 +81,7 @@ value()
 }
 base=$(value .rx_acked.data_base)
 iv=$(value .rx.remote_time)
-right=("spi=$(value .id.cur_spi)" "cid=$(value .id.cid)" "iv=$iv" "psn=$base"
+right=("spi=$(value ".id | .. | objects | .cur_spi // empty")" "cid=$(value .id.cid)" "iv=$iv" "psn=$base"
 	"rdbpsn=$(value .tx_acked.data_base)" "rrbpsn=$(value .tx_acked.req_base)")
 tap_note "${right[*]}"
 

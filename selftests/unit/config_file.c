@@ -130,6 +130,47 @@ static void inherits_from_below(void **state)
 	config_free(&cfg);
 }
 
+/* Congestion control: what a connection says, or [agent]; profiles; what a loaded algorithm gets. */
+static void congestion_control(void **state)
+{
+	static const char text[] =
+		"[swift near]\nfabric_base_delay = 400\nmax_fcwnd = 64.5\n"
+		CONN("b", 1, "cc = swift\ncc_profile = near\ndelay_select = full\n")
+		CONN("c", 2, "")
+		"[swift]\nrandomize_path = off\nfabric_base_delay = 500\n"
+		"[swift far]\n"
+		"[rue aimd]\npercent = 70\nincrease = 2\n"
+		"[agent]\ncc = aimd\ncc_profile = default\nrue_mode = thread\n"
+		"rx_level_packets_percent = 100\nrx_level_ring_percent = 1\n";
+	struct agent_config cfg;
+
+	(void)state;
+	assert_int_equal(load(text, &cfg), 0);
+	assert_int_equal(cfg.agent.rue_mode, CONFIG_RUE_THREAD);
+	assert_int_equal(cfg.agent.rx_ema_packets, 100);
+	assert_int_equal(cfg.agent.rx_ema_ring, 1);
+	assert_string_equal(cfg.conns[0].cc.algorithm, "swift");
+	assert_string_equal(cfg.conns[0].cc.profile, "near");
+	assert_int_equal(cfg.conns[0].cc.delay_select, kRueDelayFull);
+	assert_string_equal(cfg.conns[1].cc.algorithm, "aimd");
+	assert_string_equal(cfg.conns[1].cc.profile, "default");
+	assert_int_equal(cfg.conns[1].cc.delay_select, kRueDelayFabric);
+	assert_int_equal(cfg.rue.nprofiles, 4);
+	assert_string_equal(cfg.rue.profile[0].name, "software");
+	assert_int_equal(cfg.rue.profile[0].params.fabric_base_delay, 500);
+	assert_string_equal(cfg.rue.profile[1].name, "default");
+	assert_int_equal(cfg.rue.profile[1].params.fabric_base_delay, 191);
+	assert_string_equal(cfg.rue.profile[2].name, "near");
+	assert_int_equal(cfg.rue.profile[2].params.fabric_base_delay, 400);
+	assert_true(cfg.rue.profile[2].params.max_fabric_congestion_window == 64.5);
+	/* A new profile is not what [swift] has changed, wherever that stands. */
+	assert_int_not_equal(cfg.rue.profile[3].params.fabric_base_delay, 500);
+	assert_int_equal(cfg.rue.nengines, 1);
+	assert_string_equal(cfg.rue.engine[0].name, "aimd");
+	assert_string_equal(cfg.rue.engine[0].param[1], "increase=2");
+	config_free(&cfg);
+}
+
 static void ipv6_and_long_name(void **state)
 {
 	struct agent_config cfg;
@@ -161,6 +202,19 @@ static void refusals(void **state)
 		{"[agent]\n[port eth0]\n[agent]\n", 3, "second [agent] section; the first is in line 1"},
 		{"[agent]\nwhat\n", 2, "neither key = value nor a section"},
 		{"[agent]\nfcwnd = 1\n\nfcwnd = 2\n", 4, "given twice"},
+		{"[swift]\nbogus = 1\n", 2, "unknown key bogus"},
+		{"[swift x]\nretransmit_limit = 0\n", 2, "retransmit_limit is [1, 255], not 0"},
+		{"[swift x]\nmax_fcwnd = 2\nmax_fcwnd = 2\n", 3, "given twice"},
+		{"\n[swift x]\nmax_fcwnd = 1\nmin_fcwnd = 2\n", 2, "profile x of swift: min_fabric"},
+		{"[swift]\n[swift software]\n", 2, "second section for profile software"},
+		{"[swift 1]\n[swift 2]\n[swift 3]\n[swift 4]\n[swift 5]\n[swift 6]\n[swift 7]\n", 7,
+		 "at most 8 profiles"},
+		{"[agent]\ncc_profile = far\n", 1, "cc_profile must be one of software default, not"},
+		{CONN("b", 1, "cc_profile = far\n"), 1, "cc_profile must be one of"},
+		{"[agent]\ndelay_select = short\n", 2, "one of full fabric forward reverse"},
+		{"[rue]\n", 1, "needs the name"},
+		{"[rue swift]\n", 1, "is for loaded algorithms"},
+		{"[rue x]\n[rue x]\n", 2, "second section"},
 		{"[agent]\nfcwnd = 0\n", 2, "fcwnd must be a number from 1 to 255, not \"0\""},
 		{"[agent]\nfcwnd = 256\n", 2, "from 1 to 255"},
 		{"[agent]\nfcwnd = -1\n", 2, "from 1 to 255"},
@@ -260,6 +314,7 @@ int main(void)
 		cmocka_unit_test(inherits_from_below), cmocka_unit_test(ipv6_and_long_name),
 		cmocka_unit_test(refusals),	       cmocka_unit_test(long_line),
 		cmocka_unit_test(no_file),	       cmocka_unit_test(random_text),
+		cmocka_unit_test(congestion_control),
 	};
 	int fd = mkstemp(path), ret;
 

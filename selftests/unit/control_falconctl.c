@@ -223,6 +223,53 @@ static void del_and_reset(void **state)
 	assert_int_equal(run("conn del x y"), 1);
 }
 
+static void congestion_control(void **state)
+{
+	(void)state;
+	answer_with("{}");
+	assert_int_equal(run("conn set x cc=fixed delay_select=full"), 0);
+	assert_string_equal(asked_for("op"), "conn-set");
+	assert_string_equal(asked_for("name"), "x");
+	assert_string_equal(asked_for("cc"), "fixed");
+	assert_string_equal(asked_for("delay_select"), "full");
+	assert_int_equal(run("rue set x swift near"), 0);
+	assert_string_equal(asked_for("op"), "conn-set");
+	assert_string_equal(asked_for("cc"), "swift");
+	assert_string_equal(asked_for("cc_profile"), "near");
+	assert_int_equal(run("conn set x"), 1);
+	assert_int_equal(run("conn set x op=show"), 1);
+	assert_int_equal(run("conn set x fixed"), 1);
+	assert_int_equal(run("rue set x"), 1);
+	assert_int_equal(run("rue set x swift near far"), 1);
+	assert_int_equal(run("rue trace"), 1);
+	assert_int_equal(run("rue trace --count 0 f"), 1);
+	assert_int_equal(run("rue trace --seconds x f"), 1);
+	assert_int_equal(run("rue trace f g"), 1);
+}
+
+/* Two looks at rows that do not change, on what is no terminal. */
+static void top(void **state)
+{
+	const char *second;
+
+	(void)state;
+	answer_with("{\"rows\":[{\"name\":\"slow\",\"fcwnd\":0.5,\"tx_packets\":7},"
+		    "{\"name\":\"fast\",\"fcwnd\":77.1,\"tx_packets\":7}]}");
+	assert_int_equal(run("top -n 2 -d 0.01 --sort fcwnd"), 0);
+	assert_non_null(strstr(out, "sorted by FCWND\nNAME "));
+	assert_non_null(strstr(out, "\nfast "));
+	assert_true(strstr(out, "\nfast ") < strstr(out, "\nslow "));
+	assert_non_null(strstr(out, " 77.1 "));
+	second = strstr(strstr(out, "OPS/S") + 1, "OPS/S");
+	assert_non_null(second);
+	assert_null(strstr(second + 1, "OPS/S"));
+	assert_null(strchr(out, '\033'));
+	assert_int_equal(run("top --sort nothing"), 1);
+	assert_int_equal(run("top -n x"), 1);
+	assert_int_equal(run("top -d 0"), 1);
+	assert_int_equal(run("top show x"), 1);
+}
+
 static void refused(void **state)
 {
 	(void)state;
@@ -241,11 +288,11 @@ static void abbreviations(void **state)
 	assert_string_equal(asked_for("op"), "conn-reset");
 	assert_int_equal(run("con"), 1);
 	assert_string_equal(out, "falconctl: ambiguous object \"con\"; there are conn counters "
-				 "window port client config version\n");
+				 "window rue top port client config version\n");
 	assert_int_equal(run("bogus"), 1);
 	assert_int_equal(run("conn bogus"), 1);
 	assert_string_equal(out, "falconctl: unknown action \"bogus\"; there are show add del "
-				 "reset\n");
+				 "reset set\n");
 	assert_int_equal(run("port show x"), 1);
 	assert_int_equal(run("conn show x y"), 1);
 }
@@ -287,7 +334,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(table),	   TEST(one_in_detail), TEST(json),    TEST(counters),
 		TEST(large_table), TEST(add),		TEST(del_and_reset), TEST(refused),
-		TEST(abbreviations), TEST(help),	TEST(no_agent),
+		TEST(abbreviations), TEST(help),	TEST(no_agent), TEST(congestion_control),
+		TEST(top),
 	};
 	char self[PATH_MAX] = "";
 	int ret;

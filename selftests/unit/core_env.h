@@ -32,6 +32,8 @@ struct env_sent {
 	struct falcon_ack ack;	/* BACK, EACK, NACK */
 	uint8_t type;
 	bool again;
+	uint8_t flow;
+	uint16_t path;
 	uint32_t len;		/* bytes after the Falcon header */
 };
 
@@ -58,6 +60,7 @@ static struct env {
 	long frames;
 	uint32_t xons, fatals, retx_events;
 	struct falcon_rue_event last_rue;
+	uint8_t flow;		/* that the peer sends on */
 	bool answer;		/* acknowledge pushes and answer pulls at once */
 	bool close_on_event;	/* close the connection from within the next event */
 } env;
@@ -68,7 +71,7 @@ static void env_acknowledge_unsent(void)
 	struct falcon_ack a = { .type = FALCON_BACK, .rdbpsn = env.shared.cc.data_next,
 				.rrbpsn = env.shared.cc.req_next };
 
-	falcon_rx_ack(&env.shared, &a, env.now);
+	falcon_rx_ack(&env.shared, 0, &a, env.now);
 }
 
 static int env_transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *p)
@@ -87,6 +90,8 @@ static int env_transmit(void *arg, struct fcore_conn *c, const struct fcore_pack
 	memset(s, 0, sizeof(*s));
 	s->type = p->type;
 	s->again = p->retransmission;
+	s->flow = p->flow;
+	s->path = p->path;
 	s->len = p->ulp_hdr_len + p->payload_len;
 	if (falcon_type_is_ack(p->type)) {
 		assert_int_equal(falcon_ack_unpack(p->hdr, p->hdr + p->hdr_len, &s->ack), 0);
@@ -309,7 +314,7 @@ static inline enum falcon_verdict env_ack(struct falcon_ack a)
 		a.type = FALCON_BACK;
 	if (!a.t1)
 		a.t1 = falcon_time_of_ns(env.now - 10000);
-	v = falcon_rx_ack(&env.shared, &a, env.now);
+	v = falcon_rx_ack(&env.shared, env.flow, &a, env.now);
 	if (v == FALCON_V_rx_nack)
 		fcore_nacked(env.c, &a, env.now);
 	fcore_acked(env.c, env.now);
@@ -339,7 +344,8 @@ static inline enum falcon_verdict env_receive(struct falcon_hdr h, uint32_t len)
 	frame = calloc(1, len + 1);
 	env.frames++;
 	fcore_receive(env.c, &(struct fcore_rx){ .hdr = h, .payload = frame, .len = len,
-						 .frame = frame, .now = env.now });
+						 .frame = frame, .flow = env.flow,
+						 .now = env.now });
 	return v;
 }
 

@@ -36,6 +36,7 @@ struct net_packet {
 	uint64_t at, sent;	/* ns: arrival, transmission */
 	uint64_t number;	/* keeps the order of those that arrive at one time */
 	int to;
+	uint8_t flow;
 	uint32_t len;
 	uint8_t bytes[NET_BYTES];
 };
@@ -69,8 +70,8 @@ static inline bool net_chance(struct net *n, unsigned int percent)
 	return unit_random(&n->random) % 100 < percent;
 }
 
-/* Put one Falcon packet on the link towards |to|. */
-static inline void net_put(struct net *n, int to, const void *bytes, uint32_t len)
+/* Put one Falcon packet on the link towards |to|, on |flow|. */
+static inline void net_put(struct net *n, int to, uint8_t flow, const void *bytes, uint32_t len)
 {
 	struct net_packet *p = &n->flight[n->in_flight];
 	uint64_t delay = 5000 + unit_random(&n->random) % (n->faults.jitter + 1);
@@ -82,16 +83,16 @@ static inline void net_put(struct net *n, int to, const void *bytes, uint32_t le
 	if (net_chance(n, n->faults.reorder))
 		delay += unit_random(&n->random) % 40000;
 	*p = (struct net_packet){ .at = n->now + delay, .sent = n->now, .number = n->sent++,
-				  .to = to, .len = len };
+				  .to = to, .flow = flow, .len = len };
 	memcpy(p->bytes, bytes, len);
 	n->in_flight++;
 }
 
-static inline void net_send(struct net *n, int to, const void *bytes, uint32_t len)
+static inline void net_send(struct net *n, int to, uint8_t flow, const void *bytes, uint32_t len)
 {
-	net_put(n, to, bytes, len);
+	net_put(n, to, flow, bytes, len);
 	if (net_chance(n, n->faults.dup))
-		net_put(n, to, bytes, len);
+		net_put(n, to, flow, bytes, len);
 }
 
 static int net_transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *p)
@@ -109,7 +110,7 @@ static int net_transmit(void *arg, struct fcore_conn *c, const struct fcore_pack
 	len += p->ulp_hdr_len;
 	if (p->payload_len)
 		memcpy(buf + len, p->payload, p->payload_len);
-	net_send(h->net, !h->index, buf, len + p->payload_len);
+	net_send(h->net, !h->index, p->flow, buf, len + p->payload_len);
 	return 0;
 }
 
@@ -125,7 +126,7 @@ static void net_rue_event(void *arg, struct fcore_conn *c, const struct falcon_r
 {
 	struct host *h = arg;
 
-	assert_int_equal(falcon_ev_get(e, connection_id), fcore_conn_cid(c));
+	assert_int_equal(falcon_ev_get(e, connection_id) & FALCON_RUE_CID_MASK, fcore_conn_cid(c));
 	h->net->events[falcon_ev_get(e, event_type) % 3]++;
 }
 
@@ -138,20 +139,20 @@ static void net_fatal(void *arg, struct fcore_conn *c, const char *why)
 	h->fatal++;
 }
 
-/* An answer of the receive path itself, as XDP_TX gives it; |nack| is NULL for an ACK. */
-static inline void net_answer(struct host *h, const struct falcon_hdr *nacked)
+/* The receive path's own answer on |flow|, as XDP_TX gives it; |nacked| is NULL for an ACK. */
+static inline void net_answer(struct host *h, uint8_t flow, const struct falcon_hdr *nacked)
 {
 	uint8_t buf[FALCON_MAX_HDR_LEN];
 	struct falcon_ack a;
 
-	falcon_ack_compose(&h->shared, 0, &a);
+	falcon_ack_compose(&h->shared, flow, &a);
 	if (nacked) {
 		a.type = FALCON_NACK;
 		a.nack_code = FALCON_NACK_RESOURCE;
 		a.nack_psn = nacked->psn;
 		a.nack_req_window = falcon_in_req_window(nacked->type, nacked->resync_type);
 	}
-	net_send(h->net, !h->index, buf, falcon_ack_pack(&a, buf));
+	net_send(h->net, !h->index, flow, buf, falcon_ack_pack(&a, buf));
 }
 
 static inline void net_receive_ack(struct host *h, const struct net_packet *p)
@@ -160,7 +161,7 @@ static inline void net_receive_ack(struct host *h, const struct net_packet *p)
 
 	assert_int_equal(falcon_ack_unpack(p->bytes, p->bytes + p->len, &a), FALCON_WIRE_OK);
 	assert_int_equal(a.cid, h->shared.id.cid);
-	switch (falcon_rx_ack(&h->shared, &a, h->net->now)) {
+	switch (falcon_rx_ack(&h->shared, p->flow, &a, h->net->now)) {
 	case FALCON_V_rx_nack:
 		fcore_nacked(h->conn, &a, h->net->now);
 		h->dirty = true;
@@ -195,12 +196,13 @@ static inline void net_deliver(struct host *h, const struct net_packet *p,
 						   .payload = frame + off,
 						   .len = p->len - off,
 						   .frame = frame,
+						   .flow = p->flow,
 						   .now = h->net->now });
 }
 
 static inline void net_receive(struct host *h, const struct net_packet *p)
 {
-	const struct falcon_frame f = { .ttl = FALCON_DEFAULT_TTL,
+	const struct falcon_frame f = { .ttl = FALCON_DEFAULT_TTL, .flow = p->flow,
 					.iv = p->sent * FALCON_PS_PER_NS };
 	const struct falcon_base_hdr *base = (const void *)p->bytes;
 	struct falcon_hdr hdr;
@@ -214,7 +216,7 @@ static inline void net_receive(struct host *h, const struct net_packet *p)
 	falcon_rx_measure(&h->shared, &f, h->net->now);
 	h->dirty |= falcon_piggyback(&h->shared, hdr.rdbpsn, hdr.rrbpsn) != 0;
 	if (net_chance(h->net, h->net->faults.no_credit)) {
-		net_answer(h, &hdr);
+		net_answer(h, p->flow, &hdr);
 		return;
 	}
 	switch (falcon_rx_window(&h->shared, &hdr)) {
@@ -225,7 +227,7 @@ static inline void net_receive(struct host *h, const struct net_packet *p)
 		net_deliver(h, p, &hdr);
 		break;
 	default:
-		net_answer(h, NULL);
+		net_answer(h, p->flow, NULL);
 		break;
 	}
 }

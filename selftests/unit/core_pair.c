@@ -219,6 +219,17 @@ static void small_windows(void **state)
 	       (struct net_faults){ .loss = 5, .reorder = 10 }, p);
 }
 
+static void several_flows(void **state)
+{
+	struct fcore_params p = pair_params();
+
+	(void)state;
+	p.flows = 5;
+	p.fcwnd = 40;
+	drains((struct ulp_plan){ .later = 20, .fail = 5 },
+	       (struct net_faults){ .loss = 5, .dup = 3, .reorder = 20, .refuse = 10 }, p);
+}
+
 static void backpressure(void **state)
 {
 	(void)state;
@@ -263,6 +274,7 @@ int main(void)
 		cmocka_unit_test(completed_in_error),
 		cmocka_unit_test(resources_short),
 		cmocka_unit_test(small_windows),
+		cmocka_unit_test(several_flows),
 		cmocka_unit_test(backpressure),
 		cmocka_unit_test(closed_in_flight),
 	};

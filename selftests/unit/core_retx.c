@@ -58,7 +58,7 @@ static void timeout_not_within_round_trip(void **state)
 
 	(void)state;
 	env_open(&p);
-	env.c->stats.rtt_ns = 2 * RTO;
+	env.c->flow[0].srtt = 2 * RTO;
 	send_pushes(1);
 	env.now += 2 * RTO;
 	assert_int_equal(sent_again(), 0);

@@ -16,8 +16,8 @@ $(RUE_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o $(RUE_OBJS)
 
 TESTS += $(RUE_BINS)
 
-# What rue_load.c loads.
-$(B)/selftests/unit/rue_load.t: | $(B)/selftests/unit/rue_other_abi.so $(B)/rue/aimd.so $(B)/libfalcon.so $(B)/falcon.bpf.o
+# What these load.
+$(B)/selftests/unit/rue_load.t $(B)/selftests/unit/rue_host.t: | $(B)/selftests/unit/rue_other_abi.so $(B)/rue/aimd.so $(B)/libfalcon.so $(B)/falcon.bpf.o
 
 $(B)/selftests/unit/rue_other_abi.so: user/rue/example/aimd.c include/falcon/rue_engine.h
 	$(call say,LD,$@)

@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Algorithms from shared objects: finding, refusing, and the example doing what it says. */
-#include <libgen.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "rue/rue.h"
-#include "unit.h"
-
-/* |file| in the build directory, of which this program is in selftests/unit/. */
-static const char *built(const char *file)
-{
-	static char path[PATH_MAX + 64];
-	char self[PATH_MAX] = "";
-
-	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
-	snprintf(path, sizeof(path), "%s/../../%s", dirname(self), file);
-	return path;
-}
+#include "rue_env_abi.h"
 
 static void refused(const char *name, const char *why)
 {

@@ -166,7 +166,7 @@ static void files(void **state)
 				   "config = \"two\" one, and calc_rtt_smooth = on, ipg_bits 3\n"
 				   "config=\"alt\" as in two but:\n"
 				   "  min_fcwnd 2"), 0);
-	assert_int_equal(c.n, 6);
+	assert_int_equal(c.n, 7);
 	assert_true(named(&c, "one")->max_fabric_congestion_window == 100.5);
 	assert_int_equal(named(&c, "one")->retransmit_limit, 4);
 	assert_int_equal(named(&c, "one")->ipg_bits, 20);
@@ -177,7 +177,7 @@ static void files(void **state)
 	assert_true(named(&c, "alt")->min_fabric_congestion_window == 2);
 	assert_null(rue_configs_find(&c, "three"));
 	assert_int_equal(parse(&c, "\n"), 0);
-	assert_int_equal(c.n, 4);
+	assert_int_equal(c.n, 5);
 }
 
 static void bad_files(void **state)

@@ -3,9 +3,12 @@
 
 TSAN_BINS := $(patsubst %.c,$(B)/%.t,$(wildcard selftests/unit/tsan_*.c))
 
+# The engines, for the thread that they have.
+$(B)/selftests/unit/tsan_rue_worker.t: $(patsubst %.c,$(B)/tsan/%.o,$(wildcard user/rue/*.c))
+
 $(TSAN_BINS): $(B)/%.t: $(B)/tsan/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(TSAN) -o $@ $< -lcmocka -lpthread
+	$(Q)$(CC) $(CFLAGS) $(TSAN) -o $@ $^ -lcmocka -lpthread -lm
 
 TESTS += $(TSAN_BINS)

@@ -64,7 +64,7 @@ static enum falcon_verdict take_ack(struct work *w, const uint8_t *falcon)
 		return FALCON_V_drop_no_credit;
 	stale = falcon_seq_diff(a.rdbpsn, e->shared->tx_acked.data_base) < 0 ||
 		falcon_seq_diff(a.rrbpsn, e->shared->tx_acked.req_base) < 0;
-	v = falcon_rx_ack(e->shared, &a, w->now);
+	v = falcon_rx_ack(e->shared, w->frame.flow, &a, w->now);
 	if (v != FALCON_V_ack_stale && v != FALCON_V_ack_invalid)
 		engine_ack(e, w->frame.flow, &a, w->f->iv, w->now);
 	if (stale != (v == FALCON_V_ack_stale))

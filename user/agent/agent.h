@@ -21,7 +21,6 @@
 #include "io/frame.h"
 #include "io/maps.h"
 #include "io/xsk.h"
-#include "rue/rue.h"
 #include "ulp/raw.h"
 
 /* An interface the agent serves. */
@@ -64,6 +63,8 @@ struct agent_conn {
 	uint64_t tx_unsealed;		/* packets not sent because they could not be sealed */
 	uint64_t rx_answered;		/* ACKs and NACKs the agent itself sent for refused packets */
 	uint64_t setups;		/* times it came up */
+	uint8_t rue_engine;		/* number in the RUE's host: event_queue_select */
+	uint8_t rue_profile;		/* of Swift's parameters */
 };
 
 /* What the loop has done, free-running. */
@@ -83,7 +84,7 @@ struct agent {
 	struct agent_conn *conns[FALCON_MAX_CONNS];	/* by local CID */
 	struct fcore *core;
 	struct raw_ulp *raw;
-	const struct rue_algorithm *rue;
+	struct agent_rue *rue;
 	struct cm *cm;
 	struct neigh *neigh;
 	struct control *control;
@@ -128,10 +129,9 @@ void agent_conn_fail(struct agent_conn *c, const char *why);
 void agent_conns_reap(struct agent *a);
 extern const struct cm_ops agent_cm_ops;
 
-/* ulps.c: what the core and the raw layer call, and the RUE events of XDP. */
+/* ulps.c: what the core and the raw layer call. */
 extern const struct fcore_ops agent_core_ops;
 extern const struct raw_ops agent_raw_ops;
-void agent_on_rue_event(void *arg, const struct falcon_rue_event *e);
 
 /* tx.c: struct fcore_ops.transmit, and the template of a connection's frames. */
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p);

@@ -45,11 +45,7 @@ static int fail(char *err, size_t err_len, const char *fmt, ...)
 	return -1;
 }
 
-/*
- * Only memory that can never fault: sealed against shrinking, and of the kernel's own tmpfs (a
- * hugetlbfs page may be missing when it is touched).
- */
-static int check_memfd(int fd, uint64_t *size, char *err, size_t err_len)
+int client_check_memfd(int fd, uint64_t *size, char *err, size_t err_len)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
 	struct statfs fs;
@@ -125,7 +121,7 @@ struct client *client_attach(int memfd, int doorbell, int event, uint16_t servic
 	struct client *cl;
 	uint64_t size = 0;
 
-	if (check_memfd(memfd, &size, err, err_len) ||
+	if (client_check_memfd(memfd, &size, err, err_len) ||
 	    check_signals(doorbell, event, err, err_len))
 		return NULL;
 	if (pread(memfd, &header, sizeof(header), 0) != (ssize_t)sizeof(header)) {

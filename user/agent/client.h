@@ -84,4 +84,11 @@ void *client_remote(const struct client *cl, uint64_t offset, uint64_t len, bool
 bool client_sleep_begin(struct client *cl);
 void client_sleep_end(struct client *cl);
 
+/*
+ * Memory of a stranger's that can never fault: |fd| is sealed against shrinking, and of the kernel's
+ * own tmpfs (a hugetlbfs page may be missing when it is touched). 0 and its bytes in *|size|, or -1
+ * with why in |err|.
+ */
+int client_check_memfd(int fd, uint64_t *size, char *err, size_t err_len);
+
 #endif /* FALCON_AGENT_CLIENT_H */

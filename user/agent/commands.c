@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "agent/rue.h"
 
 /* A request's handler: 0, or a negative errno with *|reply| made by control_error(). */
 typedef int (*command_fn)(struct agent *a, struct control_client *cl, json_t *req, int *fds,
@@ -141,6 +142,8 @@ static const struct command {
 	{ "conn-add", conn_add, true },
 	{ "conn-del", conn_del, true },
 	{ "conn-reset", conn_reset, true },
+	{ "conn-set", agent_conn_set, true },
+	{ "rue-trace", agent_rue_trace, true },
 	{ "show", show, false },
 };
 
@@ -164,6 +167,7 @@ void agent_client_gone(void *arg, struct control_client *cl)
 	struct agent *a = arg;
 	struct client *app = cl->user;
 
+	agent_rue_trace_end(a, cl);
 	if (!app)
 		return;
 	cl->user = NULL;

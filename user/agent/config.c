@@ -22,7 +22,8 @@ struct parser {
 	const char *path;
 	struct agent_config *cfg;
 	const struct config_section *section;	/* that lines are read into; NULL: none yet */
-	void *base;				/* its struct */
+	void *base;				/* its struct; NULL for [swift] and [rue] */
+	int number;				/* of this profile or engine in cfg->rue */
 	uint64_t *set;				/* the struct's |set| */
 	char title[CONFIG_NAME_MAX + 16];	/* as written, for messages */
 	unsigned int line;
@@ -122,6 +123,26 @@ static void begin_conn(struct parser *p, const char *name)
 	p->set = &c->set;
 }
 
+static void begin_swift(struct parser *p, const char *name)
+{
+	char why[256];
+
+	if (name[0] && !config_name_valid(name))
+		return fail(p, "a profile has a name of letters, digits, '.', '_' and '-'");
+	p->number = config_rue_swift(&p->cfg->rue, name, p->line, why, sizeof(why));
+	if (p->number < 0)
+		fail(p, "%s", why);
+}
+
+static void begin_rue(struct parser *p, const char *name)
+{
+	char why[256];
+
+	p->number = config_rue_engine(&p->cfg->rue, name, why, sizeof(why));
+	if (p->number < 0)
+		fail(p, "%s", why);
+}
+
 /* |line| is "[kind name]" and perhaps a comment. */
 static void begin_section(struct parser *p, const char *line)
 {
@@ -129,6 +150,8 @@ static void begin_section(struct parser *p, const char *line)
 		[CONFIG_AGENT] = begin_agent,
 		[CONFIG_PORT] = begin_port,
 		[CONFIG_CONNECTION] = begin_conn,
+		[CONFIG_SWIFT] = begin_swift,
+		[CONFIG_RUE] = begin_rue,
 	};
 	char kind[16] = "", name[CONFIG_NAME_MAX + 1] = "", end[2] = "";
 
@@ -136,8 +159,8 @@ static void begin_section(struct parser *p, const char *line)
 	p->base = NULL;
 	if (sscanf(line, "[ %15[a-z] %64[^] ] %1[]]", kind, name, end) != 3 &&
 	    sscanf(line, "[ %15[a-z] %1[]]", kind, end) != 2)
-		return fail(p, "malformed section header: [agent], [port IFNAME] or "
-			       "[connection NAME]");
+		return fail(p, "malformed section header: [agent], [port IFNAME], "
+			       "[connection NAME], [swift PROFILE] or [rue ALGORITHM]");
 	for (unsigned int i = 0; i < CONFIG_SECTION_COUNT; i++) {
 		if (strcmp(config_sections[i].name, kind) != 0)
 			continue;
@@ -145,8 +168,8 @@ static void begin_section(struct parser *p, const char *line)
 		snprintf(p->title, sizeof(p->title), "[%s%s%s]", kind, name[0] ? " " : "", name);
 		return begin[i](p, name);
 	}
-	fail(p, "unknown section [%s]; there are [agent], [port IFNAME] and [connection NAME]",
-	     kind);
+	fail(p, "unknown section [%s]; there are [agent], [port IFNAME], [connection NAME], "
+		"[swift PROFILE] and [rue ALGORITHM]", kind);
 }
 
 /* libinih's reader: a line without its indentation, or NULL at the end of the file. */
@@ -172,6 +195,17 @@ static char *read_line(char *buf, int size, void *arg)
 	return buf;
 }
 
+/* A key of [swift] or [rue]. */
+static void on_rue_key(struct parser *p, const char *name, const char *value)
+{
+	bool swift = p->section == &config_sections[CONFIG_SWIFT];
+	char why[256];
+
+	if ((swift ? config_rue_swift_key : config_rue_engine_key)(&p->cfg->rue, p->number, name,
+								   value, why, sizeof(why)))
+		fail(p, "%s: %s", p->title, why);
+}
+
 static int on_key(void *arg, const char *section, const char *name, const char *value)
 {
 	struct parser *p = arg;
@@ -184,6 +218,10 @@ static int on_key(void *arg, const char *section, const char *name, const char *
 	if (!p->section) {
 		fail(p, "key %s before any section", name);
 		return 0;
+	}
+	if (!p->base) {
+		on_rue_key(p, name, value);
+		return !p->ret;
 	}
 	i = config_key_find(p->section, name);
 	if (i < 0)
@@ -198,18 +236,31 @@ static int on_key(void *arg, const char *section, const char *name, const char *
 	return 1;
 }
 
+static void check_profile(struct parser *p, const char *name, unsigned int line)
+{
+	char why[256];
+
+	p->line = line;
+	if (!config_rue_has_profile(&p->cfg->rue, name, why, sizeof(why)))
+		fail(p, "%s", why);
+}
+
 /* The checks that have to wait for the end of the file; messages name the section's line. */
 static void finish(struct parser *p)
 {
 	struct agent_config *cfg = p->cfg;
 	char why[256];
 
+	if (config_rue_finish(&cfg->rue, &p->line, why, sizeof(why)))
+		return fail(p, "%s", why);
+	check_profile(p, cfg->agent.cc.profile, cfg->agent.line);
 	for (unsigned int i = 0; i < cfg->nconns && !p->ret; i++) {
 		struct conn_config *c = &cfg->conns[i];
 
 		p->line = c->line;
 		if (config_conn_finish(c, &cfg->agent, why, sizeof(why)))
 			return fail(p, "%s", why);
+		check_profile(p, c->cc.profile, c->line);
 		for (unsigned int k = 0; k < i; k++) {
 			if (config_conn_conflict(c, &cfg->conns[k], why, sizeof(why)))
 				return fail(p, "%s", why);
@@ -237,6 +288,7 @@ int config_load(const char *path, struct agent_config *cfg, char *err, size_t er
 
 	*cfg = (struct agent_config){0};
 	agent_init(&cfg->agent);
+	config_rue_init(&cfg->rue);
 	if (!path)
 		return 0;
 	p.file = fopen(path, "re");

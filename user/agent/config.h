@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/config_rue.h"
 #include "agent/log.h"
 #include "core/core.h"
 
@@ -58,6 +59,10 @@ struct agent_options {
 	uint64_t replay_margin_ps;		/* Falcon 9.2.1 Replay Protection Margin */
 	uint64_t rue_p1_ns;			/* Falcon 10.6.1 P1 */
 	uint32_t rue_p2_packets;		/* Falcon 10.6.1 P2 */
+	enum config_rue_mode rue_mode;
+	uint32_t rx_ema_packets;		/* Falcon 10.2 alpha, percent, of frames held */
+	uint32_t rx_ema_ring;			/* and of those that wait in the rings */
+	struct cc_options cc;			/* of connections that say nothing else */
 	struct fcore_params params;		/* what connections start from */
 	uint64_t set;				/* keys that were given, one bit a key */
 	unsigned int line;			/* of the section; 0: not in the file */
@@ -89,6 +94,7 @@ struct conn_config {
 	bool handshake;				/* false: purely static, PSNs and RSNs 0 */
 	uint32_t local_spi;			/* handshake off: of packets we receive, not 0 */
 	uint32_t remote_spi;			/* handshake off: of packets we send, not 0 */
+	struct cc_options cc;
 	struct fcore_params params;		/* ordered, function and protocol values; PSNs 0 */
 	uint64_t set;
 	unsigned int line;
@@ -100,6 +106,7 @@ struct agent_config {
 	unsigned int nports;
 	struct conn_config *conns;
 	unsigned int nconns;
+	struct rue_settings rue;
 };
 
 /*

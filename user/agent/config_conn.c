@@ -30,11 +30,28 @@ void config_conn_init(struct conn_config *c, const char *name)
 	config_section_defaults(&config_sections[CONFIG_CONNECTION], c);
 }
 
-/* Protocol parameters that |c| does not set come from [agent]. */
+/* Keys that both kinds of section have, by name: |c|'s value is [agent]'s. */
+static void inherit_keys(struct conn_config *c, const struct agent_options *a)
+{
+	const struct config_section *from = &config_sections[CONFIG_AGENT];
+	const struct config_section *to = &config_sections[CONFIG_CONNECTION];
+
+	for (unsigned int i = 0; i < to->nkeys; i++) {
+		const struct config_key *k = &to->keys[i];
+
+		if (k->inherited && !(c->set & 1ULL << i))
+			memcpy((char *)c + k->offset,
+			       (const char *)a + from->keys[config_key_find(from, k->name)].offset,
+			       k->size);
+	}
+}
+
+/* What |c| does not set and may come from [agent] does. */
 static void inherit(struct conn_config *c, const struct agent_options *a)
 {
 	const struct config_section *s = &config_sections[CONFIG_CONNECTION];
 
+	inherit_keys(c, a);
 	for (unsigned int i = 0; i < s->nparams; i++) {
 		const struct config_key *k = &s->params[i];
 

@@ -73,7 +73,7 @@ static const char *source_of(const struct config_section *s, uint64_t set, unsig
 {
 	if (set & 1ULL << i)
 		return "configured";
-	if (s == &config_sections[CONFIG_CONNECTION] && i >= s->nkeys)
+	if (s == &config_sections[CONFIG_CONNECTION] && (i >= s->nkeys || s->keys[i].inherited))
 		return "agent";
 	return "default";
 }
@@ -127,7 +127,7 @@ json_t *config_show(const struct agent_config *cfg)
 {
 	json_t *rows = json_array();
 
-	if (rows && show_agent_and_ports(rows, cfg)) {
+	if (rows && (show_agent_and_ports(rows, cfg) || config_rue_show(&cfg->rue, rows))) {
 		json_decref(rows);
 		return NULL;
 	}

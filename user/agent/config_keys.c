@@ -27,7 +27,18 @@ static const char *const securities[] = {"clear", "psp", "psp-aes-gcm-128", "psp
 					 "psp-gmac-128", "psp-gmac-256", NULL};
 static const char *const modes[] = {"transport", "tunnel", NULL};
 static const char *const xsk_modes[] = {"auto", "copy", "zerocopy", NULL};
+static const char *const rue_modes[] = {"inline", "thread", NULL};
+static const char *const delays[] = {"full", "fabric", "forward", "reverse", NULL};
 static const char *const rx_csums[] = {"verify", "trusted", NULL};
+
+/* In [agent], and in a connection, which inherits them. */
+#define CC_KEYS(type, agent)                                                                       \
+	{"cc", STRING, AT(type, cc.algorithm), .inherited = !(agent), .def = "fixed",              \
+	 .help = "congestion control: swift, fixed, or an algorithm to load, by name or path"},    \
+	{"cc_profile", STRING, AT(type, cc.profile), .inherited = !(agent), .def = "software",     \
+	 .help = "Swift's parameters: software, default, or those of a [swift PROFILE] section"},  \
+	{"delay_select", ENUM(delays), AT(type, cc.delay_select), .inherited = !(agent),           \
+	 .def = "fabric", .help = "the delay that congestion control looks at (Falcon 10.1)"}
 
 static const struct config_key agent_keys[] = {
 	{"socket", STRING, AT(struct agent_options, socket), .def = FALCON_DEFAULT_SOCKET,
@@ -53,6 +64,15 @@ static const struct config_key agent_keys[] = {
 	{"rue_p2_packets", UINT(0, 1000000), AT(struct agent_options, rue_p2_packets),
 	 .unit = "packets", .def = "32",
 	 .help = "acknowledged packets after which an ACK makes a rate update event"},
+	{"rue_mode", ENUM(rue_modes), AT(struct agent_options, rue_mode), .def = "inline",
+	 .help = "compute rate updates in the agent's loop, or in a thread of their own"},
+	{"rx_level_packets_percent", UINT(1, 100), AT(struct agent_options, rx_ema_packets),
+	 .unit = "percent", .def = "25",
+	 .help = "weight of the latest value in the fill of receive frames that ACKs report"},
+	{"rx_level_ring_percent", UINT(1, 100), AT(struct agent_options, rx_ema_ring),
+	 .unit = "percent", .def = "25",
+	 .help = "weight of the latest value in the fill of receive rings that ACKs report"},
+	CC_KEYS(struct agent_options, true),
 };
 
 /* Their defaults are fcore_params_default()'s. */
@@ -118,6 +138,7 @@ static const struct config_key conn_keys[] = {
 	 .def = "none", .help = "with handshake = off: SPI of packets we send"},
 	{"function", UINT(0, FALCON_FUNCTION_MASK), AT(struct conn_config, params.function),
 	 .def = "0", .help = "destination function of the packets we send"},
+	CC_KEYS(struct conn_config, false),
 };
 
 const struct config_section config_sections[CONFIG_SECTION_COUNT] = {
@@ -126,6 +147,8 @@ const struct config_section config_sections[CONFIG_SECTION_COUNT] = {
 	[CONFIG_PORT] = {"port", port_keys, COUNT(port_keys), NULL, 0, 0},
 	[CONFIG_CONNECTION] = {"connection", conn_keys, COUNT(conn_keys), param_keys,
 			       COUNT(param_keys), offsetof(struct conn_config, params)},
+	[CONFIG_SWIFT] = {"swift", NULL, 0, NULL, 0, 0},
+	[CONFIG_RUE] = {"rue", NULL, 0, NULL, 0, 0},
 };
 
 _Static_assert(COUNT(agent_keys) + COUNT(param_keys) <= 64, "one bit a key in |set|");

@@ -30,12 +30,15 @@ struct config_key {
 	size_t family_offset;		/* CONFIG_ADDR: an int */
 	const char *def;		/* default as written; NULL: set by code, or none */
 	const char *help;
+	bool inherited;			/* of a connection: unless given, [agent]'s key of that name */
 };
 
 enum config_section_id {
 	CONFIG_AGENT,
 	CONFIG_PORT,
 	CONFIG_CONNECTION,
+	CONFIG_SWIFT,	/* keys of their own, see config_rue.h */
+	CONFIG_RUE,
 	CONFIG_SECTION_COUNT,
 };
 

@@ -14,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "agent/rue.h"
 
 const char *agent_conn_state_name(enum agent_conn_state s)
 {
@@ -165,6 +166,7 @@ static int set_up(struct agent_conn *c, char *err, size_t errlen)
 		return -ENOMEM;
 	}
 	fcore_conn_set_user(c->core, c);
+	agent_rue_start(c);
 	falcon_store(&c->shared->id.flags, conn_flags(c));
 	c->state = AGENT_CONN_RECEIVING;
 	c->reason[0] = 0;
@@ -297,7 +299,9 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 	init_security(c);
 	c->shared = &a->maps.conns[cfg->local_cid];
 	a->conns[cfg->local_cid] = c;
-	rc = start(c, err, errlen);
+	rc = agent_rue_select(c, &cfg->cc, err, errlen);
+	if (rc == 0)
+		rc = start(c, err, errlen);
 	if (rc < 0) {
 		a->conns[cfg->local_cid] = NULL;
 		take_down(c, kCmplDeadConn, err);

@@ -17,6 +17,7 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "agent/rue.h"
 #include "io/spin.h"
 
 enum loop_const {
@@ -102,6 +103,7 @@ static uint32_t turn(struct agent *a)
 	work = agent_receive(a);
 	work += agent_take_dirty(a);
 	work += (uint32_t)maps_consume(&a->maps);
+	work += agent_rue_poll(a);
 	work += raw_pump(a->raw, a->now);
 	work += fcore_run(a->core, a->now, LOOP_BUDGET);
 	kick(a);
@@ -163,7 +165,7 @@ static void rest(struct agent *a)
 	falcon_store(&a->maps.config->agent_sleeping, 1);
 	__sync_synchronize();
 	if (raw_sleep_begin(a->raw)) {
-		wait = data_waiting(a) ? 0 : until_deadline(a);
+		wait = data_waiting(a) || agent_rue_waiting(a) ? 0 : until_deadline(a);
 		a->stats.sleeps += wait > 0;
 		serve_control(a, wait);
 		raw_sleep_end(a->raw);

@@ -14,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "agent/rue.h"
 #include "agent/version.h"
 
 struct options {
@@ -136,16 +137,19 @@ static void leave_maps(struct agent *a)
 
 static int open_protocol(struct agent *a)
 {
+	char err[256] = "out of memory";
 	struct fcore_config cfg;
+	int rc = agent_rue_open(a, err, sizeof(err));
 
 	fcore_config_default(&cfg, FALCON_MAX_CONNS);
-	a->rue = &rue_fixed;
-	a->core = fcore_create(&agent_core_ops, a, &cfg);
-	a->raw = a->core ? raw_create(&agent_raw_ops, a, FALCON_MAX_CONNS) : NULL;
-	if (a->raw)
-		return 0;
-	log_err("out of memory");
-	return -ENOMEM;
+	if (rc == 0) {
+		a->core = fcore_create(&agent_core_ops, a, &cfg);
+		a->raw = a->core ? raw_create(&agent_raw_ops, a, FALCON_MAX_CONNS) : NULL;
+		rc = a->raw ? 0 : -ENOMEM;
+	}
+	if (rc < 0)
+		log_err("%s", err);
+	return rc;
 }
 
 static int open_control(struct agent *a)
@@ -221,6 +225,7 @@ out_ports:
 		raw_destroy(a->raw);
 	if (a->core)
 		fcore_destroy(a->core);
+	agent_rue_close(a);
 	leave_maps(a);
 out_control:
 	control_close(a->control);

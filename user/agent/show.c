@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/commands.h"
+#include "agent/rue.h"
 #include "agent/version.h"
 
 /* Fills |rows|; only the connection |only| unless that is NULL. */
@@ -216,7 +217,7 @@ static void show_version(struct agent *a, const struct agent_conn *only, json_t 
 	(void)only;
 	json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:b}", "version",
 					      FALCON_VERSION_STRING, "pid", (int)getpid(), "maps",
-					      a->maps.dir, "rue", a->rue->name, "offload",
+					      a->maps.dir, "rue", a->config.agent.cc.algorithm, "offload",
 					      a->offload));
 }
 
@@ -226,7 +227,7 @@ static const struct {
 } tables[] = {
 	{ "conn", show_conn },	       { "window", show_window }, { "port", show_port },
 	{ "counters", show_counters }, { "client", show_client }, { "config", show_config },
-	{ "version", show_version },
+	{ "version", show_version },   { "rue", agent_rue_show },
 };
 
 int agent_show(struct agent *a, json_t *req, json_t **reply)

@@ -8,6 +8,7 @@
  * it change anything.
  */
 #include "agent/agent.h"
+#include "agent/rue.h"
 #include "falcon/rx.h"
 
 /*
@@ -33,6 +34,7 @@ void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct f
 		const struct xsk_rx_item *it)
 {
 	uint32_t hdr_len = falcon_hdr_len(h->type);
+	uint32_t level = agent_rx_level(c->agent, it->frame->xsk);
 	struct fcore_rx rx = {
 		.hdr = *h,
 		.payload = it->data + m->falcon_off + hdr_len,
@@ -42,6 +44,7 @@ void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct f
 		.now = m->rx_ns,
 	};
 
+	falcon_store(&c->shared->rx_acked.buffer_level, level);
 	fcore_receive(c->core, &rx);
 }
 
@@ -50,23 +53,17 @@ static enum falcon_verdict take_ack(struct agent *a, struct agent_conn *c,
 				    const struct falcon_meta *m)
 {
 	struct falcon_conn *shared = fcore_conn_shared(c->core);
-	struct falcon_rue_event e = {};
 	struct falcon_ack ack;
 	enum falcon_verdict v;
-	uint32_t acked;
 	int rc = falcon_ack_unpack(falcon, falcon + f->falcon_len, &ack);
 
 	if (rc != FALCON_WIRE_OK)
 		return falcon_wire_verdict(rc);
-	v = falcon_rx_ack(shared, &ack, m->rx_ns);
+	v = falcon_rx_ack(shared, f->flow, &ack, m->rx_ns);
 	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
 		return v;
 	falcon_rx_remote_time(&shared->rx, f->iv);
-	acked = falcon_ack_total(&ack) - shared->cc_event.last_acked;
-	shared->cc_event.last_acked += acked;
-	falcon_rue_event_ack(shared, f->flow, &ack, falcon_time_of_iv(f->iv),
-			     falcon_time_of_ns(m->rx_ns), acked, &e);
-	a->maps.on_event(a->maps.arg, &e);
+	agent_rue_ack(a, c, f->flow, &ack, falcon_time_of_iv(f->iv), m->rx_ns);
 	fcore_acked(c->core, a->now);
 	if (v == FALCON_V_rx_nack)
 		fcore_nacked(c->core, &ack, a->now);

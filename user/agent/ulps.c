@@ -5,24 +5,11 @@
  */
 #include "agent/agent.h"
 #include "agent/log.h"
-
-void agent_on_rue_event(void *arg, const struct falcon_rue_event *e)
-{
-	struct agent *a = arg;
-	const struct agent_conn *c = a->conns[falcon_ev_get(e, connection_id) & (FALCON_MAX_CONNS - 1)];
-	struct falcon_rue_result r = {};
-
-	if (!c || !c->core)
-		return;
-	a->stats.rue_events++;
-	a->rue->process(NULL, e, falcon_time_of_ns(a->now) & 0xffffff, &r);
-	fcore_rue_result(c->core, &r, a->now);
-}
+#include "agent/rue.h"
 
 static void core_rue_event(void *arg, struct fcore_conn *c, const struct falcon_rue_event *e)
 {
-	(void)c;
-	agent_on_rue_event(arg, e);
+	agent_rue_core_event(arg, fcore_conn_user(c), e);
 }
 
 static void frame_put(void *arg, void *frame)

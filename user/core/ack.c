@@ -10,52 +10,65 @@
 
 #include <errno.h>
 
-void fc_ack_owe(struct fcore_conn *c, uint64_t now, uint32_t count, bool ar)
+void fc_ack_owe(struct fcore_conn *c, uint32_t flow, uint64_t now, uint32_t count, bool ar)
 {
-	if (!c->ack_owed) {
-		c->ack_owed = true;
-		c->ack_deadline = now + c->params.ack_timeout_ns;
+	struct fc_ack *a = &c->ack[flow];
+	uint16_t bit = (uint16_t)(1U << flow);
+
+	if (!(c->ack_owed & bit)) {
+		c->ack_owed |= bit;
+		a->count = 0;
+		a->deadline = now + c->params.ack_timeout_ns;
 	}
-	c->ack_count += count;
+	a->count += count;
 	if (ar)
-		c->ack_due |= FC_ACK_AR;
-	else if (c->ack_count >= c->params.ack_count)
-		c->ack_due |= FC_ACK_COALESCED;
+		c->ack_ar |= bit;
+	if (ar || a->count >= c->params.ack_count)
+		c->ack_due |= bit;
 	if (c->ack_due)
 		fc_sched_wake(c);
-	else if (!fc_timer_armed(&c->timer[FC_TIMER_ACK]))
-		fc_arm(c, FC_TIMER_ACK, c->ack_deadline);
+	if (!(c->ack_due & bit))
+		fc_arm(c, FC_TIMER_ACK, a->deadline);
 }
 
-static void settled(struct fcore_conn *c)
+/* The flows in |mask| know all there is to know. */
+static void settled(struct fcore_conn *c, uint32_t mask)
 {
-	c->ack_owed = false;
-	c->ack_due = 0;
-	c->ack_count = 0;
+	c->ack_owed &= (uint16_t)~mask;
+	c->ack_due &= (uint16_t)~mask;
+	c->ack_ar &= (uint16_t)~mask;
 }
 
 void fc_ack_piggybacked(struct fcore_conn *c)
 {
+	uint32_t mask = c->ack_owed & (uint32_t)~c->ack_ar;
+
 	/* Only empty bitmaps leave nothing to say; AR wants the timestamps of an ACK, too. */
-	if (c->ack_owed && !(c->ack_due & FC_ACK_AR) && c->rx_ahead == 0 &&
-	    falcon_load(&c->shared->rx.own) == 0)
-		settled(c);
+	if (mask && c->rx_ahead == 0 && falcon_load(&c->shared->rx.own) == 0)
+		settled(c, mask);
 }
 
 /* No ACK moves the timer: if it comes too early for what is owed now, it comes again. */
 void fc_ack_timeout(struct fcore_conn *c, uint64_t now)
 {
-	if (!c->ack_owed || c->ack_due)
-		return;
-	if (now < c->ack_deadline) {
-		fc_arm(c, FC_TIMER_ACK, c->ack_deadline);
-		return;
+	uint64_t earliest = FCORE_NEVER;
+
+	for (uint32_t m = c->ack_owed & (uint32_t)~c->ack_due; m; m &= m - 1) {
+		uint32_t flow = (uint32_t)__builtin_ctz(m);
+		uint64_t due = c->ack[flow].deadline;
+
+		if (due <= now)
+			c->ack_due |= (uint16_t)(1U << flow);
+		else if (due < earliest)
+			earliest = due;
 	}
-	c->ack_due |= FC_ACK_COALESCED;
-	fc_sched_wake(c);
+	if (earliest != FCORE_NEVER)
+		fc_arm(c, FC_TIMER_ACK, earliest);
+	if (c->ack_due)
+		fc_sched_wake(c);
 }
 
-static int transmit_ack(struct fcore_conn *c, const struct falcon_ack *a)
+static int transmit_ack(struct fcore_conn *c, uint32_t flow, const struct falcon_ack *a)
 {
 	struct fcore_packet p;
 
@@ -63,8 +76,8 @@ static int transmit_ack(struct fcore_conn *c, const struct falcon_ack *a)
 	p.ulp_hdr = p.payload = NULL;
 	p.ulp_hdr_len = p.payload_len = 0;
 	p.type = a->type;
-	p.flow = 0;
-	p.path = 0;
+	p.flow = (uint8_t)flow;
+	p.path = fc_flow_path(c, flow);
 	p.retransmission = false;
 	return c->core->ops.transmit(c->core->arg, c, &p) ? -EAGAIN : 0;
 }
@@ -78,29 +91,30 @@ static void restore_own(struct fcore_conn *c, uint8_t own)
 
 enum fc_sent fc_ack_send(struct fcore_conn *c)
 {
+	uint32_t flow = (uint32_t)__builtin_ctz(c->ack_due);
 	struct falcon_ack a;
 
-	falcon_ack_compose(c->shared, 0, &a);
-	if (transmit_ack(c, &a)) {
+	falcon_ack_compose(c->shared, flow, &a);
+	if (transmit_ack(c, flow, &a)) {
 		restore_own(c, a.own);
 		return FC_STALLED;
 	}
 	c->stats.tx_acks++;
-	settled(c);
+	settled(c, 1U << flow);
 	return FC_SENT;
 }
 
-int fc_ack_send_nack(struct fcore_conn *c, const struct falcon_ack *nack)
+int fc_ack_send_nack(struct fcore_conn *c, uint32_t flow, const struct falcon_ack *nack)
 {
 	struct falcon_ack a;
 
-	falcon_nack_compose(c->shared, 0, &a);
+	falcon_nack_compose(c->shared, flow, &a);
 	a.nack_psn = nack->nack_psn;
 	a.nack_code = nack->nack_code;
 	a.nack_req_window = nack->nack_req_window;
 	a.rnr = nack->rnr;
 	a.ulp_code = nack->ulp_code;
-	if (transmit_ack(c, &a))
+	if (transmit_ack(c, flow, &a))
 		return -EAGAIN;
 	c->stats.tx_nacks++;
 	return 0;

@@ -9,8 +9,12 @@
 static void free_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn)
 {
 	struct fc_ctx *ctx = fc_ctx(w, psn);
+	struct fc_flow *f = &c->flow[ctx->flow];
 	struct fc_resp *r;
 
+	f->outstanding--;
+	f->acked++;
+	f->moved = true;
 	if (w->npending)
 		fc_retx_unmark(w, psn);
 	if (fc_is_request(ctx->type)) {
@@ -70,16 +74,33 @@ static bool selective(struct fcore_conn *c, struct fc_win *w)
 }
 
 /* 9.2.3: T1 and the ACK's reception time give the RTT. */
-static void sample_rtt(struct fcore_conn *c)
+static void sample_rtt(struct fcore_conn *c, struct fc_flow *f)
 {
-	uint64_t t = falcon_load(&c->shared->tx_acked.t1_t4);
+	uint64_t t = falcon_load(&c->shared->tx_acked.t1_t4[f->index]);
 	uint32_t t1 = (uint32_t)(t >> 32), units = (uint32_t)t - t1;
-	uint64_t *rtt = &c->stats.rtt_ns;
 
+	if (t == f->seen_t1_t4)
+		return;
+	f->seen_t1_t4 = t;
 	if (t1 == 0 || units > FC_RTT_MAX_UNITS)
 		return;
-	c->rtt = ((uint64_t)units << FALCON_TIME_SHIFT) / FALCON_PS_PER_NS;
-	*rtt = *rtt ? *rtt - (*rtt >> FC_RTT_SHIFT) + (c->rtt >> FC_RTT_SHIFT) : c->rtt;
+	f->rtt = ((uint64_t)units << FALCON_TIME_SHIFT) / FALCON_PS_PER_NS;
+	f->srtt = f->srtt ? f->srtt - (f->srtt >> FC_RTT_SHIFT) + (f->rtt >> FC_RTT_SHIFT) : f->rtt;
+	c->stats.rtt_ns = f->srtt;
+}
+
+/* What an acknowledgment means to the flows it was for. */
+static void flows_moved(struct fcore_conn *c, uint64_t now)
+{
+	for (uint32_t i = 0; i < c->nflows; i++) {
+		struct fc_flow *f = &c->flow[i];
+
+		if (!f->moved)
+			continue;
+		f->moved = false;
+		f->timeouts = 0;
+		f->pace_from = now;
+	}
 }
 
 /* XDP refused a packet and had no room to say so: the ACK is ours to send, and at once. */
@@ -90,7 +111,7 @@ static void take_answers_owed(struct fcore_conn *c, uint64_t now)
 	if (owed == c->seen_answers)
 		return;
 	c->seen_answers = owed;
-	fc_ack_owe(c, now, 0, true);
+	fc_ack_owe(c, 0, now, 0, true);
 }
 
 void fcore_acked(struct fcore_conn *c, uint64_t now)
@@ -103,7 +124,8 @@ void fcore_acked(struct fcore_conn *c, uint64_t now)
 	if (acks != c->seen_acks) {
 		c->seen_acks = acks;
 		c->last_ack = now;
-		sample_rtt(c);
+		for (uint32_t i = 0; i < c->nflows; i++)
+			sample_rtt(c, &c->flow[i]);
 	}
 	moved = cumulative(c, &c->data);
 	moved |= cumulative(c, &c->req);
@@ -116,7 +138,7 @@ void fcore_acked(struct fcore_conn *c, uint64_t now)
 	take_answers_owed(c, now);
 	fc_init_settle(c);
 	if (moved) {
-		c->pace_from = now;
+		flows_moved(c, now);
 		fc_sched_wake(c);
 	}
 	fc_leave(c->core);

@@ -23,6 +23,7 @@ enum fc_const {
 	FC_RTO_BACKOFF = 6,	/* the timeout doubles with each attempt, at most this often */
 	FC_RTT_SHIFT = 3,	/* weight of an RTT sample: 1/8 */
 	FC_RTT_MAX_UNITS = 1 << 24,	/* a sample of more than 2.2 s is a clock that jumped */
+	FC_EVENT_ACKED_MAX = (1 << FALCON_EV_num_packets_acked_WIDTH) - 1,
 };
 
 /* Transaction State at the initiator (Falcon 8.4.1). */
@@ -79,6 +80,7 @@ struct fc_ctx {
 	uint8_t retx;		/* Retransmit Counter: timeouts since the first or the Resync */
 	uint8_t resync_code;	/* enum falcon_resync_code, with FC_CTX_RESYNC */
 	uint8_t reason;		/* enum fc_retx_reason, while pending */
+	uint8_t flow;		/* that the latest transmission took */
 };
 
 /* A transmitter window (Falcon 9.1.1). Bitmaps: word (psn / 32) modulo words, bit psn % 32. */
@@ -153,7 +155,8 @@ struct fc_ttxn {
 	uint16_t request_len;
 	uint8_t state;		/* enum fc_target_state */
 	uint8_t proto;
-	uint8_t ar;		/* push: its AR bit, honoured when the ULP has acknowledged */
+	uint8_t ar : 1;		/* push: its AR bit, honoured when the ULP has acknowledged */
+	uint8_t flow : 4;	/* that its packet came on */
 	uint8_t nack_code;	/* enum falcon_nack_code while its NACK is owed */
 	uint8_t rnr;
 	uint8_t ulp_code;
@@ -173,10 +176,46 @@ struct fc_waiters {
 	uint32_t scan;		/* so many are to be looked at: something was given back */
 };
 
-/* ACK state: why one must go out now. */
-enum fc_ack_due {
-	FC_ACK_AR = 0x01,	/* requested: only an ACK packet will do */
-	FC_ACK_COALESCED = 0x02,	/* count or timer: a piggybacked one may do as well */
+/* What the ACKs of one of the peer's flows wait for (9.1.6); coalescing is per flow (paper 4.3). */
+struct fc_ack {
+	uint64_t deadline;	/* of its ACK Coalescing Timer, ns, while an ACK is owed */
+	uint32_t count;		/* packets to acknowledge since its last ACK */
+};
+
+/* What an engine wants to see again in the flow's next event (10.6.2), in the event's units. */
+struct fc_rue {
+	uint32_t gap;		/* inter_packet_gap */
+	uint32_t rto;
+	uint32_t window_time_marker;	/* fabric_window_time_marker */
+	uint32_t base_delay_target;
+	uint32_t delay_state;
+	uint32_t rtt_state;
+	uint8_t cc_opaque;
+};
+
+/* One of our flows (paper 4.3): a path with a congestion window of its own. */
+struct fc_flow {
+	uint32_t fcwnd;		/* packets, 11.10 fixed point */
+	uint32_t outstanding;	/* packets last sent on it and not acknowledged */
+	uint32_t acked;		/* packets of it acknowledged since its last RUE event */
+	uint16_t path;		/* what switches hash, beside |index| */
+	uint8_t index;
+	uint8_t ar_credit;	/* percent towards the next AR */
+	uint8_t timeouts;	/* in a row, with nothing of it acknowledged in between */
+	bool moved;		/* something of it was acknowledged just now */
+	uint32_t draws;		/* how often |path| was drawn anew */
+	uint64_t rto;		/* ns */
+	uint64_t rtt, srtt;	/* latest sample and smoothed, ns; 0: none yet */
+	/*
+	 * While fcwnd is below 1: ns from a packet's acknowledgment to the next packet (10.6.2.1:
+	 * ipg = 1/R - RTT), or from one retransmission to the next; 0: not paced.
+	 */
+	uint64_t pace_gap;
+	uint64_t pace_from;	/* when its latest packet was sent or acknowledged, ns */
+	uint64_t last_timeout;	/* ns */
+	uint64_t seen_t1_t4;	/* tx_acked.t1_t4 of the latest RTT sample */
+	uint64_t sent, lost;	/* packets, retransmissions among them; timed out or found lost */
+	struct fc_rue rue;
 };
 
 enum fc_timer_kind {
@@ -184,7 +223,7 @@ enum fc_timer_kind {
 	FC_TIMER_ACK,	/* ACK Coalescing Timer; armed by receiving, fires fc_ack_timeout() */
 	FC_TIMER_TXN,	/* oldest transaction; armed by submitting, fires fc_init_timeout() */
 	FC_TIMER_RNR,	/* earliest redelivery; armed by an RNR answer, fires fc_tgt_timeout() */
-	FC_TIMER_PACE,	/* next departure of a paced connection; fires fc_sched_wake() */
+	FC_TIMER_PACE,	/* next departure on a paced flow; fires fc_sched_wake() */
 	FC_TIMERS,
 };
 
@@ -197,15 +236,16 @@ struct fcore_conn {
 	bool closed;		/* memory goes back when the outermost call returns */
 	bool ordered;
 	bool turn;		/* pull data's turn (8.3: round-robin between the two queues) */
-	uint8_t ack_due;	/* enum fc_ack_due */
-	bool ack_owed;		/* the peer does not know our latest receive state */
-	uint8_t ar_credit;	/* percent towards the next AR */
 	bool xoff;		/* a submission was refused: on_xon() follows */
-	uint32_t ack_count;	/* packets to acknowledge since the last ACK */
+	uint8_t nflows;		/* of ours, 1..FALCON_MAX_FLOWS */
+	uint8_t last_flow;	/* that a packet took */
+	/* Bit n is the peer's flow n: it does not know our latest receive state, ... */
+	uint16_t ack_owed;
+	uint16_t ack_due;	/* ... its ACK goes out now, by count, time or request, ... */
+	uint16_t ack_ar;	/* ... by request: only an ACK packet will do */
 	uint32_t rx_ahead;	/* PSNs arrived and not below a base: 0 means empty bitmaps */
-	uint64_t ack_deadline;	/* ns, with ack_owed */
 	uint32_t cid;
-	uint32_t fcwnd;		/* packets, at least 1 */
+	uint32_t fcwnd;		/* packets, of all flows together, at least 1 */
 	uint32_t ncwnd;		/* packets, at least 1 */
 	/* Queue of responses, free-running: those from |resp_tail| on wait for resources. */
 	uint32_t resp_head, resp_tail, resp_end;
@@ -215,13 +255,7 @@ struct fcore_conn {
 	uint32_t tgt_cursor, tgt_next;
 	bool tgt_delivering;
 	uint32_t tgt_waiting;	/* bits set in |tgt_wait| */
-	uint64_t rto;		/* ns */
-	/*
-	 * While fcwnd is below 1: ns from a packet's acknowledgment to the next packet (10.6.2.1:
-	 * ipg = 1/R - RTT), or from one retransmission to the next; 0: not paced.
-	 */
-	uint64_t pace_gap;
-	uint64_t pace_from;	/* when the latest packet was sent or acknowledged, ns */
+	struct fc_flow *flow;	/* |nflows| of them, behind the rings */
 	struct fc_win data FALCON_ALIGNED;
 	struct fc_win req FALCON_ALIGNED;
 
@@ -233,7 +267,7 @@ struct fcore_conn {
 	uint32_t seen_acks, seen_eacks;		/* tx_acked counters last processed */
 	uint32_t seen_answers;			/* rx.answers_owed last processed */
 	uint64_t last_ack;			/* ns when an ACK was last seen */
-	uint64_t rtt;				/* latest sample, ns; see also stats.rtt_ns */
+	struct fc_ack ack[FALCON_MAX_FLOWS];	/* of the peer's flows, however many it has */
 	struct fc_timer timer[FC_TIMERS];
 	struct fcore_account *account[FCORE_LEVELS];	/* |own| is the last */
 	struct fcore_account own;
@@ -351,22 +385,52 @@ void fc_sched_wake(struct fcore_conn *c);
 void fc_sched_remove(struct fcore_conn *c);
 
 /* tx.c */
-/* First transmission of the next packet that both queues and the windows allow (9.1.3). */
-enum fc_sent fc_tx_new(struct fcore_conn *c, uint64_t now);
-/* Send the packet in |ctx|, first or again. 0 or -EAGAIN. */
-int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bool ar, bool again);
+/* First transmission, on |f|, of the next packet that queues and windows allow (9.1.3). */
+enum fc_sent fc_tx_new(struct fcore_conn *c, struct fc_flow *f, uint64_t now);
+/* Send |psn|, first or again, on flow |f|. 0 or -EAGAIN. */
+int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, struct fc_flow *f, bool ar,
+		 bool again);
 /* fcwnd allows |psn| (9.1.2). */
 static inline bool fc_tx_fits(const struct fc_win *w, uint32_t psn)
 {
 	return psn - w->base < w->limit;
 }
-/* Take fcwnd and ncwnd, packets, and derive what the gates compare with. */
-void fc_tx_set_windows(struct fcore_conn *c, uint32_t fcwnd, uint32_t ncwnd);
 /* The timer has something to do at |deadline|. */
 static inline void fc_arm(struct fcore_conn *c, enum fc_timer_kind kind, uint64_t deadline)
 {
 	fc_timer_arm_earlier(&c->core->wheel, &c->timer[kind], deadline);
 }
+
+/* flow.c */
+/* Windows, RTO and path of each flow, from the parameters. */
+void fc_flow_init(struct fcore_conn *c);
+/* Pacing keeps the next packet of |f| back. */
+static inline bool fc_flow_paced(const struct fc_flow *f, uint64_t now)
+{
+	return f->pace_gap && now < f->pace_from + f->pace_gap;
+}
+/* The flow with the largest open window that may send now, in turn among equals, or NULL. */
+struct fc_flow *fc_flow_choose(struct fcore_conn *c, uint64_t now);
+/* The same, at no cost where there is no choice. */
+static inline struct fc_flow *fc_flow_pick(struct fcore_conn *c, uint64_t now)
+{
+	if (c->nflows > 1)
+		return fc_flow_choose(c, now);
+	return fc_flow_paced(c->flow, now) ? NULL : c->flow;
+}
+/* When the next paced flow may send, ns. */
+uint64_t fc_flow_departure(const struct fcore_conn *c);
+/* Derive what the gates compare with from the flows' windows and |ncwnd|, packets. */
+void fc_flow_windows(struct fcore_conn *c, uint32_t ncwnd);
+/* What goes out on |flow|, one of ours or an ACK for the peer's, takes this path. */
+uint16_t fc_flow_path(const struct fcore_conn *c, uint32_t flow);
+/* Take another path: congestion (PLB, 10.4) or an outage (Protective ReRoute, paper 3.2). */
+void fc_flow_repath(struct fcore_conn *c, struct fc_flow *f);
+/* A packet of |f| has timed out. */
+void fc_flow_timed_out(struct fcore_conn *c, struct fc_flow *f, uint64_t now);
+/* Put into |e| what belongs to |f|; of a single flow it is there already. */
+void fc_flow_event(const struct fcore_conn *c, const struct fc_flow *f,
+		   struct falcon_rue_event *e);
 
 /* retx.c */
 void fc_retx_timeout(struct fcore_conn *c, uint64_t now);
@@ -379,21 +443,24 @@ void fc_retx_unmark(struct fc_win *w, uint32_t psn);
 /* Send a Resync in the place of |psn| from now on (9.1.8). */
 void fc_retx_resync(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
 		    enum falcon_resync_code code);
-/* Send the next queued retransmission that the gates of 9.1.2 allow. */
-enum fc_sent fc_retx_send(struct fcore_conn *c, uint64_t now);
+/* Send, on |f|, the next queued retransmission that the gates of 9.1.2 allow. */
+enum fc_sent fc_retx_send(struct fcore_conn *c, struct fc_flow *f, uint64_t now);
 /* When |psn| is due again, ns. */
 uint64_t fc_retx_deadline(const struct fcore_conn *c, const struct fc_ctx *ctx);
 
 /* ack.c */
-/* Something to acknowledge: |count| packets now acknowledged, |ar| if one of them asked. */
-void fc_ack_owe(struct fcore_conn *c, uint64_t now, uint32_t count, bool ar);
+/*
+ * Something that came on the peer's |flow| is to be acknowledged: |count| packets now acknowledged,
+ * |ar| if one of them asked.
+ */
+void fc_ack_owe(struct fcore_conn *c, uint32_t flow, uint64_t now, uint32_t count, bool ar);
 /* A reliable packet has carried our bases. */
 void fc_ack_piggybacked(struct fcore_conn *c);
 void fc_ack_timeout(struct fcore_conn *c, uint64_t now);
 /* Send the ACK that is due. */
 enum fc_sent fc_ack_send(struct fcore_conn *c);
-/* Send a NACK of |psn|; |nack| carries the NACK fields. 0 or -EAGAIN. */
-int fc_ack_send_nack(struct fcore_conn *c, const struct falcon_ack *nack);
+/* Send a NACK of a packet of |flow|; |nack| carries the NACK fields. 0 or -EAGAIN. */
+int fc_ack_send_nack(struct fcore_conn *c, uint32_t flow, const struct falcon_ack *nack);
 
 /* rx.c */
 /* Is |psn|, which has arrived, acknowledged? */

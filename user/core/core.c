@@ -18,6 +18,8 @@ void fcore_params_default(struct fcore_params *p)
 		.ar_fcwnd = 8,
 		.ar_percent = 10,
 		.ooo_threshold = 2,
+		.flows = 1,
+		.prr_threshold = 2,
 	};
 }
 
@@ -84,9 +86,6 @@ static void init_shared(struct falcon_conn *s, const struct fcore_params *p)
 	s->rx_acked.next_rsn = p->rx_rsn;
 	s->tx_acked.data_base = s->cc.data_next = p->tx_data_psn;
 	s->tx_acked.req_base = s->cc.req_next = p->tx_req_psn;
-	s->cc.fcwnd = p->fcwnd << FALCON_EV_fcwnd_fraction_WIDTH;
-	s->cc.ncwnd = p->ncwnd;
-	s->cc.rto = falcon_time_of_ns(p->rto_ns);
 	/* What falcon_ack_total() gives before anything was acknowledged. */
 	s->cc_event.last_acked = p->tx_data_psn + p->tx_req_psn;
 }
@@ -117,7 +116,6 @@ static void init_windows(struct fcore_conn *c, struct fc_ctx *ctx)
 		.acked_ring = s->tx_acked.req_ack,
 		.rx_ring = s->tx_acked.req_ack,
 	};
-	fc_tx_set_windows(c, c->params.fcwnd, c->params.ncwnd);
 	falcon_ring_init(c->arrived_data, FALCON_DATA_WORDS, c->params.rx_data_psn);
 	falcon_ring_init(c->arrived_req, FALCON_REQ_WORDS, c->params.rx_req_psn);
 }
@@ -130,12 +128,14 @@ struct conn_block {
 	struct fc_resp resp[FALCON_DATA_WINDOW];
 	struct fc_itxn itxn[FCORE_MAX_TXNS];
 	uint32_t resp_queue[FCORE_MAX_TXNS];
+	struct fc_flow flow[];
 };
 
 /* From calloc(), which leaves fresh pages untouched: an idle connection costs what it has used. */
-static struct fcore_conn *conn_alloc(void)
+static struct fcore_conn *conn_alloc(uint32_t flows)
 {
-	void *memory = calloc(1, sizeof(struct conn_block) + FALCON_CACHE_LINE);
+	size_t size = sizeof(struct conn_block) + flows * sizeof(struct fc_flow);
+	void *memory = calloc(1, size + FALCON_CACHE_LINE);
 	struct conn_block *b;
 
 	if (!memory)
@@ -148,6 +148,8 @@ static struct fcore_conn *conn_alloc(void)
 	b->conn.itxn = b->itxn;
 	b->conn.ttxn = b->ttxn;
 	b->conn.data.ctx = b->ctx;
+	b->conn.flow = b->flow;
+	b->conn.nflows = (uint8_t)flows;
 	return &b->conn;
 }
 
@@ -158,7 +160,7 @@ struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falc
 
 	if (cid >= FALCON_MAX_CONNS || core->conns[cid] || core->nconns >= core->max_conns)
 		return NULL;
-	c = conn_alloc();
+	c = conn_alloc(params->flows ? fc_min(params->flows, FALCON_MAX_FLOWS) : 1);
 	if (!c)
 		return NULL;
 	c->core = core;
@@ -172,7 +174,6 @@ struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falc
 	c->params.max_retx = fc_min(params->max_retx, UINT8_MAX - 1);
 	c->params.ar_percent = fc_min(params->ar_percent, 100);
 	c->ordered = params->ordered;
-	c->rto = params->rto_ns;
 	c->last_ack = now;
 	c->init_base = c->init_told = c->init_send = c->init_next = params->tx_rsn;
 	c->tgt_cursor = c->tgt_next = params->rx_rsn;
@@ -181,6 +182,7 @@ struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falc
 		c->timer[kind].kind = kind;
 	init_shared(shared, params);
 	init_windows(c, c->data.ctx);
+	fc_flow_init(c);
 	core->conns[cid] = c;
 	core->nconns++;
 	return c;
@@ -255,49 +257,4 @@ void fcore_conn_set_user(struct fcore_conn *c, void *user)
 void *fcore_conn_user(const struct fcore_conn *c)
 {
 	return c->user;
-}
-
-/* Falcon time units to ns. */
-static uint64_t units_ns(uint32_t units)
-{
-	return ((uint64_t)units << FALCON_TIME_SHIFT) / FALCON_PS_PER_NS;
-}
-
-/* What the next RUE event hands back to the RUE. */
-static void keep_rue_state(struct falcon_cc *cc, const struct falcon_rue_result *r)
-{
-	falcon_store(&cc->fabric_window_time_marker,
-		     (__u32)falcon_res_get(r, fabric_window_time_marker));
-	falcon_store(&cc->nic_window_time_marker, (__u32)falcon_res_get(r, nic_window_time_marker));
-	falcon_store(&cc->base_delay_target, (__u32)falcon_res_get(r, base_delay_target));
-	falcon_store(&cc->delay_state, (__u32)falcon_res_get(r, delay_state));
-	falcon_store(&cc->rtt_state, (__u32)falcon_res_get(r, rtt_state));
-	falcon_store(&cc->ncwnd_direction, (__u8)falcon_res_get(r, ncwnd_direction));
-	falcon_store(&cc->cc_opaque, (__u8)falcon_res_get(r, cc_opaque));
-}
-
-void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, uint64_t now)
-{
-	struct falcon_cc *cc = &c->shared->cc;
-	uint32_t fcwnd = (uint32_t)falcon_res_get(r, fcwnd);
-	uint32_t ncwnd = (uint32_t)falcon_res_get(r, ncwnd);
-	uint32_t gap = (uint32_t)falcon_res_get(r, inter_packet_gap);
-	uint32_t rto = (uint32_t)falcon_res_get(r, retransmit_timeout);
-
-	falcon_store(&cc->fcwnd, fcwnd << FALCON_RES_fcwnd_fraction_WIDTH |
-					 (__u32)falcon_res_get(r, fcwnd_fraction));
-	falcon_store(&cc->ncwnd, ncwnd);
-	falcon_store(&cc->inter_packet_gap, gap);
-	falcon_store(&c->shared->rx_acked.rue_info, (__u32)falcon_res_get(r, cc_metadata));
-	keep_rue_state(cc, r);
-	/* 10.6.2.1: a window of at least one packet is not paced. */
-	c->pace_gap = fcwnd ? 0 : (uint64_t)gap * FALCON_RUE_GAP_NS;
-	if (rto) {
-		falcon_store(&cc->rto, rto);
-		c->rto = units_ns(rto);
-		if (c->data.base != c->data.next || c->req.base != c->req.next)
-			fc_arm(c, FC_TIMER_RTO, now + c->rto);
-	}
-	fc_tx_set_windows(c, fcwnd, ncwnd);
-	fc_sched_wake(c);
 }

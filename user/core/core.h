@@ -128,6 +128,9 @@ struct fcore_params {
 	uint32_t ar_fcwnd;		/* ACK Request Fcwnd Threshold, packets */
 	uint32_t ar_percent;		/* ACK Request Percent, 0..100 */
 	uint32_t ooo_threshold;		/* Out-of-order Distance Threshold, PSNs */
+	uint32_t flows;			/* paths used at a time, 1..FALCON_MAX_FLOWS (paper 4.3) */
+	uint32_t prr_threshold;		/* timeouts in a row until a flow changes its path; 0: never */
+	uint64_t path_seed;		/* what the flows' paths are drawn from: any number */
 };
 
 /* Set |p| to the defaults: ordered, the largest fixed windows; PSNs and RSNs 0. */
@@ -159,7 +162,19 @@ struct fcore_stats {
 	uint64_t completed, completed_in_error;
 	uint64_t rnr_nacks_sent, rnr_nacks_received;
 	uint64_t claims_released;
+	uint64_t rtt_ns;		/* smoothed round-trip time of the latest sample; 0: none yet */
+	uint64_t repaths;		/* flows sent another way: PLB or Protective ReRoute */
+};
+
+/* A flow at this moment. */
+struct fcore_flow_stats {
+	uint32_t fcwnd;			/* packets, 11.10 fixed point */
+	uint32_t outstanding;		/* packets last sent on it and not acknowledged */
+	uint16_t path;			/* fcore_packet.path of its next packet */
 	uint64_t rtt_ns;		/* smoothed round-trip time; 0: none yet */
+	uint64_t rto_ns;
+	uint64_t sent;			/* packets, retransmissions among them */
+	uint64_t lost;			/* of those, timed out or found lost */
 };
 
 /* A core, or NULL if memory is short or |config| is out of its bounds (resource.h). */
@@ -220,7 +235,20 @@ void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx);
 void fcore_acked(struct fcore_conn *c, uint64_t now);
 /* A NACK with an upper-layer code; its bases are applied already. */
 void fcore_nacked(struct fcore_conn *c, const struct falcon_ack *nack, uint64_t now);
-/* A RUE result (Falcon 10.6.2.2): windows, RTO, pacing. */
+/*
+ * Complete |e|, which the receive path made (ack.h), before an engine sees it: of a connection with
+ * several flows, it needs the flow's own state and packets acknowledged. False if no such connection
+ * or flow is open: the event is to be dropped.
+ */
+bool fcore_rue_event(struct fcore *core, struct falcon_rue_event *e);
+/* What base_delay_target |flow|'s events have until a result says otherwise. */
+void fcore_rue_base(struct fcore_conn *c, uint32_t flow, uint32_t base_delay_target);
+/* Fill |s| for our |flow|, if there is one. Returns how many flows |c| has. */
+uint32_t fcore_conn_flow(const struct fcore_conn *c, uint32_t flow, struct fcore_flow_stats *s);
+/*
+ * A RUE result (Falcon 10.6.2.2) for the flow that connection_id names: windows, RTO, pacing, path.
+ * ncwnd is the connection's, whichever flow it comes with.
+ */
 void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, uint64_t now);
 /* Release claims whose packets never came. Only when every received frame has been handed in. */
 void fcore_release_claims(struct fcore_conn *c);

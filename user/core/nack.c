@@ -27,7 +27,7 @@ static enum fc_sent send_nack(struct fcore_conn *c, const struct fc_ttxn *t)
 		.ulp_code = t->ulp_code,
 	};
 
-	if (fc_ack_send_nack(c, &nack))
+	if (fc_ack_send_nack(c, t->flow, &nack))
 		return FC_STALLED;
 	c->stats.rnr_nacks_sent += t->nack_code == FALCON_NACK_RNR;
 	fc_nack_forget(c, t->rsn);
@@ -69,9 +69,10 @@ static bool is_acked(struct fc_win *w, uint32_t psn)
 static void receiver_not_ready(struct fcore_conn *c, struct fc_win *w,
 			       const struct falcon_ack *nack, uint64_t now)
 {
-	uint64_t delay = falcon_rnr_timeout_ns(nack->rnr);
-	uint64_t until = now + (delay > c->rto ? delay : c->rto);
-	uint32_t rsn = fc_ctx(w, nack->nack_psn)->rsn;
+	const struct fc_ctx *nacked = fc_ctx(w, nack->nack_psn);
+	uint64_t delay = falcon_rnr_timeout_ns(nack->rnr), rto = c->flow[nacked->flow].rto;
+	uint64_t until = now + (delay > rto ? delay : rto);
+	uint32_t rsn = nacked->rsn;
 
 	c->stats.rnr_nacks_received++;
 	hold_back(w, nack->nack_psn, until);

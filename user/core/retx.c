@@ -56,8 +56,9 @@ uint64_t fc_retx_deadline(const struct fcore_conn *c, const struct fc_ctx *ctx)
 {
 	uint32_t doublings = ctx->retx < FC_RTO_BACKOFF ? ctx->retx : FC_RTO_BACKOFF;
 	/* A timeout below the round trip would repeat everything: hosts that share CPUs get there. */
-	uint64_t floor = c->stats.rtt_ns * FC_RTO_MIN_RTTS;
-	uint64_t due = ctx->last_tx + ((c->rto > floor ? c->rto : floor) << doublings);
+	const struct fc_flow *f = &c->flow[ctx->flow];
+	uint64_t floor = f->srtt * FC_RTO_MIN_RTTS;
+	uint64_t due = ctx->last_tx + ((f->rto > floor ? f->rto : floor) << doublings);
 
 	return ctx->hold > due ? ctx->hold : due;
 }
@@ -85,13 +86,17 @@ static void fail(struct fcore_conn *c)
 }
 
 /* The retransmit timer of |psn| has expired (9.1.5, 11). */
-static void expire(struct fcore_conn *c, struct fc_win *w, uint32_t psn)
+static void expire(struct fcore_conn *c, struct fc_win *w, uint32_t psn, uint64_t now)
 {
 	struct fc_ctx *ctx = fc_ctx(w, psn);
+	bool held = is_held_by_peer(c, w, ctx, psn);
+
+	if (!held)
+		fc_flow_timed_out(c, &c->flow[ctx->flow], now);
 
 	if (ctx->retx < c->params.max_retx)
 		ctx->retx++;
-	else if (is_held_by_peer(c, w, ctx, psn))
+	else if (held)
 		ctx->retx = (uint8_t)c->params.max_retx;
 	else if (ctx->flags & FC_CTX_RESYNC)
 		fail(c);
@@ -119,7 +124,7 @@ static uint64_t window_timeout(struct fcore_conn *c, struct fc_win *w, uint64_t 
 			continue;
 		due = fc_retx_deadline(c, fc_ctx(w, psn));
 		if (due <= now)
-			expire(c, w, psn);
+			expire(c, w, psn, now);
 		else if (due < earliest)
 			earliest = due;
 	}
@@ -146,10 +151,12 @@ void fc_retx_timeout(struct fcore_conn *c, uint64_t now)
 static void mark_unless_recent(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
 			       enum fc_retx_reason why, uint64_t now)
 {
-	uint64_t smooth = c->stats.rtt_ns ? c->stats.rtt_ns : c->rto;
-	uint64_t rtt = smooth > c->rtt ? smooth : c->rtt;
+	const struct fc_ctx *ctx = fc_ctx(w, psn);
+	const struct fc_flow *f = &c->flow[ctx->flow];
+	uint64_t smooth = f->srtt ? f->srtt : f->rto;
+	uint64_t rtt = smooth > f->rtt ? smooth : f->rtt;
 
-	if (fc_ctx(w, psn)->last_tx + rtt < now)
+	if (ctx->last_tx + rtt < now)
 		fc_retx_mark(c, w, psn, why);
 }
 
@@ -278,14 +285,15 @@ static struct candidate next_candidate(struct fcore_conn *c)
 	return r;
 }
 
-/* Falcon 10.6.2.1: a retransmission is an event for the RUE. */
-static void tell_rue(struct fcore_conn *c, const struct fc_ctx *ctx)
+/* Falcon 10.6.2.1: a retransmission is an event for the RUE, of the flow that lost the packet. */
+static void tell_rue(struct fcore_conn *c, const struct fc_ctx *ctx, const struct fc_flow *lost)
 {
 	struct falcon_rue_event e = { 0 };
 
 	if (!c->core->ops.rue_event || ctx->reason == FC_RETX_RESYNC)
 		return;
-	falcon_rue_event_state(c->shared, 0, &e);
+	falcon_rue_event_state(c->shared, lost->index, &e);
+	fc_flow_event(c, lost, &e);
 	falcon_ev_put(&e, event_type, kRueEventTypeRetx);
 	falcon_ev_put(&e, retransmit_count, ctx->retx < 7 ? ctx->retx : 7);
 	falcon_ev_put(&e, retransmit_reason,
@@ -301,16 +309,20 @@ static void count(struct fcore_stats *s, uint8_t reason)
 	s->tx_retx_own += reason == FC_RETX_OWN;
 }
 
-enum fc_sent fc_retx_send(struct fcore_conn *c, uint64_t now)
+enum fc_sent fc_retx_send(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 {
 	struct candidate a = next_candidate(c);
+	struct fc_flow *old;
 	struct fc_ctx *ctx;
 
 	if (!queued(&a))
 		return FC_IDLE;
 	ctx = fc_ctx(a.w, a.psn);
-	if (fc_tx_packet(c, a.w, a.psn, true, true))
+	old = &c->flow[ctx->flow];
+	if (fc_tx_packet(c, a.w, a.psn, f, true, true))
 		return FC_STALLED;
+	old->outstanding--;
+	old->lost += ctx->reason != FC_RETX_RESYNC;
 	fc_retx_unmark(a.w, a.psn);
 	ctx->last_tx = now;
 	if (fc_is_request(ctx->type)) {
@@ -318,7 +330,7 @@ enum fc_sent fc_retx_send(struct fcore_conn *c, uint64_t now)
 		a.w->orrc++;
 	}
 	count(&c->stats, ctx->reason);
-	tell_rue(c, ctx);
+	tell_rue(c, ctx, old);
 	fc_arm(c, FC_TIMER_RTO, fc_retx_deadline(c, ctx));
 	return FC_SENT;
 }

@@ -76,13 +76,13 @@ void fc_rx_refuse(struct fcore_conn *c, const struct fcore_rx *rx)
 	c->stats.rx_discarded++;
 	c->core->ops.frame_put(c->core->arg, rx->frame);
 	/* If there is no room for it, the peer's timeout does what the NACK would have hastened. */
-	fc_ack_send_nack(c, &nack);
+	fc_ack_send_nack(c, rx->flow, &nack);
 }
 
 void fc_rx_accept(struct fcore_conn *c, const struct fcore_rx *rx, bool ar)
 {
 	fc_rx_ack_psn(c, falcon_in_req_window(rx->hdr.type, rx->hdr.resync_type), rx->hdr.psn);
-	fc_ack_owe(c, rx->now, 1, ar);
+	fc_ack_owe(c, rx->flow, rx->now, 1, ar);
 }
 
 void fc_rx_discard(struct fcore_conn *c, const struct fcore_rx *rx)

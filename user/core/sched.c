@@ -28,21 +28,23 @@ void fc_sched_remove(struct fcore_conn *c)
 static enum fc_sent send_one(struct fcore_conn *c, uint64_t now)
 {
 	enum fc_sent r = FC_IDLE;
+	struct fc_flow *f;
 
 	if (c->nack_owed)
 		r = fc_nack_send(c);
 	if (r != FC_IDLE)
 		return r;
-	if (c->pace_gap && now < c->pace_from + c->pace_gap) {
-		fc_arm(c, FC_TIMER_PACE, c->pace_from + c->pace_gap);
+	f = fc_flow_pick(c, now);
+	if (!f) {
+		fc_arm(c, FC_TIMER_PACE, fc_flow_departure(c));
 		return FC_IDLE;
 	}
 	if (c->data.npending | c->req.npending)
-		r = fc_retx_send(c, now);
+		r = fc_retx_send(c, f, now);
 	if (r == FC_IDLE)
-		r = fc_tx_new(c, now);
+		r = fc_tx_new(c, f, now);
 	if (r == FC_SENT)
-		c->pace_from = now;
+		f->pace_from = now;
 	return r;
 }
 
@@ -59,7 +61,7 @@ static uint32_t serve(struct fcore_conn *c, uint64_t now, uint32_t quota, enum f
 		*last = send_one(c, now);
 		n += *last == FC_SENT;
 	}
-	if (c->ack_due && *last != FC_STALLED && n < quota) {
+	while (c->ack_due && *last != FC_STALLED && n < quota) {
 		if (fc_ack_send(c) == FC_SENT)
 			n++;
 		else

@@ -117,11 +117,12 @@ static void admit(struct fcore_conn *c, const struct fcore_rx *rx, uint32_t cell
 	t->request_len = rx->hdr.request_len;
 	t->proto = rx->hdr.proto;
 	t->ar = rx->hdr.ar;
+	t->flow = rx->flow & (FALCON_MAX_FLOWS - 1);
 	t->state = push ? PushDataRx : PullReqRx;
 	c->stats.push_received += push;
 	c->stats.pull_received += !push;
 	if (push)
-		fc_ack_owe(c, rx->now, 0, false);
+		fc_ack_owe(c, rx->flow, rx->now, 0, false);
 	else
 		fc_rx_accept(c, rx, rx->hdr.ar);
 	if (c->ordered)
@@ -198,7 +199,7 @@ static void push_acked(struct fcore_conn *c, struct fc_ttxn *t, uint64_t now)
 {
 	t->state = PushReqUlpAckd;
 	fc_rx_ack_psn(c, false, t->psn);
-	fc_ack_owe(c, now, 1, t->ar);
+	fc_ack_owe(c, t->flow, now, 1, t->ar);
 	t->state = FC_TARGET_FREE;
 	put_frame(c, t);
 }

@@ -4,15 +4,6 @@
 
 #include <errno.h>
 
-void fc_tx_set_windows(struct fcore_conn *c, uint32_t fcwnd, uint32_t ncwnd)
-{
-	/* Below one packet means one packet, paced; no window may stop a connection for good. */
-	c->fcwnd = fcwnd ? fcwnd : 1;
-	c->ncwnd = ncwnd ? ncwnd : 1;
-	c->data.limit = fc_min(c->fcwnd, c->data.size);
-	c->req.limit = fc_min(c->fcwnd, c->req.size);
-}
-
 /* Put what follows the Falcon header into |p|, and its length into the header. */
 static void tx_fill(struct fcore_conn *c, const struct fc_ctx *ctx, uint32_t psn,
 		    struct falcon_hdr *h, struct fcore_packet *p)
@@ -38,9 +29,10 @@ static void tx_fill(struct fcore_conn *c, const struct fc_ctx *ctx, uint32_t psn
 	}
 }
 
-int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bool ar, bool again)
+int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, struct fc_flow *f, bool ar,
+		 bool again)
 {
-	const struct fc_ctx *ctx = fc_ctx(w, psn);
+	struct fc_ctx *ctx = fc_ctx(w, psn);
 	bool resync = ctx->flags & FC_CTX_RESYNC;
 	struct fcore_packet p;
 	struct falcon_hdr h = {
@@ -60,12 +52,16 @@ int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bool ar, 
 	tx_fill(c, ctx, psn, &h, &p);
 	p.hdr_len = falcon_hdr_pack(&h, p.hdr);
 	p.type = h.type;
-	p.flow = 0;
-	p.path = 0;
+	p.flow = f->index;
+	p.path = f->path;
 	p.retransmission = again;
 	if (c->core->ops.transmit(c->core->arg, c, &p))
 		return -EAGAIN;
 	c->stats.tx_resyncs += resync;
+	ctx->flow = f->index;
+	c->last_flow = f->index;
+	f->outstanding++;
+	f->sent++;
 	fc_ack_piggybacked(c);
 	return 0;
 }
@@ -81,47 +77,47 @@ static bool request_fits(const struct fcore_conn *c, const struct fc_win *w)
  * closes the window or empties the queue of pushes, since only an ACK lets those go on. A lone Pull
  * Request needs none: its data is the answer.
  */
-static bool wants_ar(struct fcore_conn *c, const struct fc_win *w, uint8_t type)
+static bool wants_ar(struct fcore_conn *c, const struct fc_win *w, struct fc_flow *f, uint8_t type)
 {
 	uint32_t out = w->next - w->base + 1;
 
-	if (c->fcwnd <= c->params.ar_fcwnd || out >= w->limit)
+	if (f->fcwnd >> FALCON_EV_fcwnd_fraction_WIDTH <= c->params.ar_fcwnd || out >= w->limit)
 		return true;
 	if (fc_is_request(type) && w->orc + 1 >= c->ncwnd)
 		return true;
 	if (type == FALCON_PUSH_DATA && c->init_send + 1 == c->init_next)
 		return true;
-	c->ar_credit = (uint8_t)(c->ar_credit + c->params.ar_percent);
-	if (c->ar_credit < 100)
+	f->ar_credit = (uint8_t)(f->ar_credit + c->params.ar_percent);
+	if (f->ar_credit < 100)
 		return false;
-	c->ar_credit = (uint8_t)(c->ar_credit - 100);
+	f->ar_credit = (uint8_t)(f->ar_credit - 100);
 	return true;
 }
 
 /* Give |ctx|, filled in for PSN w->next, its first transmission. Nothing has changed if refused. */
 static enum fc_sent tx_first(struct fcore_conn *c, struct fc_win *w, struct fc_ctx *ctx,
-			     uint64_t now)
+			     struct fc_flow *f, uint64_t now)
 {
-	uint8_t credit = c->ar_credit;
+	uint8_t credit = f->ar_credit;
 	uint32_t psn = w->next;
 
 	/* The peer may answer before transmit() returns; its ACK must find the PSN sent. */
 	falcon_store(w->shared_next, psn + 1);
-	if (fc_tx_packet(c, w, psn, wants_ar(c, w, ctx->type), false)) {
+	if (fc_tx_packet(c, w, psn, f, wants_ar(c, w, f, ctx->type), false)) {
 		falcon_store(w->shared_next, psn);
-		c->ar_credit = credit;
+		f->ar_credit = credit;
 		return FC_STALLED;
 	}
 	w->next = psn + 1;
 	w->orc += fc_is_request(ctx->type);
 	ctx->last_tx = now;
 	c->stats.tx_packets++;
-	fc_arm(c, FC_TIMER_RTO, now + c->rto);
+	fc_arm(c, FC_TIMER_RTO, now + f->rto);
 	return FC_SENT;
 }
 
 /* Head of the queue of Pull Requests and Push Data (8.3). */
-static enum fc_sent send_request(struct fcore_conn *c, uint64_t now)
+static enum fc_sent send_request(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 {
 	struct fc_itxn *t = fc_itxn(c, c->init_send);
 	bool pull = t->flags & FC_ITXN_PULL;
@@ -139,7 +135,7 @@ static enum fc_sent send_request(struct fcore_conn *c, uint64_t now)
 		.resync_code = t->resync_code,
 	};
 	t->psn = w->next;
-	r = tx_first(c, w, ctx, now);
+	r = tx_first(c, w, ctx, f, now);
 	if (r == FC_SENT) {
 		c->init_send++;
 		t->flags |= FC_ITXN_SENT | FC_ITXN_WIRE;
@@ -149,7 +145,7 @@ static enum fc_sent send_request(struct fcore_conn *c, uint64_t now)
 }
 
 /* Head of the queue of Pull Data (8.3). */
-static enum fc_sent send_response(struct fcore_conn *c, uint64_t now)
+static enum fc_sent send_response(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 {
 	struct fc_win *w = &c->data;
 	struct fc_ctx *ctx = fc_ctx(w, w->next);
@@ -162,7 +158,7 @@ static enum fc_sent send_response(struct fcore_conn *c, uint64_t now)
 	*ctx = (struct fc_ctx){ .rsn = t->rsn, .type = FALCON_PULL_DATA, .proto = t->proto };
 	c->resp[w->next & (w->size - 1)] =
 		(struct fc_resp){ .payload = t->resp, .cookie = t->cookie, .len = t->resp_len };
-	r = tx_first(c, w, ctx, now);
+	r = tx_first(c, w, ctx, f, now);
 	if (r == FC_SENT) {
 		c->resp_head++;
 		t->state = PullDataTx;
@@ -170,16 +166,16 @@ static enum fc_sent send_response(struct fcore_conn *c, uint64_t now)
 	return r;
 }
 
-enum fc_sent fc_tx_new(struct fcore_conn *c, uint64_t now)
+enum fc_sent fc_tx_new(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 {
 	for (int i = 0; i < 2; i++) {
 		bool response = c->turn;
 		enum fc_sent r = FC_IDLE;
 
 		if (response && c->resp_head != c->resp_tail)
-			r = send_response(c, now);
+			r = send_response(c, f, now);
 		else if (!response && c->init_send != c->init_next)
-			r = send_request(c, now);
+			r = send_request(c, f, now);
 		if (r == FC_STALLED)
 			return r;
 		c->turn = !response;

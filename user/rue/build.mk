@@ -5,7 +5,7 @@
 RUE_SRC := $(wildcard user/rue/*.c)
 RUE_FP := -ffp-contract=off -fno-math-errno
 
-$(RUE_SRC:%.c=$(B)/obj/%.o) $(RUE_SRC:%.c=$(B)/asan/%.o): CFLAGS += $(RUE_FP)
+$(RUE_SRC:%.c=$(B)/obj/%.o) $(RUE_SRC:%.c=$(B)/asan/%.o) $(RUE_SRC:%.c=$(B)/tsan/%.o): CFLAGS += $(RUE_FP)
 
 # Where the compiler calls sqrt() after all.
 AGENT_LIBS += -lm

@@ -24,6 +24,8 @@ static const struct {
 	const char *settings[24];
 } builtin[] = {
 	{ "default", { NULL } },
+	{ "software", { "fabric_base_delay=1526", "max_fabric_congestion_window=128",
+			"min_retransmit_timeout=30518", "randomize_path=on" } },
 	{ "plb", { "randomize_path=on", NULL } },
 	{ "eackdrop", { "max_decrease_on_eack_nack_drop=on", NULL } },
 	{ "alt",

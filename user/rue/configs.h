@@ -37,7 +37,10 @@ struct rue_configs {
 	struct rue_config config[RUE_CONFIGS_MAX];
 };
 
-/* The sets that the reference's vectors name: default, plb, eackdrop, alt. */
+/*
+ * The sets that the reference's vectors name: default, plb, eackdrop, alt; and software, falcond's own
+ * default (README.md).
+ */
 void rue_configs_builtin(struct rue_configs *c);
 
 /* The set called |name|, or NULL. */

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Multipath: which flow a packet takes, windows, pacing, RUE and ACKs of each (paper 4.3). */
+#include "core_env.h"
+
+enum { RTO = 1000000, SLACK = 2000, FRACTION = FALCON_RES_fcwnd_fraction_WIDTH };
+
+static void open_flows(uint32_t flows, uint32_t fcwnd)
+{
+	struct fcore_params p = env_params(false);
+
+	p.flows = flows;
+	p.fcwnd = fcwnd;
+	env_open(&p);
+}
+
+/* A result that gives |flow| a window of |fcwnd| packets, and a pacing gap if that is 0. */
+static void result(uint32_t flow, uint32_t fcwnd, uint32_t gap)
+{
+	struct falcon_rue_result r = { 0 };
+
+	falcon_res_put(&r, connection_id, falcon_rue_id(ENV_CID, flow));
+	falcon_res_put(&r, fcwnd, fcwnd);
+	falcon_res_put(&r, inter_packet_gap, gap);
+	falcon_res_put(&r, ncwnd, 500);
+	fcore_rue_result(env.c, &r, env.now);
+}
+
+static struct fcore_flow_stats flow_stats(uint32_t flow)
+{
+	struct fcore_flow_stats s = { 0 };
+
+	fcore_conn_flow(env.c, flow, &s);
+	return s;
+}
+
+/* Submit |n| pushes and run; counts the packets that took each flow. */
+static void send_on(uint32_t n, uint32_t count[FALCON_MAX_FLOWS])
+{
+	memset(count, 0, FALCON_MAX_FLOWS * sizeof(*count));
+	for (uint32_t i = 0; i < n; i++)
+		env_push(i);
+	env_run();
+	for (uint32_t i = 0; i < env.nsent; i++)
+		count[env.sent[i].flow]++;
+}
+
+static void flows_are_bounded(void **state)
+{
+	static const struct {
+		uint32_t asked, got;
+	} cases[] = { { 0, 1 }, { 1, 1 }, { 4, 4 }, { 16, 16 }, { 17, 16 }, { UINT32_MAX, 16 } };
+	struct fcore_flow_stats s;
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		open_flows(cases[i].asked, 100);
+		assert_int_equal(fcore_conn_flow(env.c, 0, &s), cases[i].got);
+		assert_int_equal(fcore_conn_flow(env.c, 16, &s), cases[i].got);
+		env_close();
+	}
+}
+
+/* The initial window is the connection's, and equal flows take turns. */
+static void equal_flows_take_turns(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS];
+
+	(void)state;
+	open_flows(4, 32);
+	send_on(40, count);
+	assert_int_equal(env.nsent, 32);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(count[i], 8);
+		assert_int_equal(flow_stats(i).fcwnd, 8 << FRACTION);
+		assert_int_equal(flow_stats(i).outstanding, 8);
+		assert_int_equal(flow_stats(i).sent, 8);
+	}
+	assert_int_not_equal(env.sent[0].flow, env.sent[1].flow);
+	env_close();
+}
+
+/* Largest difference of window and unacknowledged packets: windows fill up alike. */
+static void largest_open_window(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS];
+
+	(void)state;
+	open_flows(3, 3);
+	result(0, 10, 0);
+	result(1, 4, 0);
+	result(2, 7, 0);
+	send_on(9, count);
+	assert_int_equal(count[0], 6);	/* 4 open each */
+	assert_int_equal(count[1], 0);
+	assert_int_equal(count[2], 3);
+	send_on(12, count);
+	assert_int_equal(count[0] + count[1] + count[2], 12);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(count[i], 4);
+	env_close();
+}
+
+/* The aggregate gates, capped by the receiver's windows. */
+static void connection_window_is_the_sum(void **state)
+{
+	(void)state;
+	open_flows(2, 20);
+	result(0, 3, 0);
+	result(1, 5, 0);
+	assert_int_equal(env.c->fcwnd, 8);
+	assert_int_equal(env.shared.cc.fcwnd, 8 << FRACTION);
+	assert_int_equal(env.c->data.limit, 8);
+	result(0, 300, 0);
+	assert_int_equal(env.c->fcwnd, 305);
+	assert_int_equal(env.c->data.limit, FALCON_DATA_WINDOW);
+	assert_int_equal(env.c->req.limit, FALCON_REQ_WINDOW);
+	env_close();
+}
+
+/* Fractions add up: two halves are one packet; however small the sum, one packet may go. */
+static void fractions_add_up(void **state)
+{
+	struct falcon_rue_result r = { 0 };
+
+	(void)state;
+	open_flows(2, 20);
+	falcon_res_put(&r, fcwnd_fraction, 1023);
+	falcon_res_put(&r, ncwnd, 5);
+	falcon_res_put(&r, connection_id, falcon_rue_id(ENV_CID, 1));
+	fcore_rue_result(env.c, &r, env.now);
+	result(0, 0, 0);
+	assert_int_equal(env.c->fcwnd, 1);
+	result(0, 1, 0);
+	assert_int_equal(env.c->fcwnd, 1);
+	result(0, 2, 0);
+	assert_int_equal(env.c->fcwnd, 2);
+	env_close();
+}
+
+/* What is acknowledged opens its flow's window again, wherever the ACK came from. */
+static void acked_packets_leave_their_flow(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS];
+
+	(void)state;
+	open_flows(2, 8);
+	send_on(8, count);
+	for (uint32_t i = 0; i < 8; i++) {
+		uint32_t before = flow_stats(env.sent[i].flow).outstanding;
+
+		env.flow = 1;
+		env_ack_all(i + 1, 0);
+		assert_int_equal(flow_stats(env.sent[i].flow).outstanding, before - 1);
+	}
+	env_close();
+}
+
+/* An outage: what was lost on one flow goes out on the others (D6). */
+static void retransmissions_choose_again(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS], again = 0;
+	uint32_t lost;
+
+	(void)state;
+	open_flows(2, 8);
+	send_on(8, count);
+	lost = env.sent[0].flow;
+	/* All of the other flow arrive. */
+	for (uint32_t i = 0; i < 8; i += 2)
+		assert_int_equal(env.sent[i].flow, lost);
+	env_ack((struct falcon_ack){ .type = FALCON_EACK, .rdbpsn = ENV_DATA, .rrbpsn = ENV_REQ,
+				     .data_ack = { 0xaa }, .data_rx = { 0xaa } });
+	env_pass(RTO + SLACK);
+	assert_int_equal(env.nsent, 4);
+	for (uint32_t i = 0; i < 4; i++)
+		again += env.sent[i].flow != lost;
+	assert_true(again >= 2);
+	assert_int_equal(flow_stats(0).outstanding + flow_stats(1).outstanding, 4);
+	assert_int_equal(flow_stats(lost).lost, 4);
+	env_ack_all(8, 0);
+	assert_int_equal(flow_stats(0).outstanding + flow_stats(1).outstanding, 0);
+	env_close();
+}
+
+/* A flow whose window is below one packet is paced; the other goes on. */
+static void a_paced_flow_stands_back(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS];
+
+	(void)state;
+	open_flows(2, 8);
+	result(0, 0, 100);	/* 51.2 us */
+	result(1, 4, 0);
+	env.c->flow[0].pace_from = env.now;
+	send_on(4, count);
+	assert_int_equal(count[0], 0);
+	assert_int_equal(count[1], 4);
+	env_close();
+}
+
+static void all_flows_paced(void **state)
+{
+	(void)state;
+	open_flows(2, 8);
+	result(0, 0, 100);
+	result(1, 0, 200);
+	env.c->flow[0].pace_from = env.c->flow[1].pace_from = env.now;
+	env_push(0);
+	assert_int_equal(env_run(), 0);
+	assert_true(fcore_next_deadline(env.core, env.now) <= env.now + 53000);
+	assert_int_equal(env_pass(52500), 1);
+	assert_int_equal(env.sent[0].flow, 0);
+	env_close();
+}
+
+/* Every flow has a path of its own; a result may change it (PLB), for that flow alone. */
+static void plb_changes_the_path(void **state)
+{
+	struct falcon_rue_result r = { 0 };
+	uint16_t before[4];
+
+	(void)state;
+	open_flows(4, 8);
+	for (uint32_t i = 0; i < 4; i++) {
+		before[i] = flow_stats(i).path;
+		for (uint32_t n = 0; n < i; n++)
+			assert_int_not_equal(before[i], before[n]);
+	}
+	falcon_res_put(&r, connection_id, falcon_rue_id(ENV_CID, 2));
+	falcon_res_put(&r, randomize_path, 1);
+	falcon_res_put(&r, fcwnd, 8);
+	fcore_rue_result(env.c, &r, env.now);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(flow_stats(i).path != before[i], i == 2);
+	assert_int_equal(fcore_conn_stats(env.c)->repaths, 1);
+	env_close();
+}
+
+/* Protective ReRoute: timeouts in a row change the path, an acknowledgment in between does not. */
+static void repeated_timeouts_change_the_path(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS];
+	uint16_t path;
+
+	(void)state;
+	open_flows(1, 8);
+	path = flow_stats(0).path;
+	send_on(3, count);
+	assert_int_equal(env.sent[0].path, path);
+	env_pass(RTO + SLACK);		/* three packets, one timeout */
+	assert_int_equal(env.nsent, 3);
+	assert_int_equal(flow_stats(0).path, path);
+	env_ack_all(1, 0);
+	env_pass(2 * RTO + SLACK);
+	assert_int_equal(flow_stats(0).path, path);
+	env_pass(4 * RTO + SLACK);
+	assert_int_not_equal(flow_stats(0).path, path);
+	assert_int_equal(env.sent[0].path, flow_stats(0).path);
+	env_close();
+}
+
+/* The ACK of a flow goes back on it, with its times; others' stay owed. */
+static void acks_per_flow(void **state)
+{
+	(void)state;
+	open_flows(1, 8);
+	env.answer = true;
+	env.shared.rx.flow[3].t1_t2 = 33ULL << 32 | 34;
+	env.shared.rx.flow[9].t1_t2 = 99ULL << 32 | 100;
+	env.flow = 3;
+	env_receive_push(0, 0, true);
+	env.flow = 9;
+	env_receive_push(1, 1, false);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].flow, 3);
+	assert_int_equal(env.sent[0].ack.t1, 33);
+	assert_int_equal(env.sent[0].ack.rdbpsn, ENV_PEER_DATA + 2);
+	assert_int_equal(env_pass(52000), 1);
+	assert_int_equal(env.sent[0].flow, 9);
+	assert_int_equal(env.sent[0].ack.t1, 99);
+	assert_int_equal(env_pass(1000000), 0);
+	env_close();
+}
+
+/* Counts are per flow, too. */
+static void coalescing_per_flow(void **state)
+{
+	struct fcore_params p = env_params(false);
+
+	(void)state;
+	p.ack_count = 3;
+	env_open(&p);
+	env.answer = true;
+	for (uint32_t i = 0; i < 4; i++) {
+		env.flow = i & 1;
+		env_receive_push(i, i, false);
+	}
+	assert_int_equal(env_run(), 0);
+	env.flow = 1;
+	env_receive_push(4, 4, false);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].flow, 1);
+	env_close();
+}
+
+/* A NACK reports the flow of the packet that it refuses. */
+static void nacks_per_flow(void **state)
+{
+	(void)state;
+	open_flows(1, 8);
+	env.flow = 5;
+	env_receive_push(0, 0, false);
+	fcore_push_done(env.c, ENV_PEER_RSN, FCORE_PUSH_CIE, 0, 7, env.now);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].type, FALCON_NACK);
+	assert_int_equal(env.sent[0].flow, 5);
+	env_close();
+}
+
+/* The event that the receive path made of an ACK of |flow|. */
+static struct falcon_rue_event event_of(uint32_t flow)
+{
+	struct falcon_rue_event e = { 0 };
+	struct falcon_ack a = { .type = FALCON_BACK };
+
+	falcon_rue_event_ack(&env.shared, flow, &a, 1, 2, 999, &e);
+	return e;
+}
+
+/* Each flow has its own state; ncwnd and its guard are the connection's. */
+static void events_are_completed(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS];
+	struct falcon_rue_result r = { 0 };
+	struct falcon_rue_event e;
+
+	(void)state;
+	open_flows(2, 16);
+	fcore_rue_base(env.c, 0, 70);
+	fcore_rue_base(env.c, 1, 71);
+	falcon_res_put(&r, connection_id, falcon_rue_id(ENV_CID, 1));
+	falcon_res_put(&r, fcwnd, 5);
+	falcon_res_put(&r, fcwnd_fraction, 6);
+	falcon_res_put(&r, ncwnd, 77);
+	falcon_res_put(&r, retransmit_timeout, 8888);
+	falcon_res_put(&r, fabric_window_time_marker, 1);
+	falcon_res_put(&r, nic_window_time_marker, 2);
+	falcon_res_put(&r, base_delay_target, 71);
+	falcon_res_put(&r, delay_state, 3);
+	falcon_res_put(&r, rtt_state, 4);
+	falcon_res_put(&r, cc_opaque, 3);
+	fcore_rue_result(env.c, &r, env.now);
+	send_on(13, count);
+	env_ack_all(13, 0);
+	for (uint32_t flow = 0; flow < 2; flow++) {
+		e = event_of(flow);
+		assert_true(fcore_rue_event(env.core, &e));
+		assert_int_equal(falcon_ev_get(&e, num_packets_acked), count[flow]);
+		assert_int_equal(falcon_ev_get(&e, fcwnd_integer), flow ? 5 : 8);
+		assert_int_equal(falcon_ev_get(&e, fcwnd_fraction), flow ? 6 : 0);
+		assert_int_equal(falcon_ev_get(&e, ncwnd), 77);
+		assert_int_equal(falcon_ev_get(&e, nic_window_time_marker), 2);
+		assert_int_equal(falcon_ev_get(&e, retransmit_timeout),
+				 flow ? 8888 : falcon_time_of_ns(RTO));
+		assert_int_equal(falcon_ev_get(&e, fabric_window_time_marker), flow ? 1 : 0);
+		assert_int_equal(falcon_ev_get(&e, base_delay_target), 70 + flow);
+		assert_int_equal(falcon_ev_get(&e, delay_state), flow ? 3 : 0);
+		assert_int_equal(falcon_ev_get(&e, rtt_state), flow ? 4 : 0);
+		assert_int_equal(falcon_ev_get(&e, cc_opaque), flow ? 3 : 0);
+		assert_int_equal(falcon_ev_get(&e, t3), 1);
+		e = event_of(flow);
+		assert_true(fcore_rue_event(env.core, &e));
+		assert_int_equal(falcon_ev_get(&e, num_packets_acked), 0);
+	}
+	env_close();
+}
+
+/* Nothing to complete with one flow; nothing to be done for flows and connections not there. */
+static void events_of_nobody(void **state)
+{
+	struct falcon_rue_event e, was;
+
+	(void)state;
+	open_flows(1, 16);
+	e = was = event_of(0);
+	assert_true(fcore_rue_event(env.core, &e));
+	assert_memory_equal(&e, &was, sizeof(e));
+	e = event_of(1);
+	assert_false(fcore_rue_event(env.core, &e));
+	env.shared.id.cid = ENV_CID + 1;
+	e = event_of(0);
+	assert_false(fcore_rue_event(env.core, &e));
+	env.shared.id.cid = ENV_CID;
+	result(1, 3, 0);
+	assert_int_equal(env.c->fcwnd, 16);
+	env_close();
+}
+
+/* A retransmission is an event of the flow that lost the packet. */
+static void loss_is_told_of_its_flow(void **state)
+{
+	(void)state;
+	open_flows(2, 16);
+	result(1, 3, 0);
+	env_push(0);
+	env_run();
+	assert_int_equal(env.sent[0].flow, 0);
+	result(0, 1, 0);
+	env_pass(RTO + SLACK);
+	assert_int_equal(env.sent[0].flow, 1);
+	assert_int_equal(falcon_ev_get(&env.last_rue, connection_id), ENV_CID);
+	assert_int_equal(falcon_ev_get(&env.last_rue, fcwnd_integer), 1);
+	env_pass(2 * RTO + SLACK);
+	assert_int_equal(falcon_ev_get(&env.last_rue, connection_id), falcon_rue_id(ENV_CID, 1));
+	assert_int_equal(falcon_ev_get(&env.last_rue, fcwnd_integer), 3);
+	env_close();
+}
+
+/* Round-trip times are per flow, and so are retransmission timeouts. */
+static void rtt_per_flow(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS];
+
+	(void)state;
+	open_flows(2, 16);
+	send_on(4, count);
+	env.now += 100000;
+	env.flow = 1;
+	env_ack((struct falcon_ack){ .rdbpsn = ENV_DATA + 2, .rrbpsn = ENV_REQ,
+				     .t1 = falcon_time_of_ns(env.now - 100000) });
+	assert_int_equal(flow_stats(0).rtt_ns, 0);
+	assert_true(flow_stats(1).rtt_ns > 99000 && flow_stats(1).rtt_ns < 101000);
+	assert_int_equal(fcore_conn_stats(env.c)->rtt_ns, flow_stats(1).rtt_ns);
+	env_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(flows_are_bounded),
+		cmocka_unit_test(equal_flows_take_turns),
+		cmocka_unit_test(largest_open_window),
+		cmocka_unit_test(connection_window_is_the_sum),
+		cmocka_unit_test(fractions_add_up),
+		cmocka_unit_test(acked_packets_leave_their_flow),
+		cmocka_unit_test(retransmissions_choose_again),
+		cmocka_unit_test(a_paced_flow_stands_back),
+		cmocka_unit_test(all_flows_paced),
+		cmocka_unit_test(plb_changes_the_path),
+		cmocka_unit_test(repeated_timeouts_change_the_path),
+		cmocka_unit_test(acks_per_flow),
+		cmocka_unit_test(coalescing_per_flow),
+		cmocka_unit_test(nacks_per_flow),
+		cmocka_unit_test(events_are_completed),
+		cmocka_unit_test(events_of_nobody),
+		cmocka_unit_test(loss_is_told_of_its_flow),
+		cmocka_unit_test(rtt_per_flow),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * An event that XDP has written describes the connection as it was then. Here it is completed with
+ * the state of now, so that of several events in one turn each builds on the result of the one
+ * before, and with what the agent alone knows: which engine, profile and index.
+ *
+ * On a thread a flow has one event under way at a time; those that come meanwhile are merged into one
+ * that follows its result. Otherwise they would all start from the same window, and the last result
+ * undo the others.
+ */
+#include "agent/rue.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/log.h"
+#include "falcon/ack.h"
+#include "rue/worker.h"
+
+enum {
+	FLOWS = FALCON_MAX_CONNS * FALCON_MAX_FLOWS,
+	ACKED_MAX = (1 << FALCON_EV_num_packets_acked_WIDTH) - 1,
+	THRESHOLDS = 3,
+};
+
+struct flow {
+	struct falcon_rue_event next;	/* merged, while |waiting| */
+	struct rue_flow_stats stats;
+	uint64_t last_ns;		/* of the latest event of the core's, for P1 */
+	uint32_t acked_owed;		/* packets that withheld events told of */
+	bool busy;			/* an event is with the thread */
+	bool waiting;			/* |next| follows */
+	bool stale;			/* the result under way is of the past: drop it */
+};
+
+struct agent_rue {
+	struct rue_host *host;
+	struct rue_worker *worker;	/* NULL: inline */
+	uint32_t threshold[THRESHOLDS];	/* of 10.6.1, entries of the worker's queue */
+	struct flow *flow;		/* FLOWS of them, by index_of() */
+};
+
+/* Where engines keep a flow's state, and this file: CID and flow. */
+static uint32_t index_of(uint32_t cid, uint32_t flow)
+{
+	return cid * FALCON_MAX_FLOWS + flow;
+}
+
+static struct flow *flow_of(const struct agent *a, uint32_t cid, uint32_t flow)
+{
+	return &a->rue->flow[index_of(cid, flow)];
+}
+
+static uint32_t base_of(const struct agent_conn *c, uint32_t flow)
+{
+	return (uint32_t)c->rue_profile << FALCON_RUE_INDEX_BITS |
+	       index_of(c->cfg.local_cid, flow);
+}
+
+struct rue_host *agent_rue_host(const struct agent *a)
+{
+	return a->rue->host;
+}
+
+const struct rue_flow_stats *agent_rue_stats(const struct agent_conn *c, uint32_t flow)
+{
+	return &flow_of(c->agent, c->cfg.local_cid, flow)->stats;
+}
+
+static int start_thread(struct agent *a, char *err, size_t errlen)
+{
+	a->rue->worker = rue_worker_start(a->rue->host, FALCON_MAX_CONNS, err, errlen);
+	if (!a->rue->worker)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < THRESHOLDS; i++)
+		a->rue->threshold[i] = FALCON_MAX_CONNS / (THRESHOLDS + 1) * (i + 1);
+	return agent_watch(a, rue_worker_fd(a->rue->worker));
+}
+
+int agent_rue_open(struct agent *a, char *err, size_t errlen)
+{
+	const struct rue_settings *s = &a->config.rue;
+	bool threaded = a->config.agent.rue_mode == CONFIG_RUE_THREAD;
+
+	a->rue = calloc(1, sizeof(*a->rue));
+	if (a->rue) {
+		a->rue->flow = calloc(FLOWS, sizeof(*a->rue->flow));
+		a->rue->host = rue_host_create(FLOWS, s->profile, s->nprofiles, threaded);
+	}
+	if (!a->rue || !a->rue->flow || !a->rue->host) {
+		snprintf(err, errlen, "out of memory");
+		return -ENOMEM;
+	}
+	return threaded ? start_thread(a, err, errlen) : 0;
+}
+
+void agent_rue_close(struct agent *a)
+{
+	if (!a->rue)
+		return;
+	agent_rue_trace_end(a, NULL);
+	rue_worker_stop(a->rue->worker);
+	rue_host_destroy(a->rue->host);
+	free(a->rue->flow);
+	free(a->rue);
+	a->rue = NULL;
+}
+
+/* The engine called |name|, with the parameters of its section. */
+static int find_engine(struct agent *a, const char *name, char *err, size_t errlen)
+{
+	const struct rue_settings *s = &a->config.rue;
+	const char *params[CONFIG_RUE_PARAMS + 1] = { NULL };
+
+	for (unsigned int i = 0; i < s->nengines; i++) {
+		if (strcmp(s->engine[i].name, name))
+			continue;
+		for (unsigned int k = 0; k < s->engine[i].nparams; k++)
+			params[k] = s->engine[i].param[k];
+	}
+	return rue_host_engine(a->rue->host, name, params, err, errlen);
+}
+
+/* What the core's events carry; those of XDP are completed anyway. */
+static void publish(struct agent_conn *c)
+{
+	struct falcon_cc *cc = &c->shared->cc;
+
+	falcon_store(&cc->delay_select, c->cfg.cc.delay_select);
+	falcon_store(&cc->event_queue_select, c->rue_engine);
+	falcon_store(&cc->base_delay_target, base_of(c, 0));
+}
+
+/* Engines forget the connection's flows, and so do we; a result under way is of the past. */
+static void forget(struct agent_conn *c, bool counters)
+{
+	for (uint32_t i = 0; i < FALCON_MAX_FLOWS; i++) {
+		struct flow *f = flow_of(c->agent, c->cfg.local_cid, i);
+
+		rue_host_reset(c->agent->rue->host, base_of(c, i));
+		f->stale = f->busy;
+		f->waiting = false;
+		f->acked_owed = 0;
+		f->last_ns = 0;
+		if (counters)
+			f->stats = (struct rue_flow_stats){ 0 };
+	}
+}
+
+void agent_rue_start(struct agent_conn *c)
+{
+	forget(c, true);
+	publish(c);
+}
+
+/* An algorithm that leaves windows alone has to begin with those that were configured. */
+static void restore_windows(struct agent_conn *c)
+{
+	const struct fcore_params *p = &c->cfg.params;
+	struct falcon_rue_result r = { 0 };
+
+	falcon_res_put(&r, connection_id, c->cfg.local_cid);
+	falcon_res_put(&r, fcwnd, p->fcwnd);
+	falcon_res_put(&r, ncwnd, p->ncwnd);
+	falcon_res_put(&r, retransmit_timeout, falcon_time_of_ns(p->rto_ns));
+	falcon_res_put(&r, base_delay_target, base_of(c, 0));
+	falcon_res_put(&r, rtt_state, falcon_load(&c->shared->cc.rtt_state));
+	falcon_res_put(&r, delay_state, falcon_load(&c->shared->cc.delay_state));
+	fcore_rue_result(c->core, &r, c->agent->now);
+}
+
+int agent_rue_select(struct agent_conn *c, const struct cc_options *cc, char *err, size_t errlen)
+{
+	struct rue_host *host = c->agent->rue->host;
+	int engine = find_engine(c->agent, cc->algorithm, err, errlen), profile;
+
+	if (engine < 0)
+		return engine;
+	profile = rue_host_profile(host, cc->profile, err, errlen);
+	if (profile < 0)
+		return profile;
+	c->rue_engine = (uint8_t)engine;
+	c->rue_profile = rue_host_has_profiles(host, (uint32_t)engine) ? (uint8_t)profile : 0;
+	c->cfg.cc = *cc;
+	if (!c->core)
+		return 0;
+	forget(c, false);
+	publish(c);
+	if (!strcmp(cc->algorithm, rue_fixed.name))
+		restore_windows(c);
+	return 0;
+}
+
+/* Make |e| describe flow |flow| of |c| as it is now. */
+static void complete(const struct agent_conn *c, uint32_t flow, struct flow *f,
+		     struct falcon_rue_event *e)
+{
+	const struct falcon_cc *cc = &c->shared->cc;
+	uint32_t acked = (uint32_t)falcon_ev_get(e, num_packets_acked) + f->acked_owed;
+
+	falcon_ev_set(e, fcwnd_fraction, cc->fcwnd);
+	falcon_ev_set(e, fcwnd_integer, cc->fcwnd >> FALCON_EV_fcwnd_fraction_WIDTH);
+	falcon_ev_set(e, inter_packet_gap, cc->inter_packet_gap);
+	falcon_ev_set(e, ncwnd, cc->ncwnd);
+	falcon_ev_set(e, retransmit_timeout, cc->rto);
+	falcon_ev_set(e, fabric_window_time_marker, cc->fabric_window_time_marker);
+	falcon_ev_set(e, nic_window_time_marker, cc->nic_window_time_marker);
+	falcon_ev_set(e, ncwnd_direction, cc->ncwnd_direction);
+	falcon_ev_set(e, delay_state, cc->delay_state);
+	falcon_ev_set(e, rtt_state, cc->rtt_state);
+	falcon_ev_set(e, cc_opaque, cc->cc_opaque);
+	falcon_ev_set(e, delay_select, cc->delay_select);
+	falcon_ev_set(e, event_queue_select, c->rue_engine);
+	falcon_ev_set(e, base_delay_target, base_of(c, flow));
+	falcon_ev_set(e, num_packets_acked, acked < ACKED_MAX ? acked : ACKED_MAX);
+	f->acked_owed = 0;
+}
+
+static void withhold(struct flow *f, const struct falcon_rue_event *e)
+{
+	f->acked_owed += (uint32_t)falcon_ev_get(e, num_packets_acked);
+	f->stats.suppressed++;
+}
+
+/* Two events become one: the later one's, unless that is a mere ACK and the first says more. */
+static void merge(struct flow *f, const struct falcon_rue_event *e)
+{
+	bool plain = falcon_ev_get(e, event_type) == kRueEventTypeAck;
+
+	if (f->waiting && plain && falcon_ev_get(&f->next, event_type) != kRueEventTypeAck) {
+		withhold(f, e);
+		return;
+	}
+	if (f->waiting)
+		withhold(f, &f->next);
+	f->next = *e;
+	f->waiting = true;
+}
+
+static void apply(struct agent *a, struct agent_conn *c, struct flow *f,
+		  const struct falcon_rue_result *r)
+{
+	f->stats.results++;
+	f->stats.reroutes_plb += falcon_res_get(r, randomize_path);
+	fcore_rue_result(c->core, r, a->now);
+}
+
+static void submit(struct agent *a, struct agent_conn *c, uint32_t flow, struct flow *f,
+		   const struct falcon_rue_event *event)
+{
+	struct falcon_rue_event e = *event;
+	struct falcon_rue_result r;
+
+	complete(c, flow, f, &e);
+	if (!a->rue->worker) {
+		rue_host_process(a->rue->host, &e, 1, falcon_time_of_ns(a->now) & 0xffffff, &r);
+		f->stats.events++;
+		apply(a, c, f, &r);
+	} else if (rue_worker_put(a->rue->worker, &e)) {
+		f->stats.events++;
+		f->busy = true;
+	} else {
+		withhold(f, &e);
+	}
+}
+
+static void offer(struct agent *a, struct agent_conn *c, const struct falcon_rue_event *e)
+{
+	uint32_t flow = falcon_rue_flow((uint32_t)falcon_ev_get(e, connection_id));
+	struct flow *f = flow_of(a, c->cfg.local_cid, flow);
+
+	a->stats.rue_events++;
+	if (f->busy)
+		merge(f, e);
+	else
+		submit(a, c, flow, f, e);
+}
+
+static struct agent_conn *conn_of(struct agent *a, uint32_t connection_id)
+{
+	struct agent_conn *c = a->conns[connection_id % FALCON_MAX_CONNS];
+
+	return c && c->core ? c : NULL;
+}
+
+void agent_on_rue_event(void *arg, const struct falcon_rue_event *e)
+{
+	struct agent *a = arg;
+	struct agent_conn *c = conn_of(a, (uint32_t)falcon_ev_get(e, connection_id));
+
+	if (c)
+		offer(a, c, e);
+}
+
+/* How full the queue is that the agent itself writes to; inline there is none. */
+static bool wanted(struct agent *a, bool p1, bool p2)
+{
+	if (!a->rue->worker)
+		return true;
+	return falcon_rue_wants(rue_worker_used(a->rue->worker), a->rue->threshold, p1, p2);
+}
+
+void agent_rue_core_event(struct agent *a, struct agent_conn *c, const struct falcon_rue_event *e)
+{
+	struct flow *f = flow_of(a, c->cfg.local_cid,
+				 falcon_rue_flow((uint32_t)falcon_ev_get(e, connection_id)));
+
+	if (!wanted(a, a->now - f->last_ns > a->config.agent.rue_p1_ns, false)) {
+		withhold(f, e);
+		return;
+	}
+	f->last_ns = a->now;
+	offer(a, c, e);
+}
+
+void agent_rue_ack(struct agent *a, struct agent_conn *c, uint32_t flow,
+		   const struct falcon_ack *ack, uint32_t t3, uint64_t now_ns)
+{
+	struct falcon_cc_event *s = &c->shared->cc_event;
+	uint32_t total = falcon_ack_total(ack);
+	int32_t acked = falcon_seq_diff(total, s->last_acked);
+	struct falcon_rue_event e = {};
+
+	/* An EACK overtaken by its successor counts fewer packets than are known. */
+	if (acked < 0)
+		acked = 0;
+	if (!wanted(a, now_ns - s->last_ns > a->config.agent.rue_p1_ns,
+		    (uint32_t)acked >= a->config.agent.rue_p2_packets)) {
+		s->suppressed++;
+		return;
+	}
+	s->last_ns = now_ns;
+	if (acked)
+		s->last_acked = total;
+	s->events++;
+	falcon_rue_event_ack(c->shared, flow, ack, t3, falcon_time_of_ns(now_ns), (uint32_t)acked,
+			     &e);
+	offer(a, c, &e);
+}
+
+/* A result of the thread. */
+static void take(struct agent *a, const struct falcon_rue_result *r)
+{
+	uint32_t id = (uint32_t)falcon_res_get(r, connection_id), flow = falcon_rue_flow(id);
+	struct flow *f = flow_of(a, id % FALCON_MAX_CONNS, flow);
+	struct agent_conn *c = conn_of(a, id);
+	bool stale = f->stale;
+
+	f->busy = f->stale = false;
+	if (!c)
+		return;
+	if (!stale)
+		apply(a, c, f, r);
+	if (f->waiting) {
+		f->waiting = false;
+		submit(a, c, flow, f, &f->next);
+	}
+}
+
+uint32_t agent_rue_poll(struct agent *a)
+{
+	struct falcon_rue_result r;
+	uint32_t n = 0;
+
+	if (!a->rue->worker)
+		return 0;
+	for (; n < FALCON_MAX_CONNS && rue_worker_get(a->rue->worker, &r); n++)
+		take(a, &r);
+	rue_worker_flush(a->rue->worker);
+	return n;
+}
+
+bool agent_rue_waiting(struct agent *a)
+{
+	return a->rue->worker && !rue_worker_idle(a->rue->worker);
+}

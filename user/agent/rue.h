@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Congestion control in the agent: from events of XDP and the core to engines (user/rue), inline or
+ * on a thread, and from their results back to the core.
+ */
+#ifndef FALCON_AGENT_RUE_H
+#define FALCON_AGENT_RUE_H
+
+#include "agent/agent.h"
+
+/* Of one flow of a connection, free-running while the connection is set up. */
+struct rue_flow_stats {
+	uint64_t events;	/* handed to the engine */
+	uint64_t suppressed;	/* withheld here: by policy, merged into a later one, or no room */
+	uint64_t results;	/* applied */
+	uint64_t reroutes_plb;	/* other paths taken since the engine said so (10.4) */
+};
+
+/* Make the engines that the configuration asks for. 0, or a negative errno with why in |err|. */
+int agent_rue_open(struct agent *a, char *err, size_t errlen);
+void agent_rue_close(struct agent *a);
+
+/*
+ * Let |c|'s congestion be controlled as |cc| says, from now on. Nothing changes if that fails: a
+ * negative errno with why in |err|.
+ */
+int agent_rue_select(struct agent_conn *c, const struct cc_options *cc, char *err, size_t errlen);
+/* |c|'s protocol state is fresh and not open to XDP yet: what the core does not know of it. */
+void agent_rue_start(struct agent_conn *c);
+
+/* An event of XDP or the core, arg: the agent. */
+void agent_on_rue_event(void *arg, const struct falcon_rue_event *e);
+/* The core has made an event: subject to the policy of 10.6.1, like those of XDP. */
+void agent_rue_core_event(struct agent *a, struct agent_conn *c, const struct falcon_rue_event *e);
+/* The agent has taken in |ack| of |flow| itself, sent at |t3|, received at |now_ns|. */
+void agent_rue_ack(struct agent *a, struct agent_conn *c, uint32_t flow,
+		   const struct falcon_ack *ack, uint32_t t3, uint64_t now_ns);
+/* Apply the results that a thread has computed. Returns how many. */
+uint32_t agent_rue_poll(struct agent *a);
+/* About to sleep: true if results wait after all. */
+bool agent_rue_waiting(struct agent *a);
+
+/* rue_level.c: the fill of socket |x|'s receive buffers as ACKs tell it, 0 to 31 (10.2). */
+uint32_t agent_rx_level(const struct agent *a, struct xsk *x);
+
+/* rue_show.c: what "show rue" shows. */
+void agent_rue_show(struct agent *a, const struct agent_conn *only, json_t *rows);
+const struct rue_flow_stats *agent_rue_stats(const struct agent_conn *c, uint32_t flow);
+struct rue_host *agent_rue_host(const struct agent *a);
+
+/* rue_commands.c: requests that change connections' congestion control, and trace it. */
+int agent_conn_set(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		   json_t **reply);
+int agent_rue_trace(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		    json_t **reply);
+/* |cl| is gone, and with it the trace that it asked for. NULL: end any. */
+void agent_rue_trace_end(struct agent *a, const struct control_client *cl);
+
+#endif /* FALCON_AGENT_RUE_H */

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* "show rue": congestion control flow by flow, in microseconds and packets. */
+#include "agent/rue.h"
+
+static const double FU_US = 0.131072;	/* a Falcon time unit */
+static const double TW_US = 0.512;	/* a unit of inter_packet_gap */
+
+static void put(json_t *row, const char *key, uint64_t value)
+{
+	json_object_set_new(row, key, json_integer((json_int_t)value));
+}
+
+/* With a tenth of a unit: more digits would only be noise. */
+static void put_real(json_t *row, const char *key, double value)
+{
+	json_object_set_new(row, key, json_real((double)(int64_t)(value * 10 + 0.5) / 10));
+}
+
+static const char *delay_name(uint8_t delay_select)
+{
+	static const char *const names[] = { "full", "fabric", "forward", "reverse" };
+
+	return names[delay_select & 3];
+}
+
+static void put_engine(json_t *row, const struct agent_conn *c)
+{
+	const struct rue_host *h = agent_rue_host(c->agent);
+	const struct rue_config *profile = rue_host_profile_at(h, c->rue_profile);
+	bool profiles = rue_host_has_profiles(h, c->rue_engine);
+
+	json_object_set_new(row, "algorithm", json_string(rue_host_name(h, c->rue_engine)));
+	json_object_set_new(row, "profile", json_string(profiles && profile ? profile->name : ""));
+	json_object_set_new(row, "delay_select", json_string(delay_name(c->cfg.cc.delay_select)));
+}
+
+static void put_windows(json_t *row, const struct falcon_cc *cc)
+{
+	put_real(row, "fcwnd", falcon_load(&cc->fcwnd) / 1024.0);
+	put(row, "ncwnd", falcon_load(&cc->ncwnd));
+	put_real(row, "delay_us", falcon_load(&cc->delay_state) * FU_US);
+	put_real(row, "rtt_us", falcon_load(&cc->rtt_state) * FU_US);
+	put_real(row, "rto_us", falcon_load(&cc->rto) * FU_US);
+	put_real(row, "gap_us", falcon_load(&cc->inter_packet_gap) * TW_US);
+}
+
+static void put_plb(json_t *row, const struct agent_conn *c)
+{
+	struct swift_state s = rue_host_swift_state(
+		agent_rue_host(c->agent), falcon_load(&c->shared->cc.base_delay_target));
+
+	put(row, "plb_acked", swift_plb_get(s.plb, acked));
+	put(row, "plb_congested", swift_plb_get(s.plb, congested));
+	put(row, "plb_attempts", swift_plb_get(s.plb, attempts));
+}
+
+static void show_one(const struct agent_conn *c, json_t *rows)
+{
+	const struct falcon_cc_event *seen = &c->shared->cc_event;
+	const struct rue_flow_stats *s = agent_rue_stats(c, 0);
+	json_t *row = json_pack("{s:s, s:i}", "name", c->cfg.name, "flow", 0);
+
+	put_engine(row, c);
+	put_windows(row, &c->shared->cc);
+	put_plb(row, c);
+	put(row, "buffer_level", falcon_load(&c->shared->rx_acked.buffer_level));
+	put(row, "events", s->events);
+	put(row, "results", s->results);
+	put(row, "suppressed", s->suppressed + falcon_load(&seen->suppressed));
+	put(row, "reroutes_plb", s->reroutes_plb);
+	json_array_append_new(rows, row);
+}
+
+void agent_rue_show(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+		if (a->conns[cid] && a->conns[cid]->core && (!only || a->conns[cid] == only))
+			show_one(a->conns[cid], rows);
+}
