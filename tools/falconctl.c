@@ -180,7 +180,7 @@ static int ca_show(const struct options *o, const struct object *obj, int argc, 
 	int ret;
 
 	if (argc > 1)
-		return usage_error("unexpected argument \"%s\"", argv[1]);
+		return ctl_usage_error("unexpected argument \"%s\"", argv[1]);
 	rows = ctl_ca_rows(strncmp(dir, "dir=", 4) == 0 ? dir + 4 : dir);
 	ret = print_rows(o, obj, rows, false);
 	json_decref(rows);
