@@ -56,6 +56,26 @@ static void rnr_while_queued(void **state)
 	env_close();
 }
 
+/* The target has opened the PSN for a repetition; the hole in its bitmap is no loss. */
+static void rnr_is_no_loss(void **state)
+{
+	(void)state;
+	open_ordered(true);
+	for (uint32_t i = 0; i < 8; i++)
+		env_push(i);
+	env_run();
+	env.now += 100000;
+	nack(0, FALCON_NACK_RNR, 17, 0);
+	env_ack((struct falcon_ack){ .type = FALCON_EACK, .rdbpsn = ENV_DATA, .rrbpsn = ENV_REQ,
+				     .data_rx = { 0xfe } });
+	assert_int_equal(env_run(), 0);
+	env.now += 100000;
+	env_ack((struct falcon_ack){ .type = FALCON_EACK, .rdbpsn = ENV_DATA, .rrbpsn = ENV_REQ,
+				     .data_rx = { 0xfe } });
+	assert_int_equal(env_run(), 0);
+	env_close();
+}
+
 /* On an ordered connection what follows, and has arrived, waits at the target with it. */
 static void rnr_holds_followers(void **state)
 {
@@ -267,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rnr_received),
 		cmocka_unit_test(rnr_while_queued),
+		cmocka_unit_test(rnr_is_no_loss),
 		cmocka_unit_test(rnr_holds_followers),
 		cmocka_unit_test(errors_received),
 		cmocka_unit_test(resync_is_reliable),

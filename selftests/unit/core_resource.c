@@ -1,64 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Resources of the upper layer: the tables of Falcon 8.2, levels, credits, backpressure, isolation. */
-#include "core_env.h"
+#include "core_held.h"
 
-enum { CELL = 128, CID2 = 6 };
-
-/* Cells of 128 bytes, transactions of up to 1000 bytes: 8 cells. */
-static struct fcore_config small_config(void)
-{
-	struct fcore_config cfg;
-
-	fcore_config_default(&cfg, 4);
-	cfg.tx_cell = cfg.rx_cell = CELL;
-	cfg.max_len = 1000;
-	return cfg;
-}
-
-static void open_small(bool ordered)
-{
-	struct fcore_config cfg = small_config();
-	struct fcore_params p = env_params(ordered);
-
-	env_open_with(&p, &cfg);
-}
-
-static const uint32_t *used(void)
-{
-	return fcore_resources(env.core, FCORE_LEVEL_CONN, ENV_CID)->used;
-}
-
-/* All that the connection holds, in the order of enum fcore_resource; the same at every level. */
-static void expect_used(const uint32_t want[FCORE_RESOURCES])
-{
-	for (int level = 0; level < FCORE_LEVELS; level++) {
-		const struct fcore_account *a = fcore_resources(
-			env.core, (enum fcore_level)level, level == FCORE_LEVEL_CONN ? ENV_CID : 0);
-
-		for (int r = 0; r < FCORE_RESOURCES; r++)
-			if (a->used[r] != want[r])
-				fail_msg("level %d: %u of %s, not %u", level, a->used[r],
-					 fcore_resource_name((enum fcore_resource)r), want[r]);
-	}
-}
-#define EXPECT_USED(...) expect_used((const uint32_t[FCORE_RESOURCES]){ __VA_ARGS__ })
-
-static int submit(struct fcore_conn *c, bool pull, uint32_t len)
-{
-	static const uint8_t bytes[1000];
-	struct fcore_txn t = { .proto = FALCON_PROTO_RAW, .payload = bytes, .len = len };
-
-	return pull ? fcore_pull(c, &t, env.now) : fcore_push(c, &t, env.now);
-}
-
-static void receive(bool pull, uint32_t n, uint32_t r, uint32_t len)
-{
-	env_receive((struct falcon_hdr){ .type = pull ? FALCON_PULL_REQUEST : FALCON_PUSH_DATA,
-					 .psn = (pull ? ENV_PEER_REQ : ENV_PEER_DATA) + n,
-					 .rsn = ENV_PEER_RSN + r,
-					 .request_len = (__u16)len },
-		    pull ? 0 : len);
-}
+enum { CID2 = 6 };
 
 /* Push 1, ceil(L/N), 1, 0; given back with the ACK and the completion. */
 static void s8_2_3_push_data_takes_1_ceil_1_0(void **state)
@@ -66,14 +10,14 @@ static void s8_2_3_push_data_takes_1_ceil_1_0(void **state)
 	static const uint32_t lens[][2] = { { 0, 0 }, { 1, 1 }, { 128, 1 }, { 129, 2 }, { 1000, 8 } };
 
 	(void)state;
-	open_small(true);
+	held_open(true);
 	for (uint32_t i = 0; i < ARRAY_SIZE(lens); i++) {
-		assert_int_equal(submit(env.c, false, lens[i][0]), 0);
-		EXPECT_USED(1, lens[i][1], 1, 0);
+		assert_int_equal(held_submit(env.c, false, lens[i][0]), 0);
+		EXPECT_HELD(1, lens[i][1], 1, 0);
 		env_run();
-		EXPECT_USED(1, lens[i][1], 1, 0);
+		EXPECT_HELD(1, lens[i][1], 1, 0);
 		env_ack_all(i + 1, 0);
-		EXPECT_USED(0);
+		EXPECT_HELD(0);
 	}
 	env_close();
 }
@@ -82,13 +26,13 @@ static void s8_2_3_push_data_takes_1_ceil_1_0(void **state)
 static void s8_2_3_request_length_counts_the_ulp_header(void **state)
 {
 	struct fcore_txn t = { .proto = FALCON_PROTO_RAW, .ulp_hdr = "12345678", .ulp_hdr_len = 8,
-			       .payload = used, .len = 121 };
+			       .payload = NULL, .len = 121 };
 
 	(void)state;
-	open_small(true);
+	held_open(true);
 	t.payload = t.ulp_hdr;
 	assert_int_equal(fcore_push(env.c, &t, env.now), 0);
-	EXPECT_USED(1, 2, 1, 0);
+	EXPECT_HELD(1, 2, 1, 0);
 	env_close();
 }
 
@@ -96,14 +40,14 @@ static void s8_2_3_request_length_counts_the_ulp_header(void **state)
 static void s8_2_3_pull_request_takes_1_1_1_ceil(void **state)
 {
 	(void)state;
-	open_small(true);
-	assert_int_equal(submit(env.c, true, 300), 0);
-	EXPECT_USED(1, 1, 1, 3);
+	held_open(true);
+	assert_int_equal(held_submit(env.c, true, 300), 0);
+	EXPECT_HELD(1, 1, 1, 3);
 	env_run();
 	env_ack_all(0, 1);
-	EXPECT_USED(0, 0, 1, 3);
+	EXPECT_HELD(0, 0, 1, 3);
 	env_receive_data(0, 0, 300);
-	EXPECT_USED(0);
+	EXPECT_HELD(0);
 	env_close();
 }
 
@@ -111,15 +55,15 @@ static void s8_2_3_pull_request_takes_1_1_1_ceil(void **state)
 static void s8_2_2_rx_is_held_until_completion_to_ulp(void **state)
 {
 	(void)state;
-	open_small(true);
-	submit(env.c, false, 10);
-	submit(env.c, true, 300);
+	held_open(true);
+	held_submit(env.c, false, 10);
+	held_submit(env.c, true, 300);
 	env_run();
 	env_ack_all(0, 1);
 	env_receive_data(0, 1, 200);
-	EXPECT_USED(1, 1, 2, 3);
+	EXPECT_HELD(1, 1, 2, 3);
 	env_ack_all(1, 1);
-	EXPECT_USED(0);
+	EXPECT_HELD(0);
 	env_close();
 }
 
@@ -127,13 +71,13 @@ static void s8_2_2_rx_is_held_until_completion_to_ulp(void **state)
 static void s8_2_2_tx_is_held_until_acknowledged(void **state)
 {
 	(void)state;
-	open_small(true);
-	submit(env.c, true, 300);
+	held_open(true);
+	held_submit(env.c, true, 300);
 	env_run();
 	env_receive_data(0, 0, 300);
-	EXPECT_USED(1, 1, 0, 0);
+	EXPECT_HELD(1, 1, 0, 0);
 	env_ack_all(0, 1);
-	EXPECT_USED(0);
+	EXPECT_HELD(0);
 	env_close();
 }
 
@@ -141,15 +85,15 @@ static void s8_2_2_tx_is_held_until_acknowledged(void **state)
 static void s8_2_3_pull_response_takes_1_ceil(void **state)
 {
 	(void)state;
-	open_small(true);
-	receive(true, 0, 0, 500);
-	EXPECT_USED(0, 0, 0, 0, 0, 0, 1, 1);
+	held_open(true);
+	held_receive(true, 0, 0, 500);
+	EXPECT_HELD(0, 0, 0, 0, 0, 0, 1, 1);
 	fcore_pull_respond(env.c, ENV_PEER_RSN, "x", 257, 1, env.now);
-	EXPECT_USED(0, 0, 0, 0, 1, 3, 0, 0);
+	EXPECT_HELD(0, 0, 0, 0, 1, 3, 0, 0);
 	env_run();
-	EXPECT_USED(0, 0, 0, 0, 1, 3, 0, 0);
+	EXPECT_HELD(0, 0, 0, 0, 1, 3, 0, 0);
 	env_ack_all(1, 0);
-	EXPECT_USED(0);
+	EXPECT_HELD(0);
 	env_close();
 }
 
@@ -157,15 +101,15 @@ static void s8_2_3_pull_response_takes_1_ceil(void **state)
 static void s8_2_4_push_takes_1_ceil_pull_1_1(void **state)
 {
 	(void)state;
-	open_small(true);
-	receive(false, 0, 1, 300);
-	EXPECT_USED(0, 0, 0, 0, 0, 0, 1, 3);
-	receive(true, 0, 0, 1000);
-	EXPECT_USED(0, 0, 0, 0, 0, 0, 2, 4);
+	held_open(true);
+	held_receive(false, 0, 1, 300);
+	EXPECT_HELD(0, 0, 0, 0, 0, 0, 1, 3);
+	held_receive(true, 0, 0, 1000);
+	EXPECT_HELD(0, 0, 0, 0, 0, 0, 2, 4);
 	fcore_push_done(env.c, ENV_PEER_RSN + 1, FCORE_PUSH_ACK, 0, 0, env.now);
-	EXPECT_USED(0, 0, 0, 0, 0, 0, 1, 1);
+	EXPECT_HELD(0, 0, 0, 0, 0, 0, 1, 1);
 	fcore_pull_respond(env.c, ENV_PEER_RSN, NULL, 0, 1, env.now);
-	EXPECT_USED(0, 0, 0, 0, 1, 0, 0, 0);
+	EXPECT_HELD(0, 0, 0, 0, 1, 0, 0, 0);
 	env_close();
 }
 
@@ -173,13 +117,13 @@ static void s8_2_4_push_takes_1_ceil_pull_1_1(void **state)
 static void s8_2_4_rnr_keeps_errors_give_back(void **state)
 {
 	(void)state;
-	open_small(true);
-	receive(false, 0, 0, 300);
+	held_open(true);
+	held_receive(false, 0, 0, 300);
 	fcore_push_done(env.c, ENV_PEER_RSN, FCORE_PUSH_RNR, 1, 0, env.now);
-	EXPECT_USED(0, 0, 0, 0, 0, 0, 1, 3);
+	EXPECT_HELD(0, 0, 0, 0, 0, 0, 1, 3);
 	env_pass(20000);
 	fcore_push_done(env.c, ENV_PEER_RSN, FCORE_PUSH_CIE, 0, 0, env.now);
-	EXPECT_USED(0);
+	EXPECT_HELD(0);
 	env_close();
 }
 
@@ -221,20 +165,20 @@ static void s8_2_3_limits_per_host_function_and_connection(void **state)
 		for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
 			const struct fcore_account *a;
 
-			open_small(true);
+			held_open(true);
 			set_limit((enum fcore_level)level, cases[i].r, cases[i].limit);
 			a = fcore_resources(env.core, (enum fcore_level)level,
 					    level == FCORE_LEVEL_CONN ? ENV_CID : 0);
-			assert_int_equal(submit(env.c, cases[i].pull, 600), 0);
-			assert_int_equal(submit(env.c, cases[i].pull, 600), 0);
-			assert_int_equal(submit(env.c, cases[i].pull, 600), -EAGAIN);
+			assert_int_equal(held_submit(env.c, cases[i].pull, 600), 0);
+			assert_int_equal(held_submit(env.c, cases[i].pull, 600), 0);
+			assert_int_equal(held_submit(env.c, cases[i].pull, 600), -EAGAIN);
 			assert_int_equal(a->refused[cases[i].r], 1);
 			assert_int_equal(a->used[cases[i].r], a->limit[cases[i].r]);
 			assert_int_equal(a->high[cases[i].r], a->limit[cases[i].r]);
 			set_limit((enum fcore_level)level, cases[i].r, FCORE_NO_LIMIT);
 			env_run();
 			assert_int_equal(env.xons, 1);
-			assert_int_equal(submit(env.c, cases[i].pull, 600), 0);
+			assert_int_equal(held_submit(env.c, cases[i].pull, 600), 0);
 			env_close();
 		}
 	}
@@ -245,7 +189,7 @@ static void limits_of_nobody(void **state)
 	uint32_t limit[FCORE_RESOURCES];
 
 	(void)state;
-	open_small(true);
+	held_open(true);
 	raise(limit);
 	assert_int_equal(fcore_limit_host(env.core, 1, limit), -ENOENT);
 	assert_int_equal(fcore_limit_function(env.core, 16, limit), -ENOENT);
@@ -264,24 +208,24 @@ static void limits_leave_room_for_one(void **state)
 	uint32_t psn = 0;
 
 	(void)state;
-	open_small(true);
+	held_open(true);
 	fcore_limit_conn(env.c, none);
 	for (int pull = 0; pull < 2; pull++) {
-		assert_int_equal(submit(env.c, pull, 1000), 0);
-		assert_int_equal(submit(env.c, pull, 0), -EAGAIN);
+		assert_int_equal(held_submit(env.c, pull, 1000), 0);
+		assert_int_equal(held_submit(env.c, pull, 0), -EAGAIN);
 		env_run();
 		env_ack_all(1, (uint32_t)pull);
 		if (pull)
 			env_receive_data(psn++, 1, 1000);
 	}
-	receive(false, psn, 0, 1000);
+	held_receive(false, psn, 0, 1000);
 	assert_int_equal(env.event[env.nevents - 1].what, ENV_PUSH);
 	env_close();
 }
 
 static void config_bounds(void **state)
 {
-	struct fcore_config cfg = small_config();
+	struct fcore_config cfg = held_config();
 
 	(void)state;
 #define REFUSED(field, value)                                                                      \
@@ -309,7 +253,7 @@ static void no_such_host_or_function(void **state)
 	static struct falcon_conn shared;
 
 	(void)state;
-	open_small(true);
+	held_open(true);
 	p.host = 1;
 	assert_null(fcore_conn_open(env.core, CID2, &shared, &p, env.now));
 	p.host = 0;
@@ -339,7 +283,7 @@ static struct fcore_conn *open_second(uint32_t host, uint32_t function)
 /* Accounts of different hosts and functions are separate; the NIC's is common. */
 static void s8_2_3_accounts_are_separate(void **state)
 {
-	struct fcore_config cfg = small_config();
+	struct fcore_config cfg = held_config();
 	struct fcore_params p = env_params(true);
 	struct fcore_conn *c2;
 
@@ -347,9 +291,9 @@ static void s8_2_3_accounts_are_separate(void **state)
 	cfg.hosts = 2;
 	env_open_with(&p, &cfg);
 	c2 = open_second(1, 3);
-	submit(env.c, false, 0);
-	submit(c2, false, 0);
-	submit(c2, false, 0);
+	held_submit(env.c, false, 0);
+	held_submit(c2, false, 0);
+	held_submit(c2, false, 0);
 	assert_int_equal(fcore_resources(env.core, FCORE_LEVEL_NIC, 0)->used[0], 3);
 	assert_int_equal(fcore_resources(env.core, FCORE_LEVEL_HOST, 0)->used[0], 1);
 	assert_int_equal(fcore_resources(env.core, FCORE_LEVEL_HOST, 1)->used[0], 2);
@@ -363,7 +307,7 @@ static void s8_2_3_accounts_are_separate(void **state)
 /* Limits may add up to more than there is: the totals prevent an overrun. */
 static void s8_2_3_oversubscription_cannot_overrun(void **state)
 {
-	struct fcore_config cfg = small_config();
+	struct fcore_config cfg = held_config();
 	struct fcore_params p = env_params(true);
 	const struct fcore_account *nic;
 	struct fcore_conn *c2;
@@ -375,10 +319,10 @@ static void s8_2_3_oversubscription_cannot_overrun(void **state)
 	env_open_with(&p, &cfg);
 	c2 = open_second(0, 0);
 	set_limit(FCORE_LEVEL_CONN, FCORE_REQ_PKT_TX, 8);
-	while (submit(env.c, false, 0) == 0)
+	while (held_submit(env.c, false, 0) == 0)
 		n++;
 	assert_int_equal(n, 8);
-	while (submit(c2, false, 0) == 0)
+	while (held_submit(c2, false, 0) == 0)
 		n++;
 	assert_int_equal(n, 10);
 	nic = fcore_resources(env.core, FCORE_LEVEL_NIC, 0);
@@ -389,8 +333,8 @@ static void s8_2_3_oversubscription_cannot_overrun(void **state)
 	assert_int_equal(env.xons, 1);
 	env_run();
 	assert_int_equal(env.xons, 2);
-	assert_int_equal(submit(c2, false, 0), 0);
-	assert_int_equal(submit(env.c, false, 0), -EAGAIN);
+	assert_int_equal(held_submit(c2, false, 0), 0);
+	assert_int_equal(held_submit(env.c, false, 0), -EAGAIN);
 	fcore_conn_close(c2, kCmplDeadConn);
 	env_run();
 	assert_int_equal(env.xons, 3);
@@ -400,7 +344,7 @@ static void s8_2_3_oversubscription_cannot_overrun(void **state)
 /* Backpressure on requests never holds up responses (CR rule 2). */
 static void s8_2_1_2_responses_do_not_wait_for_requests(void **state)
 {
-	struct fcore_config cfg = small_config();
+	struct fcore_config cfg = held_config();
 	struct fcore_params p = env_params(true);
 
 	(void)state;
@@ -408,10 +352,10 @@ static void s8_2_1_2_responses_do_not_wait_for_requests(void **state)
 		cfg.total[r] = 1;
 	p.fcwnd = 4;
 	env_open_with(&p, &cfg);
-	submit(env.c, false, 0);
-	assert_int_equal(submit(env.c, false, 0), -EAGAIN);
-	assert_int_equal(submit(env.c, true, 10), -EAGAIN);
-	receive(true, 0, 0, 100);
+	held_submit(env.c, false, 0);
+	assert_int_equal(held_submit(env.c, false, 0), -EAGAIN);
+	assert_int_equal(held_submit(env.c, true, 10), -EAGAIN);
+	held_receive(true, 0, 0, 100);
 	fcore_pull_respond(env.c, ENV_PEER_RSN, "x", 1, 1, env.now);
 	env_run();
 	assert_int_equal(env.nsent, 2);
@@ -422,28 +366,28 @@ static void s8_2_1_2_responses_do_not_wait_for_requests(void **state)
 /* What comes in and what goes out do not share (CR rule 1). */
 static void s8_2_1_2_incoming_and_outgoing_are_independent(void **state)
 {
-	struct fcore_config cfg = small_config();
+	struct fcore_config cfg = held_config();
 	struct fcore_params p = env_params(true);
 
 	(void)state;
 	for (int r = 0; r < FCORE_RESOURCES; r++)
 		cfg.total[r] = 1;
 	env_open_with(&p, &cfg);
-	assert_int_equal(submit(env.c, true, 1000), 0);
-	receive(false, 0, 0, 1000);
+	assert_int_equal(held_submit(env.c, true, 1000), 0);
+	held_receive(false, 0, 0, 1000);
 	assert_int_equal(env.event[0].what, ENV_PUSH);
 	env_run();
 	assert_int_equal(env.sent[0].type, FALCON_PULL_REQUEST);
 	env_receive_data(1, 0, 1000);
 	assert_int_equal(env.event[2].what, ENV_DONE);
-	EXPECT_USED(1, 1, 0, 0, 0, 0, 1, 8);
+	EXPECT_HELD(1, 1, 0, 0, 0, 0, 1, 8);
 	env_close();
 }
 
 /* Where ULP Data is used up, responses wait in their order; none is lost or refused. */
 static void s8_2_2_responses_wait_for_ulp_data(void **state)
 {
-	struct fcore_config cfg = small_config();
+	struct fcore_config cfg = held_config();
 	struct fcore_params p = env_params(true);
 
 	(void)state;
@@ -451,10 +395,10 @@ static void s8_2_2_responses_wait_for_ulp_data(void **state)
 	cfg.alpha = 100 * FCORE_ALPHA_ONE;
 	env_open_with(&p, &cfg);
 	for (uint32_t i = 0; i < 5; i++) {
-		receive(true, i, i, 100);
+		held_receive(true, i, i, 100);
 		fcore_pull_respond(env.c, ENV_PEER_RSN + i, "x", 1, i, env.now);
 	}
-	EXPECT_USED(0, 0, 0, 0, 2, 2, 0, 0);
+	EXPECT_HELD(0, 0, 0, 0, 2, 2, 0, 0);
 	for (uint32_t acked = 0, sent = 2; sent <= 5; sent++) {
 		uint32_t first = env.nevents;
 
@@ -471,7 +415,7 @@ static void s8_2_2_responses_wait_for_ulp_data(void **state)
 /* The same between connections: round robin, and closing loses nobody's turn. */
 static void s8_2_2_connections_wait_for_ulp_data_in_turn(void **state)
 {
-	struct fcore_config cfg = small_config();
+	struct fcore_config cfg = held_config();
 	struct fcore_params p = env_params(true);
 	struct fcore_conn *c2;
 	uint8_t frame = 0;
@@ -481,7 +425,7 @@ static void s8_2_2_connections_wait_for_ulp_data_in_turn(void **state)
 	env_open_with(&p, &cfg);
 	c2 = open_second(0, 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		receive(true, i, i, 100);
+		held_receive(true, i, i, 100);
 		fcore_pull_respond(env.c, ENV_PEER_RSN + i, "x", 1, i, env.now);
 	}
 	env.frames++;
@@ -509,14 +453,14 @@ static void s8_2_3_xoff_then_xon(void **state)
 	struct fcore_credits k;
 
 	(void)state;
-	open_small(true);
+	held_open(true);
 	set_limit(FCORE_LEVEL_CONN, FCORE_REQ_BUF_TX, 8);
-	submit(env.c, false, 300);
-	submit(env.c, false, 300);
+	held_submit(env.c, false, 300);
+	held_submit(env.c, false, 300);
 	fcore_credits(env.c, &k);
 	assert_false(k.xoff);
 	assert_int_equal(k.credit[FCORE_REQ_BUF_TX], 2);
-	assert_int_equal(submit(env.c, false, 600), -EAGAIN);
+	assert_int_equal(held_submit(env.c, false, 600), -EAGAIN);
 	fcore_credits(env.c, &k);
 	assert_true(k.xoff);
 	env_run();
@@ -527,7 +471,7 @@ static void s8_2_3_xoff_then_xon(void **state)
 	fcore_credits(env.c, &k);
 	assert_false(k.xoff);
 	assert_int_equal(k.credit[FCORE_REQ_BUF_TX], 5);
-	assert_int_equal(submit(env.c, false, 600), 0);
+	assert_int_equal(held_submit(env.c, false, 600), 0);
 	env_run();
 	env_ack_all(3, 0);
 	assert_int_equal(env.xons, 1);
@@ -537,7 +481,7 @@ static void s8_2_3_xoff_then_xon(void **state)
 /* M:N: the transaction ends in error, and the next may go on. */
 static void s8_2_3_no_flow_control_completes_in_error(void **state)
 {
-	struct fcore_config cfg = small_config();
+	struct fcore_config cfg = held_config();
 	struct fcore_params p = env_params(true);
 	struct fcore_txn t = { .proto = FALCON_PROTO_RAW, .cookie = 77 };
 
@@ -564,7 +508,7 @@ static void s8_2_3_no_flow_control_completes_in_error(void **state)
 static void no_flow_control_closed_in_completion(void **state)
 {
 	struct fcore_params p = env_params(true);
-	struct fcore_config cfg = small_config();
+	struct fcore_config cfg = held_config();
 
 	(void)state;
 	p.no_flow_control = true;
@@ -580,46 +524,46 @@ static void no_flow_control_closed_in_completion(void **state)
 /* Timeouts and errors give Tx back when the packet becomes a Resync, Rx with the completion. */
 static void s11_resync_takes_no_tx_resources(void **state)
 {
-	struct fcore_config cfg = small_config();
+	struct fcore_config cfg = held_config();
 	struct fcore_params p = env_params(true);
 
 	(void)state;
 	p.rto_ns = 10000000000ULL;
 	env_open_with(&p, &cfg);
-	submit(env.c, false, 300);
-	submit(env.c, true, 300);
+	held_submit(env.c, false, 300);
+	held_submit(env.c, true, 300);
 	env_run();
 	env_pass(p.txn_timeout_ns + 2000);
 	assert_int_equal(env.nevents, 2);
-	EXPECT_USED(0);
+	EXPECT_HELD(0);
 	env_ack_all(1, 1);
-	EXPECT_USED(0);
+	EXPECT_HELD(0);
 	env_close();
 }
 
 /* Retransmissions exhausted: Tx is reclaimed with the fatal interrupt. */
 static void s11_fatal_reclaims_tx_resources(void **state)
 {
-	struct fcore_config cfg = small_config();
+	struct fcore_config cfg = held_config();
 	struct fcore_params p = env_params(true);
 
 	(void)state;
 	p.max_retx = 1;
 	p.txn_timeout_ns = 1000000000000ULL;
 	env_open_with(&p, &cfg);
-	submit(env.c, false, 300);
+	held_submit(env.c, false, 300);
 	env_run();
-	receive(true, 0, 0, 100);
+	held_receive(true, 0, 0, 100);
 	fcore_pull_respond(env.c, ENV_PEER_RSN, "x", 1, 1, env.now);
-	receive(false, 0, 1, 300);
+	held_receive(false, 0, 1, 300);
 	for (int i = 0; i < 100 && !env.fatals; i++) {
-		submit(env.c, false, 300);
+		held_submit(env.c, false, 300);
 		env_pass(100000000);
 	}
 	assert_int_equal(env.fatals, 1);
 	for (int r = 0; r < FCORE_RESOURCES; r++)
 		if (r != FCORE_REQ_PKT_RX && r < FCORE_NET_PKT_RX)
-			assert_int_equal(used()[r], 0);
+			assert_int_equal(held()[r], 0);
 	env_close();
 }
 
@@ -628,18 +572,18 @@ static void close_gives_everything_back(void **state)
 {
 	(void)state;
 	for (int ordered = 0; ordered < 2; ordered++) {
-		open_small(ordered);
+		held_open(ordered);
 		for (uint32_t i = 0; i < 4; i++)
-			submit(env.c, i & 1, 300);
+			held_submit(env.c, i & 1, 300);
 		env_run();
 		for (uint32_t i = 0; i < 4; i++)
-			submit(env.c, i & 1, 300);
+			held_submit(env.c, i & 1, 300);
 		env_receive_data(0, 1, 300);
 		env_receive_data(1, 3, 300);
 		for (uint32_t i = 0; i < 4; i++)
-			receive(false, 2 + i, 2 * i, 300);
+			held_receive(false, 2 + i, 2 * i, 300);
 		for (uint32_t i = 0; i < 3; i++)
-			receive(true, i, 2 * i + 1, 300);
+			held_receive(true, i, 2 * i + 1, 300);
 		fcore_pull_respond(env.c, ENV_PEER_RSN + 1, "x", 1, 1, env.now);
 		fcore_pull_respond(env.c, ENV_PEER_RSN + 3, "x", 1, 2, env.now);
 		env_run();
@@ -662,7 +606,7 @@ static void paper4_6_threshold_is_alpha_times_free(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct fcore_config cfg = small_config();
+		struct fcore_config cfg = held_config();
 		struct fcore_params p = env_params(true);
 		const struct fcore_account *a;
 		uint32_t n = 0;
@@ -671,7 +615,7 @@ static void paper4_6_threshold_is_alpha_times_free(void **state)
 		env_open_with(&p, &cfg);
 		assert_int_equal(fcore_conn_alpha(env.c), FCORE_ALPHA_ONE);
 		fcore_conn_set_alpha(env.c, cases[i].alpha);
-		while (submit(env.c, false, 0) == 0)
+		while (held_submit(env.c, false, 0) == 0)
 			n++;
 		assert_int_equal(n, cases[i].got);
 		a = fcore_resources(env.core, FCORE_LEVEL_CONN, ENV_CID);
@@ -680,7 +624,7 @@ static void paper4_6_threshold_is_alpha_times_free(void **state)
 		fcore_conn_set_alpha(env.c, 8 * FCORE_ALPHA_ONE);
 		env_run();
 		assert_int_equal(env.xons, 1);
-		assert_int_equal(submit(env.c, false, 0), 0);
+		assert_int_equal(held_submit(env.c, false, 0), 0);
 		env_close();
 	}
 }
@@ -688,7 +632,7 @@ static void paper4_6_threshold_is_alpha_times_free(void **state)
 /* A connection whose transactions never end leaves the other one half of what is free. */
 static void paper4_6_stalled_connection_leaves_others_their_share(void **state)
 {
-	struct fcore_config cfg = small_config();
+	struct fcore_config cfg = held_config();
 	struct fcore_params p = env_params(true);
 	struct fcore_conn *c2;
 	uint32_t stalled = 0, done = 0, most = 0;
@@ -697,18 +641,18 @@ static void paper4_6_stalled_connection_leaves_others_their_share(void **state)
 	cfg.total[FCORE_REQ_PKT_TX] = 90;
 	env_open_with(&p, &cfg);
 	c2 = open_second(0, 0);
-	while (submit(c2, false, 0) == 0)
+	while (held_submit(c2, false, 0) == 0)
 		stalled++;
 	assert_int_equal(stalled, 45);
 	for (uint32_t round = 1; round <= 20; round++) {
 		uint32_t n = 0;
 
-		while (submit(env.c, false, 0) == 0)
+		while (held_submit(env.c, false, 0) == 0)
 			n++;
 		most = n > most ? n : most;
 		env_run();
 		env_ack_all(done += n, 0);
-		assert_int_equal(submit(c2, false, 0), -EAGAIN);
+		assert_int_equal(held_submit(c2, false, 0), -EAGAIN);
 	}
 	/* It came when there was nobody else, and took half; of what is left, half is 22. */
 	assert_true(most >= 22);

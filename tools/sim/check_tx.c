@@ -240,6 +240,12 @@ static void check_bits(struct endpoint *e, bool req, uint32_t base, const uint32
 	}
 }
 
+/* 8.5.3.4: what comes after an RNRed request is RNRed, too. */
+static bool follows_rnr(const struct endpoint *e, uint32_t i)
+{
+	return e->cfg->ordered && e->cursor < i && txn_of(e->peer, e->cursor)->state == TXN_RNR;
+}
+
 static void check_nack(struct endpoint *e, const struct falcon_ack *a)
 {
 	const struct psn *p = check_psn(e->peer, a->nack_req_window, a->nack_psn);
@@ -258,7 +264,7 @@ static void check_nack(struct endpoint *e, const struct falcon_ack *a)
 					      : FCORE_PUSH_INVALID_CID;
 	if (p->type != FALCON_PUSH_DATA ||
 	    (a->nack_code == FALCON_NACK_RNR ?
-		     !t->rnr :
+		     !t->rnr && !follows_rnr(e, i) :
 		     t->state != TXN_ANSWERED || ulp_outcome(e->peer, i) != o ||
 			     a->ulp_code != (uint8_t)i))
 		sim_fail(e->sim, e, "NACK %u of PSN %u, but its upper layer has not said so",

@@ -155,17 +155,8 @@ static int open_protocol(struct agent *a)
 static int open_control(struct agent *a)
 {
 	const struct agent_options *opt = &a->config.agent;
-	const struct chan_config chan = {
-		.plain = opt->control == CONFIG_CONTROL_PLAIN,
-		.port = opt->control_port,
-		.cert = opt->tls_cert,
-		.key = opt->tls_key,
-		.ca = opt->tls_ca,
-		.crl = opt->tls_crl,
-		.psk_file = opt->psk_file,
-	};
 	const struct cm_options cm = {
-		.chan = &chan,
+		.port = opt->control_port,
 		.grace_ms = opt->control_grace_ms,
 	};
 	char err[256];

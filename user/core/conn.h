@@ -16,6 +16,8 @@
 
 enum fc_const {
 	FC_QUANTUM = 16,	/* packets a connection sends before the next has its turn (8.3) */
+	FC_NACK_BURST = 64,	/* NACKs of refused packets that a connection sends at once */
+	FC_NACK_INTERVAL = 20000,	/* ns, between one and the next thereafter */
 	FC_TXN_MASK = FCORE_MAX_TXNS - 1,
 	FC_TXN_WORDS = FCORE_MAX_TXNS / 64,
 	FC_MAX_WIN = FALCON_DATA_WINDOW,
@@ -116,6 +118,7 @@ enum fc_itxn_flag {
 	FC_ITXN_SENT = 0x08,	/* has left the scheduler: |psn| is valid */
 	FC_ITXN_WIRE = 0x10,	/* its packet is not acknowledged */
 	FC_ITXN_TX = 0x20,	/* holds Tx resources */
+	FC_ITXN_RX = 0x40,	/* holds Rx resources */
 };
 
 /* A transaction of ours. Ring slot: RSN modulo FCORE_MAX_TXNS. */
@@ -174,6 +177,13 @@ struct fc_waiters {
 	struct fc_list list;
 	uint32_t count;
 	uint32_t scan;		/* so many are to be looked at: something was given back */
+};
+
+/* A drop filter. */
+struct fc_xlr {
+	struct fcore_xlr_rule rule;
+	uint64_t hits;
+	bool used;
 };
 
 /* What the ACKs of one of the peer's flows wait for (9.1.6); coalescing is per flow (paper 4.3). */
@@ -264,6 +274,7 @@ struct fcore_conn {
 	uint64_t tgt_nack[FC_TXN_WORDS];	/* slots whose NACK is owed */
 	uint64_t tgt_wait[FC_TXN_WORDS];	/* slots that wait for redelivery */
 	bool nack_owed;				/* a bit of |tgt_nack| is set */
+	uint64_t nack_from;			/* ns: what went by since may be spent on NACKs */
 	uint32_t seen_acks, seen_eacks;		/* tx_acked counters last processed */
 	uint32_t seen_answers;			/* rx.answers_owed last processed */
 	uint64_t last_ack;			/* ns when an ACK was last seen */
@@ -307,6 +318,8 @@ struct fcore {
 	uint32_t alpha;		/* of new connections */
 	uint32_t keep_nic[2];	/* Net Req Pkt and Buf Rx kept for head-of-line requests: red zone */
 	uint32_t keep[2];	/* the same at lower levels */
+	uint32_t xlr_rules[FCORE_XLR_WHERES];	/* how many of |xlr| are in use, by |where| */
+	struct fc_xlr xlr[FCORE_XLR_RULES];
 	struct fc_wheel wheel;
 	struct fcore_conn **conns;	/* FALCON_MAX_CONNS, by CID */
 };
@@ -469,8 +482,10 @@ bool fc_rx_is_acked(const struct fcore_conn *c, bool req, uint32_t psn);
 void fc_rx_ack_psn(struct fcore_conn *c, bool req, uint32_t psn);
 /* Forget that |psn| was received, so that a retransmission of it is taken. */
 void fc_rx_release(struct fcore_conn *c, bool req, uint32_t psn);
-/* No room for this packet: give it back as if it had been dropped, and say so (8.4.3, 9.1.7). */
-void fc_rx_refuse(struct fcore_conn *c, const struct fcore_rx *rx);
+/* Undo fc_rx_release() for a data PSN. */
+void fc_rx_claim_again(struct fcore_conn *c, uint32_t psn);
+/* Give this packet back as if it had been dropped, and say why (8.5.3, 9.1.7). */
+void fc_rx_refuse(struct fcore_conn *c, const struct fcore_rx *rx, enum falcon_nack_code code);
 /* Acknowledge a packet and throw it away. */
 void fc_rx_discard(struct fcore_conn *c, const struct fcore_rx *rx);
 /* Acknowledge what is acknowledged by its arrival: all but push data. */
@@ -512,6 +527,11 @@ void fc_res_fund(struct fcore_conn *c);
 /* Look at a few of those that wait. */
 void fc_res_serve(struct fcore *core);
 
+/* xlr.c */
+/* A filter at |where| matches a transaction of |c|; |type| is its request's. */
+bool fc_xlr_match(struct fcore_conn *c, enum fcore_xlr_where where, uint32_t function,
+		  uint8_t proto, uint8_t type);
+
 /* initiator.c */
 /* The packet of |rsn|, or the Resync in its place, was acknowledged. */
 void fc_init_acked(struct fcore_conn *c, uint32_t rsn);
@@ -528,10 +548,14 @@ void fc_init_voided(struct fcore_conn *c, uint32_t rsn);
 void fc_init_settle(struct fcore_conn *c);
 /* Lift backpressure if what was refused would fit; else |c| waits among core->xon. */
 void fc_init_xon(struct fcore_conn *c);
+/* A filter was added: end what it matches. */
+void fc_init_xlr(struct fcore_conn *c);
 void fc_init_timeout(struct fcore_conn *c, uint64_t now);
 void fc_init_close(struct fcore_conn *c, enum falcon_completion_code code);
 
 /* target.c */
+/* The upper layer has said no more of |t| since the NACK that is owed; if it has, none is due. */
+bool fc_tgt_is_nacked(const struct fcore_conn *c, const struct fc_ttxn *t);
 void fc_tgt_request(struct fcore_conn *c, const struct fcore_rx *rx);
 void fc_tgt_resync(struct fcore_conn *c, const struct fcore_rx *rx);
 void fc_tgt_timeout(struct fcore_conn *c, uint64_t now);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "core/resource.h"
+#include "core/xlr.h"
 #include "falcon/codes.h"
 #include "falcon/maps.h"
 #include "falcon/rue.h"
@@ -154,6 +155,7 @@ struct fcore_stats {
 	uint64_t tx_retx_own;		/* retransmitted early: EACK-OWN */
 	uint64_t tx_acks;		/* BACKs and EACKs sent by the core */
 	uint64_t tx_nacks;
+	uint64_t nacks_withheld;	/* of refused packets: the peer is refused too often to be told */
 	uint64_t tx_resyncs;
 	uint64_t rx_packets;		/* claimed packets handed to the core */
 	uint64_t rx_discarded;		/* Falcon 8.4.3.2: pull data without request or too long */
@@ -225,6 +227,12 @@ void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const void *payload,
 			uint64_t cookie, uint64_t now);
 /* Answer on_pull(): receiver not ready; it is delivered again after the timeout (8.5.3.4). */
 void fcore_pull_rnr(struct fcore_conn *c, uint32_t rsn, uint8_t rnr, uint64_t now);
+
+/*
+ * Answer on_pull(): not a connection for this ULP. What the request holds is given back (11). There
+ * is nothing to tell the peer with: its request is acknowledged, its transaction times out.
+ */
+void fcore_pull_invalid_cid(struct fcore_conn *c, uint32_t rsn);
 
 /* A claimed reliable packet has arrived. The core owns rx->frame until frame_put(). */
 void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx);

@@ -31,6 +31,15 @@ static int check_size(const struct fcore_conn *c, const struct fcore_txn *txn, b
 	return 0;
 }
 
+/* |txn| ends before it has begun. */
+static void refuse_with(struct fcore_conn *c, const struct fcore_txn *txn,
+			enum falcon_completion_code code)
+{
+	c->stats.completed++;
+	c->stats.completed_in_error++;
+	c->core->ops.on_completion(c->core->arg, c, txn->cookie, code, 0);
+}
+
 /* Xoff; or, with nobody to tell that, the end of the transaction (8.2.3, 11). */
 static int refuse(struct fcore_conn *c, const struct fcore_txn *txn, const struct fc_need *need)
 {
@@ -40,14 +49,12 @@ static int refuse(struct fcore_conn *c, const struct fcore_txn *txn, const struc
 		fc_waiters_add(&c->core->xon, &c->xon_link);
 		return -EAGAIN;
 	}
-	c->stats.completed++;
-	c->stats.completed_in_error++;
-	c->core->ops.on_completion(c->core->arg, c, txn->cookie, kCmplLocalRsrc, 0);
+	refuse_with(c, txn, kCmplLocalRsrc);
 	return 0;
 }
 
-/* Assign the next RSN. */
-static void start(struct fcore_conn *c, const struct fcore_txn *txn, bool pull, uint64_t now)
+/* Assign the next RSN. Returns the transaction, which holds no resources yet. */
+static struct fc_itxn *start(struct fcore_conn *c, const struct fcore_txn *txn, bool pull, uint64_t now)
 {
 	struct fc_itxn *t = fc_itxn(c, c->init_next++);
 
@@ -57,7 +64,7 @@ static void start(struct fcore_conn *c, const struct fcore_txn *txn, bool pull, 
 	t->frame = NULL;
 	t->len = txn->len;
 	t->state = pull ? PullReqUlpRx : PushReqUlpRx;
-	t->flags = FC_ITXN_TX | (pull ? FC_ITXN_PULL : 0);
+	t->flags = pull ? FC_ITXN_PULL : 0;
 	t->code = kCmplAck;
 	t->ulp_code = 0;
 	t->proto = txn->proto;
@@ -68,42 +75,7 @@ static void start(struct fcore_conn *c, const struct fcore_txn *txn, bool pull, 
 	if (!fc_timer_armed(&c->timer[FC_TIMER_TXN]))
 		fc_arm(c, FC_TIMER_TXN, t->deadline);
 	fc_sched_wake(c);
-}
-
-static int submit(struct fcore_conn *c, const struct fcore_txn *txn, bool pull, uint64_t now)
-{
-	uint32_t len = pull ? txn->len : txn->len + txn->ulp_hdr_len;
-	struct fc_need need = fc_need_request(c->core, pull, len);
-	int rc = c->dead ? -ENOTCONN : check_size(c, txn, pull);
-
-	if (rc)
-		return rc;
-	if (!has_slot(c) || !fc_res_take_request(c, &need))
-		return refuse(c, txn, &need);
-	start(c, txn, pull, now);
-	return 0;
-}
-
-int fcore_push(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now)
-{
-	int rc;
-
-	fc_enter(c->core);
-	rc = submit(c, t, false, now);
-	c->stats.push_submitted += rc == 0;
-	fc_leave(c->core);
-	return rc;
-}
-
-int fcore_pull(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now)
-{
-	int rc;
-
-	fc_enter(c->core);
-	rc = submit(c, t, true, now);
-	c->stats.pull_submitted += rc == 0;
-	fc_leave(c->core);
-	return rc;
+	return t;
 }
 
 /* Its packet has been acknowledged, or has become a Resync, which takes none. */
@@ -113,6 +85,15 @@ static void give_tx(struct fcore_conn *c, struct fc_itxn *t)
 		return;
 	t->flags &= (uint8_t)~FC_ITXN_TX;
 	fc_res_give_request_tx(c, t->flags & FC_ITXN_PULL, request_len(t));
+}
+
+/* It is being completed to the ULP. */
+static void give_rx(struct fcore_conn *c, struct fc_itxn *t)
+{
+	if (!(t->flags & FC_ITXN_RX))
+		return;
+	t->flags &= (uint8_t)~FC_ITXN_RX;
+	fc_res_give_request_rx(c, t->flags & FC_ITXN_PULL, request_len(t));
 }
 
 /* Free the slot of |rsn| if nothing refers to it, and let BRSN pass over what is free. */
@@ -145,7 +126,7 @@ static void tell(struct fcore_conn *c, uint32_t rsn)
 	t->state = t->flags & FC_ITXN_PULL ? PullDataUlpTx : PushCplTx;
 	c->stats.completed++;
 	c->stats.completed_in_error += code != kCmplAck;
-	fc_res_give_request_rx(c, t->flags & FC_ITXN_PULL, request_len(t));
+	give_rx(c, t);
 	release(c, rsn);
 	if (frame && code == kCmplAck)
 		ops->on_pull_data(c->core->arg, c, cookie, data, len);
@@ -183,6 +164,72 @@ void fc_init_xon(struct fcore_conn *c)
 	fc_waiters_remove(&c->core->xon, &c->xon_link);
 	if (c->core->ops.on_xon)
 		c->core->ops.on_xon(c->core->arg, c);
+}
+
+static bool matches_xlr(struct fcore_conn *c, uint8_t proto, bool pull)
+{
+	return fc_xlr_match(c, FCORE_XLR_INITIATOR, c->params.function, proto,
+			    pull ? FALCON_PULL_REQUEST : FALCON_PUSH_DATA);
+}
+
+/* A filter ends it here (11). An ordered target waits for its RSN, and gets it as a Resync. */
+static void submit_filtered(struct fcore_conn *c, const struct fcore_txn *txn, bool pull,
+			    uint64_t now)
+{
+	uint32_t rsn = c->init_next;
+	struct fc_itxn *t;
+
+	if (!c->ordered) {
+		refuse_with(c, txn, kCmplLocalXlr);
+		return;
+	}
+	t = start(c, txn, pull, now);
+	t->code = kCmplLocalXlr;
+	t->resync_code = FALCON_RESYNC_LOCAL_XLR;
+	finish(c, rsn);
+	fc_init_settle(c);
+}
+
+static int submit(struct fcore_conn *c, const struct fcore_txn *txn, bool pull, uint64_t now)
+{
+	uint32_t len = pull ? txn->len : txn->len + txn->ulp_hdr_len;
+	struct fc_need need = fc_need_request(c->core, pull, len);
+	int rc = c->dead ? -ENOTCONN : check_size(c, txn, pull);
+
+	if (rc)
+		return rc;
+	if (!has_slot(c))
+		return refuse(c, txn, &need);
+	if (matches_xlr(c, txn->proto, pull)) {
+		submit_filtered(c, txn, pull, now);
+		return 0;
+	}
+	if (!fc_res_take_request(c, &need))
+		return refuse(c, txn, &need);
+	start(c, txn, pull, now)->flags |= FC_ITXN_TX | FC_ITXN_RX;
+	return 0;
+}
+
+int fcore_push(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now)
+{
+	int rc;
+
+	fc_enter(c->core);
+	rc = submit(c, t, false, now);
+	c->stats.push_submitted += rc == 0;
+	fc_leave(c->core);
+	return rc;
+}
+
+int fcore_pull(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now)
+{
+	int rc;
+
+	fc_enter(c->core);
+	rc = submit(c, t, true, now);
+	c->stats.pull_submitted += rc == 0;
+	fc_leave(c->core);
+	return rc;
 }
 
 void fc_init_acked(struct fcore_conn *c, uint32_t rsn)
@@ -269,19 +316,36 @@ void fc_init_voided(struct fcore_conn *c, uint32_t rsn)
 }
 
 /*
- * |rsn| has waited too long (11). It ends now; what it has on the wire, or would have had, becomes
- * a Resync, which does not need the ULP's memory.
+ * |rsn| ends now with |code|, whatever becomes of it elsewhere (11); what it has on the wire, or
+ * would have had, becomes a Resync, which does not need the ULP's memory.
  */
-static void time_out(struct fcore_conn *c, uint32_t rsn)
+static void cut_short(struct fcore_conn *c, uint32_t rsn, enum falcon_completion_code code,
+		      enum falcon_resync_code resync)
 {
 	struct fc_itxn *t = fc_itxn(c, rsn);
 	struct fc_win *w = t->flags & FC_ITXN_PULL ? &c->req : &c->data;
 
-	fc_init_fail(c, rsn, kCmplLocalTO, 0);
+	fc_init_fail(c, rsn, code, 0);
 	if (t->flags & FC_ITXN_WIRE)
-		fc_retx_resync(c, w, t->psn, FALCON_RESYNC_TXN_TIMEOUT);
-	t->resync_code = FALCON_RESYNC_TXN_TIMEOUT;
+		fc_retx_resync(c, w, t->psn, resync);
+	t->resync_code = (uint8_t)resync;
 	finish(c, rsn);
+}
+
+static bool is_open(const struct fc_itxn *t)
+{
+	return t->state != FC_INITIATOR_FREE && !(t->flags & FC_ITXN_DONE);
+}
+
+void fc_init_xlr(struct fcore_conn *c)
+{
+	for (uint32_t rsn = c->init_base; rsn != c->init_next && !c->closed; rsn++) {
+		struct fc_itxn *t = fc_itxn(c, rsn);
+
+		if (is_open(t) && matches_xlr(c, t->proto, t->flags & FC_ITXN_PULL))
+			cut_short(c, rsn, kCmplLocalXlr, FALCON_RESYNC_LOCAL_XLR);
+	}
+	fc_init_settle(c);
 }
 
 void fc_init_timeout(struct fcore_conn *c, uint64_t now)
@@ -292,13 +356,13 @@ void fc_init_timeout(struct fcore_conn *c, uint64_t now)
 	for (; rsn != c->init_next && !c->closed; rsn++) {
 		struct fc_itxn *t = fc_itxn(c, rsn);
 
-		if (t->state == FC_INITIATOR_FREE || t->flags & FC_ITXN_DONE)
+		if (!is_open(t))
 			continue;
 		if (t->deadline > now) {
 			fc_arm(c, FC_TIMER_TXN, t->deadline);
 			break;
 		}
-		time_out(c, rsn);
+		cut_short(c, rsn, kCmplLocalTO, FALCON_RESYNC_TXN_TIMEOUT);
 	}
 	fc_init_settle(c);
 }

@@ -37,10 +37,12 @@ static enum fc_sent send_nack(struct fcore_conn *c, const struct fc_ttxn *t)
 enum fc_sent fc_nack_send(struct fcore_conn *c)
 {
 	for (uint32_t i = 0; i < FC_TXN_WORDS; i++) {
-		if (c->tgt_nack[i]) {
+		while (c->tgt_nack[i]) {
 			uint32_t n = i * 64 + (uint32_t)__builtin_ctzll(c->tgt_nack[i]);
 
-			return send_nack(c, &c->ttxn[n]);
+			if (fc_tgt_is_nacked(c, &c->ttxn[n]))
+				return send_nack(c, &c->ttxn[n]);
+			c->tgt_nack[i] &= c->tgt_nack[i] - 1;
 		}
 	}
 	c->nack_owed = false;

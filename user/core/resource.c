@@ -293,6 +293,40 @@ void fc_res_give_data(struct fcore_conn *c, uint32_t len)
 	fc_waiters_scan(&c->core->data);
 }
 
+/* The zone that |a| is in by itself; |keep| is what is kept for the head of the line. */
+static enum falcon_zone zone_of(const struct fcore_account *a, const uint32_t *keep)
+{
+	enum falcon_zone zone = FALCON_ZONE_GREEN;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		uint32_t used = a->used[FCORE_NET_PKT_RX + i];
+		uint32_t limit = a->limit[FCORE_NET_PKT_RX + i];
+
+		if (used >= limit)
+			return FALCON_ZONE_CLOSED;
+		if (used + keep[i] >= limit)
+			zone = FALCON_ZONE_RED;
+	}
+	return zone;
+}
+
+enum falcon_zone fcore_zone(const struct fcore *core)
+{
+	return zone_of(&core->nic, core->keep_nic);
+}
+
+/*
+ * What the receive path is told of |c|'s own account, which only |c| changes. Hosts and functions
+ * are not in it: nobody would tell |c| when another one has given back what they lack.
+ */
+static void publish_zone(struct fcore_conn *c)
+{
+	enum falcon_zone zone = zone_of(&c->own, c->core->keep);
+
+	if (zone != c->shared->rx_acked.zone)
+		falcon_store(&c->shared->rx_acked.zone, (__u32)zone);
+}
+
 uint32_t fc_res_take_net(struct fcore_conn *c, bool pull, uint32_t len, bool hol)
 {
 	bool ahead = c->ordered && !hol;
@@ -302,7 +336,10 @@ uint32_t fc_res_take_net(struct fcore_conn *c, bool pull, uint32_t len, bool hol
 
 	if (!o.account && (ahead || !c->ordered))
 		o = beyond_share(c, &k, ahead ? c->core->keep_nic : keep_none);
-	return take_unless(c, &k, o) ? k.of[1] : FC_RES_REFUSED;
+	if (!take_unless(c, &k, o))
+		return FC_RES_REFUSED;
+	publish_zone(c);
+	return k.of[1];
 }
 
 void fc_res_give_net(struct fcore_conn *c, uint32_t taken)
@@ -310,6 +347,7 @@ void fc_res_give_net(struct fcore_conn *c, uint32_t taken)
 	const struct fc_need k = { .first = FCORE_NET_PKT_RX, .n = 2, .of = { 1, taken } };
 
 	give(c, &k);
+	publish_zone(c);
 }
 
 void fc_res_reclaim_tx(struct fcore_conn *c)
@@ -323,15 +361,6 @@ void fc_res_reclaim_tx(struct fcore_conn *c)
 	c->tx_reclaimed = true;
 	fc_waiters_scan(&c->core->xon);
 	fc_waiters_scan(&c->core->data);
-}
-
-bool fcore_is_red(const struct fcore *core)
-{
-	for (unsigned int i = 0; i < 2; i++)
-		if (core->nic.used[FCORE_NET_PKT_RX + i] + core->keep_nic[i] >=
-		    core->nic.limit[FCORE_NET_PKT_RX + i])
-			return true;
-	return false;
 }
 
 static int limit_account(struct fcore *core, struct fcore_account *table, uint32_t n,
@@ -359,6 +388,7 @@ int fcore_limit_function(struct fcore *core, uint32_t function,
 void fcore_limit_conn(struct fcore_conn *c, const uint32_t limit[FCORE_RESOURCES])
 {
 	limit_account(c->core, &c->own, 1, 0, limit);
+	publish_zone(c);
 }
 
 void fcore_conn_set_alpha(struct fcore_conn *c, uint32_t alpha)

@@ -25,6 +25,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "falcon/maps.h"
+
 struct fcore;
 struct fcore_conn;
 
@@ -116,7 +118,10 @@ const struct fcore_account *fcore_resources(const struct fcore *core, enum fcore
 const char *fcore_resource_name(enum fcore_resource r);
 const char *fcore_level_name(enum fcore_level level);
 
-/* The network region is beyond its threshold: only head-of-line requests are admitted (8.2.4). */
-bool fcore_is_red(const struct fcore *core);
+/*
+ * The zone of the pools (8.2.4), for the owner to publish (struct falcon_config). Those of the
+ * connections' own limits the core publishes itself.
+ */
+enum falcon_zone fcore_zone(const struct fcore *core);
 
 #endif /* FALCON_CORE_RESOURCE_H */

@@ -156,6 +156,9 @@ static void mark_unless_recent(struct fcore_conn *c, struct fc_win *w, uint32_t 
 	uint64_t smooth = f->srtt ? f->srtt : f->rto;
 	uint64_t rtt = smooth > f->rtt ? smooth : f->rtt;
 
+	/* RNRed, it is not lost, although the peer's bitmap has a hole there. */
+	if (ctx->hold > now)
+		return;
 	if (ctx->last_tx + rtt < now)
 		fc_retx_mark(c, w, psn, why);
 }

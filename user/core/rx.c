@@ -63,12 +63,43 @@ void fc_rx_release(struct fcore_conn *c, bool req, uint32_t psn)
 	}
 }
 
-void fc_rx_refuse(struct fcore_conn *c, const struct fcore_rx *rx)
+void fc_rx_claim_again(struct fcore_conn *c, uint32_t psn)
+{
+	struct falcon_rx_state *rx = &c->shared->rx;
+
+	if (fc_rx_is_acked(c, false, psn))
+		return;
+	/* If a repetition has claimed it meanwhile, that one finds that it has arrived already. */
+	falcon_ring_claim(rx->data_rx, FALCON_DATA_WORDS, &c->shared->rx_acked.data_base,
+			  FALCON_DATA_WINDOW, psn);
+	if (falcon_ring_test(c->arrived_data, FALCON_DATA_WORDS, psn))
+		return;
+	falcon_ring_set(c->arrived_data, FALCON_DATA_WORDS, psn);
+	c->rx_ahead++;
+}
+
+/*
+ * One answer a packet is no storm, but a peer that is refused for long learns no more from the
+ * hundredth NACK than from its timeouts: so many at once, and one for each interval after that.
+ */
+static bool may_nack(struct fcore_conn *c, uint64_t now)
+{
+	uint64_t earned = now > c->nack_from ? (now - c->nack_from) / FC_NACK_INTERVAL : 0;
+
+	if (earned > FC_NACK_BURST)
+		c->nack_from = now - FC_NACK_BURST * FC_NACK_INTERVAL;
+	if (!earned)
+		return false;
+	c->nack_from += FC_NACK_INTERVAL;
+	return true;
+}
+
+void fc_rx_refuse(struct fcore_conn *c, const struct fcore_rx *rx, enum falcon_nack_code code)
 {
 	bool req = falcon_in_req_window(rx->hdr.type, rx->hdr.resync_type);
 	const struct falcon_ack nack = {
 		.nack_psn = rx->hdr.psn,
-		.nack_code = FALCON_NACK_RESOURCE,
+		.nack_code = code,
 		.nack_req_window = req,
 	};
 
@@ -76,7 +107,10 @@ void fc_rx_refuse(struct fcore_conn *c, const struct fcore_rx *rx)
 	c->stats.rx_discarded++;
 	c->core->ops.frame_put(c->core->arg, rx->frame);
 	/* If there is no room for it, the peer's timeout does what the NACK would have hastened. */
-	fc_ack_send_nack(c, rx->flow, &nack);
+	if (may_nack(c, rx->now))
+		fc_ack_send_nack(c, rx->flow, &nack);
+	else
+		c->stats.nacks_withheld++;
 }
 
 void fc_rx_accept(struct fcore_conn *c, const struct fcore_rx *rx, bool ar)

@@ -24,6 +24,12 @@ static void set_waiting(struct fcore_conn *c, uint32_t rsn, bool on)
 	c->tgt_waiting += on ? 1 : -1U;
 }
 
+/* Ordered: the next delivery waits, and with it all behind it (8.5.3.4). */
+static bool is_held_up(const struct fcore_conn *c)
+{
+	return is_waiting(c, c->tgt_cursor);
+}
+
 /* A slot whose transaction is not over; a response that is on the wire lives in the window. */
 static bool is_busy(const struct fc_ttxn *t)
 {
@@ -62,7 +68,7 @@ static void deliver_in_order(struct fcore_conn *c)
 	if (c->tgt_delivering)
 		return;
 	c->tgt_delivering = true;
-	while (!c->closed && !c->tgt_waiting) {
+	while (!c->closed && !is_held_up(c)) {
 		struct fc_ttxn *t = fc_ttxn(c, c->tgt_cursor);
 		bool again = c->tgt_cursor != c->tgt_next;
 
@@ -83,6 +89,7 @@ static void deliver_in_order(struct fcore_conn *c)
 /* Where a request with |rsn| belongs. */
 enum place {
 	PLACE_NEW,
+	PLACE_RNR,	/* a push that the ULP was not ready for, whose PSN is open */
 	PLACE_NACKED,	/* it ended in error, and the peer has not heard */
 	PLACE_STALE,	/* it is over */
 	PLACE_NONE,	/* its slot is taken, or beyond the ring */
@@ -93,13 +100,31 @@ static enum place find_place(struct fcore_conn *c, uint32_t rsn)
 	struct fc_ttxn *t = fc_ttxn(c, rsn);
 	int32_t ahead = falcon_seq_diff(rsn, c->tgt_next);
 
-	if (is_busy(t) && t->rsn == rsn)
+	if (is_busy(t) && t->rsn == rsn) {
+		if (t->state == PushDataRx && is_waiting(c, rsn))
+			return PLACE_RNR;
 		return t->state == FC_TARGET_NACKED ? PLACE_NACKED : PLACE_STALE;
+	}
 	if (c->ordered && ahead < 0)
 		return PLACE_STALE;
 	if (is_busy(t) || (c->ordered && ahead >= FCORE_MAX_TXNS))
 		return PLACE_NONE;
 	return PLACE_NEW;
+}
+
+/* 8.5.3.4: what comes after an RNRed request is RNRed, too, until that one is accepted. */
+static void follow_not_ready(struct fcore_conn *c, struct fc_ttxn *t)
+{
+	t->nack_code = FALCON_NACK_RNR;
+	t->rnr = fc_ttxn(c, c->tgt_cursor)->rnr;
+	t->ulp_code = 0;
+	fc_nack_owe(c, t);
+}
+
+bool fc_tgt_is_nacked(const struct fcore_conn *c, const struct fc_ttxn *t)
+{
+	return t->state == FC_TARGET_NACKED || is_waiting(c, t->rsn) ||
+	       (t->state == PushDataRx && c->ordered && is_held_up(c));
 }
 
 /* Take |rx| into its slot, for which it holds |cells|. */
@@ -125,6 +150,8 @@ static void admit(struct fcore_conn *c, const struct fcore_rx *rx, uint32_t cell
 		fc_ack_owe(c, rx->flow, rx->now, 0, false);
 	else
 		fc_rx_accept(c, rx, rx->hdr.ar);
+	if (push && c->ordered && is_held_up(c))
+		follow_not_ready(c, t);
 	if (c->ordered)
 		deliver_in_order(c);
 	else
@@ -134,32 +161,71 @@ static void admit(struct fcore_conn *c, const struct fcore_rx *rx, uint32_t cell
 /* A request that has not been here: it needs resources (8.5.3). */
 static void request_new(struct fcore_conn *c, const struct fcore_rx *rx)
 {
-	uint32_t cells = fc_res_take_net(c, rx->hdr.type == FALCON_PULL_REQUEST, rx->len,
-					 rx->hdr.rsn == c->tgt_next);
+	const struct falcon_hdr *h = &rx->hdr;
+	uint32_t cells;
 
+	if (fc_xlr_match(c, FCORE_XLR_TARGET, h->function, h->proto, h->type)) {
+		fc_rx_refuse(c, rx, FALCON_NACK_XLR_DROP);
+		return;
+	}
+	cells = fc_res_take_net(c, h->type == FALCON_PULL_REQUEST, rx->len, h->rsn == c->tgt_next);
 	if (cells == FC_RES_REFUSED)
-		fc_rx_refuse(c, rx);
+		fc_rx_refuse(c, rx, FALCON_NACK_RESOURCE);
 	else
 		admit(c, rx, cells);
 }
 
+/*
+ * A push that was RNRed has come again: the NACK was lost, or the peer has waited long enough. It is
+ * delivered again (11); while it has to wait for an older one, it is RNRed again.
+ */
+static void request_not_ready(struct fcore_conn *c, const struct fcore_rx *rx)
+{
+	struct fc_ttxn *t = fc_ttxn(c, rx->hdr.rsn);
+
+	c->core->ops.frame_put(c->core->arg, rx->frame);
+	if (c->ordered && t->rsn != c->tgt_cursor) {
+		fc_rx_release(c, false, t->psn);
+		fc_nack_owe(c, t);
+		return;
+	}
+	set_waiting(c, t->rsn, false);
+	if (c->ordered)
+		deliver_in_order(c);
+	else
+		deliver(c, t);
+}
+
+static bool is_repetition(struct fcore_conn *c, const struct fcore_rx *rx)
+{
+	return rx->hdr.type == FALCON_PUSH_DATA && rx->hdr.psn == fc_ttxn(c, rx->hdr.rsn)->psn;
+}
+
 void fc_tgt_request(struct fcore_conn *c, const struct fcore_rx *rx)
 {
-	switch (find_place(c, rx->hdr.rsn)) {
+	enum place place = find_place(c, rx->hdr.rsn);
+
+	/* A slot answers for the packet that it was filled with, and for no other. */
+	if ((place == PLACE_RNR || place == PLACE_NACKED) && !is_repetition(c, rx))
+		place = PLACE_STALE;
+	switch (place) {
 	case PLACE_NEW:
 		request_new(c, rx);
+		break;
+	case PLACE_RNR:
+		request_not_ready(c, rx);
 		break;
 	case PLACE_NACKED:
 		/* 6.6.5: the same NACK again; the claim stays open for the Resync. */
 		fc_nack_owe(c, fc_ttxn(c, rx->hdr.rsn));
-		fc_rx_release(c, rx->hdr.type == FALCON_PULL_REQUEST, rx->hdr.psn);
+		fc_rx_release(c, false, rx->hdr.psn);
 		c->core->ops.frame_put(c->core->arg, rx->frame);
 		break;
 	case PLACE_STALE:
 		fc_rx_discard(c, rx);
 		break;
 	default:
-		fc_rx_refuse(c, rx);
+		fc_rx_refuse(c, rx, FALCON_NACK_RESOURCE);
 		break;
 	}
 }
@@ -170,14 +236,18 @@ void fc_tgt_resync(struct fcore_conn *c, const struct fcore_rx *rx)
 	enum place place = find_place(c, rx->hdr.rsn);
 
 	if (place == PLACE_NONE && c->ordered) {
-		fc_rx_refuse(c, rx);
+		fc_rx_refuse(c, rx, FALCON_NACK_RESOURCE);
 		return;
 	}
 	fc_rx_accept(c, rx, true);
 	c->core->ops.frame_put(c->core->arg, rx->frame);
-	if (place == PLACE_NACKED) {
+	if (place == PLACE_NACKED || place == PLACE_RNR) {
 		fc_nack_forget(c, t->rsn);
+		set_waiting(c, t->rsn, false);
+		put_frame(c, t);
 		t->state = FC_TARGET_FREE;
+		if (c->ordered)
+			deliver_in_order(c);
 	} else if (place == PLACE_NEW && c->ordered) {
 		t->rsn = rx->hdr.rsn;
 		t->state = FC_TARGET_VOID;
@@ -195,6 +265,19 @@ static void wait_for_ready(struct fcore_conn *c, struct fc_ttxn *t, uint8_t rnr,
 	fc_arm(c, FC_TIMER_RNR, t->redeliver);
 }
 
+/*
+ * The frame is kept, to be delivered again; but the peer knows nothing unless the NACK arrives, so
+ * the PSN is opened for a repetition (6.6.3).
+ */
+static void push_not_ready(struct fcore_conn *c, struct fc_ttxn *t, uint64_t now)
+{
+	t->state = PushDataRx;
+	t->nack_code = FALCON_NACK_RNR;
+	wait_for_ready(c, t, t->rnr, now);
+	fc_nack_owe(c, t);
+	fc_rx_release(c, false, t->psn);
+}
+
 static void push_acked(struct fcore_conn *c, struct fc_ttxn *t, uint64_t now)
 {
 	t->state = PushReqUlpAckd;
@@ -207,12 +290,6 @@ static void push_acked(struct fcore_conn *c, struct fc_ttxn *t, uint64_t now)
 /* The push ends in error. Its PSN opens again for the Resync, or for a repeated push (6.6.5). */
 static void push_failed(struct fcore_conn *c, struct fc_ttxn *t, enum fcore_push_outcome outcome)
 {
-	if (fc_rx_is_acked(c, false, t->psn)) {
-		/* The Resync has been here already: nobody waits for the NACK. */
-		t->state = FC_TARGET_FREE;
-		put_frame(c, t);
-		return;
-	}
 	t->nack_code = outcome == FCORE_PUSH_CIE   ? FALCON_NACK_CIE
 		       : outcome == FCORE_PUSH_NRE ? FALCON_NACK_NRE
 						   : FALCON_NACK_INVALID_CID;
@@ -234,11 +311,12 @@ void fcore_push_done(struct fcore_conn *c, uint32_t rsn, enum fcore_push_outcome
 	t->ulp_code = ulp_code;
 	if (outcome == FCORE_PUSH_ACK) {
 		push_acked(c, t, now);
+	} else if (fc_rx_is_acked(c, false, t->psn)) {
+		/* The Resync has been here already: nobody waits for a NACK. */
+		put_frame(c, t);
+		t->state = FC_TARGET_FREE;
 	} else if (outcome == FCORE_PUSH_RNR) {
-		t->state = PushDataRx;
-		t->nack_code = FALCON_NACK_RNR;
-		wait_for_ready(c, t, rnr, now);
-		fc_nack_owe(c, t);
+		push_not_ready(c, t, now);
 	} else {
 		push_failed(c, t, outcome);
 	}
@@ -274,7 +352,18 @@ void fcore_pull_rnr(struct fcore_conn *c, uint32_t rsn, uint8_t rnr, uint64_t no
 	if (c->closed || t->rsn != rsn || t->state != PullReqUlpTx)
 		return;
 	t->state = PullReqRx;
+	t->rnr = rnr;
 	wait_for_ready(c, t, rnr, now);
+}
+
+void fcore_pull_invalid_cid(struct fcore_conn *c, uint32_t rsn)
+{
+	struct fc_ttxn *t = fc_ttxn(c, rsn);
+
+	if (c->closed || t->rsn != rsn || t->state != PullReqUlpTx)
+		return;
+	put_frame(c, t);
+	t->state = FC_TARGET_FREE;
 }
 
 /* Redeliver |t| if its time has come. Returns when it will, FCORE_NEVER if it has. */
@@ -283,6 +372,8 @@ static uint64_t redeliver(struct fcore_conn *c, struct fc_ttxn *t, uint64_t now)
 	if (t->redeliver > now)
 		return t->redeliver;
 	set_waiting(c, t->rsn, false);
+	if (t->state == PushDataRx)
+		fc_rx_claim_again(c, t->psn);
 	if (!c->ordered)
 		deliver(c, t);
 	return FCORE_NEVER;
