@@ -15,6 +15,7 @@
 #include "agent/version.h"
 #include "falcon/falcon.h"
 #include "falconctl.h"
+#include "falconctl_ca.h"
 
 struct action {
 	const char *name;
@@ -172,6 +173,41 @@ static int conn_add(const struct options *o, const struct object *obj, int argc,
 	return ctl_send(o, req);
 }
 
+static int ca_show(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	const char *dir = argc > 0 ? argv[0] : CA_DEFAULT_DIR;
+	json_t *rows;
+	int ret;
+
+	if (argc > 1)
+		return ctl_usage_error("unexpected argument \"%s\"", argv[1]);
+	rows = ctl_ca_rows(strncmp(dir, "dir=", 4) == 0 ? dir + 4 : dir);
+	ret = print_rows(o, obj, rows, false);
+	json_decref(rows);
+	return ret;
+}
+
+static int ca_init(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	(void)o, (void)obj;
+	return ctl_ca_init(argc, argv);
+}
+
+static int ca_issue(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	(void)o, (void)obj;
+	return ctl_ca_issue(argc, argv);
+}
+
+static int ca_revoke(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	(void)o, (void)obj;
+	return ctl_ca_revoke(argc, argv);
+}
+
+static const struct ctl_column ca_columns[] = {
+	{"host", "HOST"}, {"serial", "SERIAL"}, {"revoked", "REVOKED"}, {NULL, NULL},
+};
 static const struct ctl_column conn_columns[] = {
 	{"name", "NAME"},	  {"state", "STATE"},
 	{"local", "LOCAL"},	  {"remote", "REMOTE"},
@@ -249,6 +285,12 @@ static const struct object objects[] = {
 	 {SHOW(show_all, "", "list applications")}},
 	{"config", "configuration in force", config_columns,
 	 {SHOW(show_all, "", "list every key with its value and where that comes from")}},
+	{"ca", "certificates for the sessions between agents", ca_columns,
+	 {SHOW(ca_show, "[DIR]", "list what an authority has issued"),
+	  {"init", "[DIR]", "make an authority, by default in " CA_DEFAULT_DIR, ca_init},
+	  {"issue", "HOST [ADDRESS ...] [days=N] [dir=DIR]", "make a host's key and certificate",
+	   ca_issue},
+	  {"revoke", "HOST [dir=DIR]", "put all certificates of a host on crl.pem", ca_revoke}}},
 	{"version", "version of the agent", NULL, {SHOW(show_all, "", "print it")}},
 };
 

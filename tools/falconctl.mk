@@ -5,7 +5,7 @@ PROGRAMS += $(B)/falconctl
 
 $(B)/falconctl: $(FALCONCTL_SRCS:%.c=$(B)/obj/%.o)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lm
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lm -lcrypto
 
 install: install-falconctl-completion
 install-falconctl-completion:

@@ -59,7 +59,7 @@ static struct cm *open_cm(void)
 	struct cm *cm;
 	char err[128];
 
-	if (cm_open(&cm, &ops, NULL, &(struct cm_options){.port = 1}, err, sizeof(err)))
+	if (cm_open(&cm, &ops, NULL, &(struct cm_options){0}, err, sizeof(err)))
 		abort();
 	memset(set_up, 0, sizeof(set_up));
 	memset(up, 0, sizeof(up));
@@ -132,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cm = open_cm();
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sv))
 		abort();
-	cm_session_adopt(cm, cm->sessions, sv[0],
+	cm_session_adopt(cm, cm->sessions, sv[0], 1, &(struct chan_identity){0},
 			 &(struct cm_msg){.boot = 1, .alive_ms = CM_ALIVE_MS});
 	for (size_t at = 1; data[0] & 1 && at + 4 <= size; at += 4) {
 		uint8_t out[CM_WIRE_MAX];

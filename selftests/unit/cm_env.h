@@ -42,6 +42,7 @@ struct end {
 	bool psp;			/* connections are encrypted */
 	bool no_key;			/* there are no keys to be had, nor to be used */
 	uint32_t grace_ms;
+	struct chan_config chan;	/* without files: plain */
 	struct end_conn conns[ENV_CIDS];
 };
 
@@ -137,9 +138,12 @@ static inline uint64_t env_now(void)
 /* |e|'s switches are as the test has set them. */
 static inline void env_open(struct end *e)
 {
-	struct cm_options opt = {.port = ENV_PORT, .grace_ms = e->grace_ms};
+	struct chan_config chan = e->chan;
+	struct cm_options opt = {.chan = &chan, .grace_ms = e->grace_ms};
 	char err[256];
 
+	chan.port = ENV_PORT;
+	chan.plain = !chan.cert && !chan.psk_file;
 	memset(e->conns, 0, sizeof(e->conns));
 	assert_int_equal(cm_open(&e->cm, &env_ops, e, &opt, err, sizeof(err)), 0);
 }
@@ -211,7 +215,8 @@ static inline bool env_conn_up(void *arg)
 static inline void env_abandon(struct end *e)
 {
 	for (struct cm_session *s = e->cm->sessions; s; s = s->next)
-		s->phase = CM_IDLE;
+		cm_session_fail(s, "the agent dies");
+	cm_process(e->cm, env_now());
 	cm_close(e->cm);
 	e->cm = NULL;
 }

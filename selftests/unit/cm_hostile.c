@@ -216,6 +216,18 @@ static bool pair_up(void *arg)
 	return a.conns[1].up && b.conns[11].up;
 }
 
+static bool no_guest(void *arg)
+{
+	(void)arg;
+	return cm_guests_deadline(b.cm) == UINT64_MAX;
+}
+
+static bool a_guest(void *arg)
+{
+	(void)arg;
+	return cm_guests_deadline(b.cm) != UINT64_MAX;
+}
+
 /* While a session is up, others from the peer's host do it no harm. */
 static void guests(void **state)
 {
@@ -240,8 +252,10 @@ static void guests(void **state)
 	assert_closed(silent[0]);
 	for (size_t i = 1; i < ARRAY_SIZE(silent); i++)
 		close(silent[i]);
+	assert_true(env_until(&b, NULL, no_guest, NULL));
 	/* Time passes: nobody who has not greeted stays. */
 	fd = tcp_from(A);
+	assert_true(env_until(&b, NULL, a_guest, NULL));
 	for (uint64_t ms = 0; ms < 2 * CM_ALIVE_MS; ms += CM_KEEPALIVE_MS / 2) {
 		cm_process(a.cm, env_now() + ms * 1000000);
 		cm_process(b.cm, env_now() + ms * 1000000);

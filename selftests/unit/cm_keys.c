@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Keys on their way through the connection manager: with a new incarnation, and by rekeying. */
-#include "cm_env.h"
+#include "cm_certs.h"
 
 static struct end a, b;
 
@@ -14,6 +14,10 @@ static int setup(void **state)
 	memset(&b, 0, sizeof(b));
 	a.psp = b.psp = true;
 	a.grace_ms = b.grace_ms = 60000;
+	certs_begin();
+	cert_put("psk", 0600, put_text,
+		 "* 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n");
+	a.chan.psk_file = b.chan.psk_file = cert_path("psk");
 	env_open(&a);
 	env_open(&b);
 	env_add(&a, A, B, 1, 2);
@@ -26,6 +30,7 @@ static int teardown(void **state)
 	(void)state;
 	cm_close(a.cm);
 	cm_close(b.cm);
+	certs_end();
 	return 0;
 }
 
@@ -116,6 +121,7 @@ static void rekey_survives(void **state)
 	assert_int_equal(cm_rekey(a.cm, 1), 0);
 	cm_process(a.cm, env_now());
 	chosen = a.conns[1].local;
+	/* A turns no more until B has answered. */
 	assert_true(env_until(&b, NULL, cut, NULL));
 	env_cut(&a, 1);
 	assert_true(env_until(&a, &b, rekeyed, &once));

@@ -23,6 +23,33 @@ connection()
 	END
 }
 
+# Who the hosts are, to one another: an authority of the lab's own, unless the agents talk plainly.
+make_certificates()
+{
+	local i
+
+	[ "$control" = tls ] || return 0
+	run_on "${HOSTS[0]}" falconctl ca init "$RUN/ca"
+	for ((i = 0; i < hosts; i++)); do
+		run_on "${HOSTS[0]}" falconctl ca issue "${HOSTS[i]}" "10.250.0.$((i + 1))" \
+			"fd00:250::$((i + 1))" "dir=$RUN/ca"
+	done
+}
+
+control_config()
+{
+	if [ "$control" = plain ]; then
+		printf 'control = plain\n'
+		return
+	fi
+	cat <<-END
+	tls_cert = $RUN/ca/$1.crt
+	tls_key = $RUN/ca/$1.key
+	tls_ca = $RUN/ca/ca.crt
+	tls_crl = $RUN/ca/crl.pem
+	END
+}
+
 write_config()
 {
 	local host=$1 h=$2 p peer line
@@ -32,6 +59,7 @@ write_config()
 	socket = $RUN/$host/falcond.sock
 	offload = $offload
 	END
+	control_config "$host"
 	for line in "${settings[@]}"; do
 		printf '%s = %s\n' "${line%%=*}" "${line#*=}"
 	done

@@ -4,7 +4,7 @@
 
 defaults()
 {
-	hosts=2 mtu=1500 queues=2 xdp=native offload=on clear=0 agents=1 settings=()
+	hosts=2 mtu=1500 queues=2 xdp=native offload=on clear=0 control="" agents=1 settings=()
 	emulator=auto wire=() loss=0 dup=0 corrupt=0 ecn=0 timed=0 delay=0 reorder=0
 }
 
@@ -46,6 +46,7 @@ parse_options()
 		--mtu) mtu=$(integer "$name" "$value" 1280 3498) ;;
 		--queues) queues=$(integer "$name" "$value" 1 64) ;;
 		--xdp) xdp=$(one_of "$name" "$value" native generic libxdp off) ;;
+		--control) control=$(one_of "$name" "$value" tls plain) ;;
 		--offload) offload=$(one_of "$name" "$value" on off) ;;
 		--emulator) emulator=$(one_of "$name" "$value" auto switch wire) ;;
 		--set) [[ $value == ?*=* ]] || die "--set: want KEY=VALUE"; settings+=("$value") ;;
@@ -79,6 +80,10 @@ check_options()
 {
 	if [ "$agents" -eq 1 ] && [ "$clear" -eq 0 ]; then
 		die "up: connections are encrypted by default, and that is not built yet; give --clear"
+	fi
+	if [ -z "$control" ]; then
+		control=tls
+		[ "$clear" -eq 0 ] || control=plain
 	fi
 	[ "$agents" -eq 0 ] || [ "$xdp" != off ] || die "--xdp off: needs --no-agents"
 	check_wire

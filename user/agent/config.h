@@ -14,12 +14,18 @@
 
 #include "agent/config_rue.h"
 #include "agent/log.h"
+#include "cm/chan.h"
 #include "core/core.h"
 
 enum config_const {
 	CONFIG_NAME_MAX = 64,		/* bytes of a connection's name, with the final 0 */
 	CONFIG_PATH_MAX = 256,
 	CONFIG_SOCKET_MAX = 108,	/* sockaddr_un.sun_path */
+};
+
+enum config_control {
+	CONFIG_CONTROL_TLS,
+	CONFIG_CONTROL_PLAIN,		/* neither encrypted nor authenticated */
 };
 
 enum config_security {
@@ -55,6 +61,12 @@ struct agent_options {
 	bool offload;				/* false: XDP only steers */
 	uint16_t control_port;			/* TCP port of the agents' sessions */
 	uint32_t control_grace_ms;		/* that connections stay up without a session */
+	enum config_control control;
+	char tls_cert[CONFIG_PATH_MAX];		/* PEM files; "": none */
+	char tls_key[CONFIG_PATH_MAX];
+	char tls_ca[CONFIG_PATH_MAX];
+	char tls_crl[CONFIG_PATH_MAX];
+	char psk_file[CONFIG_PATH_MAX];
 	enum log_level log_level;
 	uint64_t replay_margin_ps;		/* Falcon 9.2.1 Replay Protection Margin */
 	uint64_t rue_p1_ns;			/* Falcon 10.6.1 P1 */
@@ -91,6 +103,7 @@ struct conn_config {
 	int inner_family;			/* tunnel: AF_INET or AF_INET6; else 0 */
 	uint8_t inner_local[16];		/* tunnel: of the inner IP header, as |local| */
 	uint8_t inner_remote[16];
+	char peer[CHAN_NAME_MAX];		/* name the peer must prove; "": that of its address */
 	bool handshake;				/* false: purely static, PSNs and RSNs 0 */
 	uint32_t local_spi;			/* handshake off: of packets we receive, not 0 */
 	uint32_t remote_spi;			/* handshake off: of packets we send, not 0 */

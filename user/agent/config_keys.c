@@ -23,6 +23,7 @@
 static const char *const off_on[] = {"off", "on", NULL};
 static const char *const orderings[] = {"unordered", "ordered", NULL};
 static const char *const log_levels[] = {"error", "warn", "info", "debug", NULL};
+static const char *const controls[] = {"tls", "plain", NULL};
 static const char *const securities[] = {"clear", "psp", "psp-aes-gcm-128", "psp-aes-gcm-256",
 					 "psp-gmac-128", "psp-gmac-256", NULL};
 static const char *const modes[] = {"transport", "tunnel", NULL};
@@ -54,6 +55,18 @@ static const struct config_key agent_keys[] = {
 	{"control_grace_ms", UINT(0, 600000), AT(struct agent_options, control_grace_ms),
 	 .unit = "ms", .def = "5000",
 	 .help = "how long connections stay up when the peer's agent is out of reach"},
+	{"control", ENUM(controls), AT(struct agent_options, control), .def = "tls",
+	 .help = "plain: sessions between agents without TLS; both ends must say so"},
+	{"tls_cert", STRING, AT(struct agent_options, tls_cert), .def = "",
+	 .help = "our certificate, PEM"},
+	{"tls_key", STRING, AT(struct agent_options, tls_key), .def = "",
+	 .help = "its private key, PEM, readable by its owner alone"},
+	{"tls_ca", STRING, AT(struct agent_options, tls_ca), .def = "",
+	 .help = "certificate of the CA whose hosts are accepted, PEM"},
+	{"tls_crl", STRING, AT(struct agent_options, tls_crl), .def = "",
+	 .help = "certificates that the CA has revoked, PEM; empty: not asked"},
+	{"psk_file", STRING, AT(struct agent_options, psk_file), .def = "",
+	 .help = "pre-shared keys instead of certificates: lines of ADDRESS KEY"},
 	{"log_level", ENUM(log_levels), AT(struct agent_options, log_level), .def = "info",
 	 .help = "least important messages to log"},
 	{"replay_margin_ms", SCALED(1, 60000, 1000000000, "ms"),
@@ -130,6 +143,8 @@ static const struct config_key conn_keys[] = {
 	 .help = "with mode = tunnel: our address inside"},
 	{"inner_remote", INNER_ADDR, AT(struct conn_config, inner_remote),
 	 .help = "with mode = tunnel: the peer's address inside"},
+	{"peer", STRING, AT(struct conn_config, peer), .def = "",
+	 .help = "name in the peer's certificate; empty: its address must be"},
 	{"handshake", ENUM(off_on), AT(struct conn_config, handshake), .def = "on",
 	 .help = "agree on SPIs and sequence numbers with the peer's agent; off: configured"},
 	{"local_spi", UINT(0, UINT32_MAX), AT(struct conn_config, local_spi), .zero = "none",

@@ -251,6 +251,7 @@ static int start(struct agent_conn *c, char *err, size_t errlen)
 		},
 	};
 
+	memcpy(local.peer, c->cfg.peer, sizeof(local.peer));
 	memcpy(local.local_addr, c->cfg.local, sizeof(local.local_addr));
 	memcpy(local.peer_addr, c->cfg.remote, sizeof(local.peer_addr));
 	agent_conn_route(c);

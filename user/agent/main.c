@@ -155,8 +155,17 @@ static int open_protocol(struct agent *a)
 static int open_control(struct agent *a)
 {
 	const struct agent_options *opt = &a->config.agent;
-	const struct cm_options cm = {
+	const struct chan_config chan = {
+		.plain = opt->control == CONFIG_CONTROL_PLAIN,
 		.port = opt->control_port,
+		.cert = opt->tls_cert,
+		.key = opt->tls_key,
+		.ca = opt->tls_ca,
+		.crl = opt->tls_crl,
+		.psk_file = opt->psk_file,
+	};
+	const struct cm_options cm = {
+		.chan = &chan,
 		.grace_ms = opt->control_grace_ms,
 	};
 	char err[256];

@@ -3,6 +3,7 @@
 #include "cm/cm.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,11 @@
 
 #include "cm/priv.h"
 
-enum { EVENTS_AT_ONCE = 32 };
+enum {
+	EVENTS_AT_ONCE = 32,
+	GOODBYE_STEPS = 20,		/* of ... */
+	GOODBYE_STEP_MS = 50,		/* that peers have to take our last words */
+};
 
 void cm_process(struct cm *cm, uint64_t now_ns)
 {
@@ -25,7 +30,7 @@ void cm_process(struct cm *cm, uint64_t now_ns)
 		void *what = ev[i].data.ptr;
 
 		switch (*(enum cm_watch *)what) {
-		case CM_WATCH_LISTENER: cm_listener_event(cm, what); break;
+		case CM_WATCH_CHANNELS: cm_take_channels(cm); break;
 		case CM_WATCH_SESSION: cm_session_event(cm, what); break;
 		case CM_WATCH_GUEST: cm_guest_event(cm, what); break;
 		}
@@ -51,39 +56,94 @@ uint64_t cm_next_deadline(const struct cm *cm)
 	return next;
 }
 
+int cm_watch_fd(struct cm *cm, int op, int fd, uint32_t events, void *what)
+{
+	struct epoll_event ev = {.events = events, .data.ptr = what};
+
+	return epoll_ctl(cm->epoll_fd, op, fd, &ev);
+}
+
+uint64_t cm_after_ms(const struct cm *cm, uint64_t ms)
+{
+	return cm->now + ms * 1000000;
+}
+
+static int start(struct cm *cm, char *err, size_t errlen)
+{
+	int ret = 0;
+
+	cm->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (cm->epoll_fd >= 0 && cm->opt.chan)
+		ret = chan_service_open(&cm->chan, cm->opt.chan, err, errlen);
+	if (ret)
+		return ret;
+	cm->opt.chan = NULL;
+	if (cm->epoll_fd >= 0 &&
+	    (!cm->chan || cm_watch_fd(cm, EPOLL_CTL_ADD, chan_event_fd(cm->chan), EPOLLIN,
+				      &cm->kind) == 0))
+		return 0;
+	ret = -errno;
+	snprintf(err, errlen, "cannot start the connection manager: %s", strerror(-ret));
+	return ret;
+}
+
 int cm_open(struct cm **out, const struct cm_ops *ops, void *arg, const struct cm_options *opt,
 	    char *err, size_t errlen)
 {
 	struct cm *cm = calloc(1, sizeof(*cm));
-	int ret = -ENOMEM;
+	int ret;
 
 	*out = NULL;
-	if (cm) {
-		cm->ops = ops;
-		cm->arg = arg;
-		cm->opt = *opt;
-		while (!cm->boot)
-			cm_draw(&cm->boot, sizeof(cm->boot));
-		cm->reopen_at = UINT64_MAX;
-		cm->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-		if (cm->epoll_fd >= 0) {
-			*out = cm;
-			return 0;
-		}
-		ret = -errno;
-		free(cm);
+	if (!cm) {
+		snprintf(err, errlen, "out of memory");
+		return -ENOMEM;
 	}
-	snprintf(err, errlen, "cannot start the connection manager: %s", strerror(-ret));
-	return ret;
+	cm->kind = CM_WATCH_CHANNELS;
+	cm->ops = ops;
+	cm->arg = arg;
+	cm->opt = *opt;
+	cm->reopen_at = UINT64_MAX;
+	while (!cm->boot)
+		cm_draw(&cm->boot, sizeof(cm->boot));
+	ret = start(cm, err, errlen);
+	if (ret) {
+		cm_close(cm);
+		return ret;
+	}
+	*out = cm;
+	return 0;
+}
+
+/* Everybody is told; a peer that does not listen is waited for a while, all together. */
+static void say_goodbye(struct cm *cm)
+{
+	int left = GOODBYE_STEPS;
+
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+		if (cm->conns[cid])
+			cm_conn_close(cm->conns[cid], CM_CODE_REMOVED, "agent is stopping");
+	}
+	for (struct cm_session *s = cm->sessions; s; s = s->next) {
+		struct pollfd p = {.fd = s->fd, .events = POLLOUT};
+
+		cm_session_flush(cm, s);
+		while (s->phase == CM_OPEN && s->out_len && !s->failure[0] && left-- > 0) {
+			poll(&p, 1, GOODBYE_STEP_MS);
+			cm_session_flush(cm, s);
+		}
+	}
 }
 
 void cm_close(struct cm *cm)
 {
 	if (!cm)
 		return;
+	say_goodbye(cm);
 	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
 		cm_remove(cm, cid, "agent is stopping");
-	close(cm->epoll_fd);
+	chan_service_close(cm->chan);
+	if (cm->epoll_fd >= 0)
+		close(cm->epoll_fd);
 	free(cm);
 }
 
@@ -108,18 +168,43 @@ static int check_local(const struct cm *cm, const struct cm_local *l, char *err,
 	return 0;
 }
 
+/* Whether sessions are what the connection needs. */
+static int check_channels(const struct cm *cm, const struct cm_local *l, char *err, size_t errlen)
+{
+	if (!cm->chan)
+		return 0;
+	if (!chan_ready(cm->chan)) {
+		snprintf(err, errlen, "sessions with other agents need tls_cert, tls_key and "
+			 "tls_ca, or psk_file, in [agent] (falconctl ca makes certificates); or, "
+			 "in laboratories, control = plain on both ends");
+		return -ENOKEY;
+	}
+	if (chan_plain(cm->chan) && l->security != CM_SECURITY_CLEAR) {
+		snprintf(err, errlen, "keys must not travel in the clear: control = plain goes "
+			 "only with security = clear");
+		return -EINVAL;
+	}
+	if (chan_plain(cm->chan) && l->peer[0]) {
+		snprintf(err, errlen, "peer = %s cannot be proved with control = plain", l->peer);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int cm_add(struct cm *cm, const struct cm_local *local, char *err, size_t errlen)
 {
 	struct cm_session *s;
 	struct cm_conn *c;
 	int ret = check_local(cm, local, err, errlen);
 
+	if (ret == 0)
+		ret = check_channels(cm, local, err, errlen);
 	if (ret)
 		return ret;
 	s = cm_session_get(cm, local, &ret);
 	if (!s) {
-		snprintf(err, errlen, "cannot listen on TCP port %u of the local address: %s",
-			 cm->opt.port, strerror(-ret));
+		snprintf(err, errlen, "cannot listen for the peer's agent on the local address: %s",
+			 strerror(-ret));
 		return ret;
 	}
 	c = cm_conn_new(local, s);
@@ -130,8 +215,7 @@ int cm_add(struct cm *cm, const struct cm_local *local, char *err, size_t errlen
 		return -ENOMEM;
 	}
 	cm->conns[local->local_cid] = c;
-	if (s->phase == CM_OPEN)
-		cm_session_wake(cm, s);
+	cm_session_wake(cm, s);
 	cm_conn_restart(c);
 	return 0;
 }

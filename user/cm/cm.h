@@ -21,14 +21,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cm/chan.h"
+
 struct cm;
 
 enum cm_const {
 	CM_RETRY_MIN_MS = 100,		/* first pause before a session is tried again ... */
 	CM_RETRY_MAX_MS = 1000,		/* ... doubling up to this */
+	CM_DEFER_MS = 500,		/* that the end with the higher address waits for the other's */
 	CM_REOPEN_MS = 1000,		/* pause after ops->establish() has failed */
 	CM_ALIVE_MS = 3000,		/* a peer silent for this long is lost */
-	CM_KEEPALIVE_MS = 1000,		/* an end that has nothing to say says so this often */
+	CM_KEEPALIVE_MS = 1000,		/* an end that has nothing to say says so this often ... */
+	CM_KEEPALIVE_MIN_MS = 100,	/* ... or as often as the peer wishes, down to this */
 	CM_REASON_MAX = 160,		/* bytes of a reason, with the final 0 */
 	CM_KEY_MAX = 32,		/* bytes of a key */
 };
@@ -73,6 +77,7 @@ struct cm_local {
 	uint32_t local_cid;		/* 1..FALCON_MAX_CONNS - 1, unique */
 	uint32_t remote_cid;
 	uint32_t function;		/* Destination Function of the packets we send, 24 bits */
+	char peer[CHAN_NAME_MAX];	/* name that the peer must prove; "": that of its address */
 	bool ordered;
 	enum cm_security_kind security;
 	struct cm_params params;
@@ -129,7 +134,7 @@ enum cm_state {
 };
 
 struct cm_options {
-	uint16_t port;			/* TCP port of all agents */
+	const struct chan_config *chan;	/* how sessions are made; NULL: not at all */
 	uint32_t grace_ms;		/* that connections stay up without a session */
 };
 
@@ -154,7 +159,9 @@ uint64_t cm_next_deadline(const struct cm *cm);
 
 /*
  * Handshake for one more connection. 0; -EEXIST: the CID is taken; -EINVAL: addresses or CID out
- * of range; -ENOMEM; or the errno of listening on the local address. A sentence in |err|.
+ * of range, or keys would have to go over a plain session; -ENOKEY: there is nothing to
+ * authenticate sessions with; -ENOMEM; or the errno of listening on the local address. A sentence
+ * in |err|.
  */
 int cm_add(struct cm *cm, const struct cm_local *local, char *err, size_t errlen);
 

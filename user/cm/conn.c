@@ -166,6 +166,16 @@ static struct cm_conn *lookup(struct cm *cm, const struct cm_session *s, uint32_
 	return c && c->session == s ? c : NULL;
 }
 
+/* Whether the session's peer is the one that the connection is configured for. */
+static bool entitled(struct cm *cm, struct cm_conn *c)
+{
+	if (!c->cfg.peer[0] || cm_has_name(&c->session->who, c->cfg.peer))
+		return true;
+	c->ours.incarnation = 0;
+	lose(cm, c, CM_REJECTED, "peer's certificate is for another name");
+	return false;
+}
+
 /* 0, or the code for refusing |open|, with |text| for the peer and |*local| for ourselves. */
 static enum cm_code mismatch(const struct cm_conn *c, const struct cm_msg *open, char *text,
 			     size_t size, const char **local)
@@ -236,6 +246,8 @@ static void on_open(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 
 	if (!c)
 		return send_reject(s, m, CM_CODE_UNKNOWN_CID, "");
+	if (!entitled(cm, c))
+		return send_reject(s, m, CM_CODE_PEER, "");
 	code = mismatch(c, m, text, sizeof(text), &local);
 	if (code) {
 		send_reject(s, m, code, text);
@@ -380,6 +392,8 @@ void cm_on_up(struct cm *cm, struct cm_session *s, uint64_t boot)
 	LIST_FOREACH(c, &s->conns, of_session) {
 		if (c->state == CM_READY && !same)
 			lose(cm, c, CM_NO_SESSION, "peer's agent has restarted");
+		if (!entitled(cm, c))
+			continue;
 		if (c->state != CM_READY)
 			cm_conn_restart(c);
 		c->resume_due = c->state == CM_READY;
@@ -392,6 +406,7 @@ void cm_on_down(struct cm *cm, struct cm_session *s, const char *reason)
 	bool grace = false;
 	struct cm_conn *c;
 
+	snprintf(s->lost, sizeof(s->lost), "%s", reason);
 	LIST_FOREACH(c, &s->conns, of_session) {
 		if (c->pending)
 			TAILQ_REMOVE(&s->pending, c, in_pending);
@@ -417,7 +432,7 @@ void cm_on_grace_end(struct cm *cm, struct cm_session *s)
 	s->grace_end = UINT64_MAX;
 	LIST_FOREACH(c, &s->conns, of_session) {
 		if (c->state == CM_READY)
-			lose(cm, c, CM_NO_SESSION, "peer's agent is out of reach");
+			lose(cm, c, CM_NO_SESSION, s->lost);
 		c->ours.incarnation = 0;
 		c->peer_incarnation = 0;
 	}
@@ -446,6 +461,8 @@ static void begin(struct cm *cm, struct cm_conn *c)
 {
 	struct cm_msg m;
 
+	if (!entitled(cm, c))
+		return;
 	if (c->state != CM_READY) {
 		/* The peer's OPEN may have drawn ours already. */
 		if (c->state == CM_OPENING && !c->ours.incarnation)

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Listening for peers' agents. Whoever connects is a guest until its HELLO has arrived; only then
- * does it take the place of the session that there may be with that address. So a stray connection
- * from a peer's host, a port scan say, disturbs nothing.
+ * Channels come: our own, and those of peers that have connected.
+ *
+ * Whoever connects is a guest until its HELLO has arrived; only then does it take the place of the
+ * session that there may be with that address. So a stray connection from a peer's host, a port
+ * scan say, disturbs nothing.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,12 +16,10 @@
 
 #include "cm/priv.h"
 
-enum { ACCEPTS_AT_ONCE = 16 };
-
 static void show_out(struct cm_guest *g)
 {
 	if (g->session)
-		close(g->fd);
+		cm_close_channel(g->fd);
 	g->session = NULL;
 }
 
@@ -39,26 +40,29 @@ static struct cm_guest *find_place(struct cm *cm)
 	return oldest;
 }
 
-static void admit(struct cm *cm, struct cm_session *s, int fd)
+static void refuse(struct cm *cm, int family, const uint8_t *peer, const char *why)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+
+	if (family)
+		net_addr_text(family, peer, text);
+	log_ratelimited(LOG_LEVEL_WARN, &cm->strangers, "session refused: %s peer=%s", why, text);
+}
+
+static void admit(struct cm *cm, struct cm_session *s, const struct chan_event *e)
 {
 	struct cm_guest *g = find_place(cm);
 
 	*g = (struct cm_guest){
 		.kind = CM_WATCH_GUEST,
-		.fd = fd,
+		.fd = e->fd,
+		.chan_id = e->id,
 		.session = s,
 		.deadline = cm_after_ms(cm, CM_ALIVE_MS),
+		.who = e->who,
 	};
-	if (cm_watch_fd(cm, EPOLL_CTL_ADD, fd, EPOLLIN, g) < 0)
+	if (cm_watch_fd(cm, EPOLL_CTL_ADD, e->fd, EPOLLIN, g) < 0)
 		show_out(g);
-}
-
-static void refuse(struct cm *cm, const struct cm_session *s, const char *why)
-{
-	char text[INET6_ADDRSTRLEN];
-
-	log_ratelimited(LOG_LEVEL_WARN, &cm->strangers, "handshake refused: %s peer=%s", why,
-			cm_addr_text(s->family, s->peer, text));
 }
 
 /* Read no more than the HELLO: what follows is the session's. */
@@ -85,9 +89,9 @@ void cm_guest_event(struct cm *cm, struct cm_guest *g)
 	if (n == (ssize_t)sizeof(g->in) && m.type == CM_MSG_HELLO) {
 		g->session = NULL;
 		epoll_ctl(cm->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-		return cm_session_adopt(cm, s, fd, &m);
+		return cm_session_adopt(cm, s, fd, g->chan_id, &g->who, &m);
 	}
-	refuse(cm, s, why ? why : "not a HELLO");
+	refuse(cm, s->family, s->peer, why ? why : "not a HELLO");
 	show_out(g);
 }
 
@@ -97,7 +101,7 @@ void cm_guests_run(struct cm *cm)
 		struct cm_guest *g = &cm->guests[i];
 
 		if (g->session && g->deadline <= cm->now) {
-			refuse(cm, g->session, "no HELLO");
+			refuse(cm, g->session->family, g->session->peer, "no HELLO");
 			show_out(g);
 		}
 	}
@@ -122,56 +126,61 @@ uint64_t cm_guests_deadline(const struct cm *cm)
 	return next;
 }
 
-void cm_listener_event(struct cm *cm, struct cm_listener *l)
+static struct cm_session *of_channel(struct cm *cm, uint64_t id)
 {
-	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
-		char text[INET6_ADDRSTRLEN];
-		struct cm_session *s;
-		uint8_t peer[16];
-		union cm_addr a;
-		socklen_t len = sizeof(a);
-		int fd = accept4(l->fd, &a.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct cm_session *s = cm->sessions;
 
-		if (fd < 0)
-			return;
-		cm_addr_bytes(&a, peer);
-		s = cm_session_find(cm, l->family, l->addr, peer);
-		if (s && !s->active) {
-			admit(cm, s, fd);
-			continue;
+	while (s && s->chan_id != id)
+		s = s->next;
+	return s;
+}
+
+static void channel_up(struct cm *cm, const struct chan_event *e)
+{
+	struct cm_session *s = e->accepted ? cm_session_find(cm, e->family, e->local, e->peer)
+					   : of_channel(cm, e->id);
+	const char *why = "no connection is configured";
+
+	if (!e->accepted && s && s->phase == CM_CONNECTING)
+		return cm_session_connected(cm, s, e->fd, &e->who);
+	if (e->accepted && s && cm_session_trusts(cm, s, &e->who, &why))
+		return admit(cm, s, e);
+	close(e->fd);
+	if (e->accepted)
+		refuse(cm, e->family, e->peer, why);
+}
+
+static void channel_failed(struct cm *cm, const struct chan_event *e)
+{
+	struct cm_session *s = e->accepted ? NULL : of_channel(cm, e->id);
+
+	if (e->accepted)
+		refuse(cm, e->family, e->peer, e->reason);
+	else if (s && s->phase == CM_CONNECTING)
+		cm_session_fail(s, "%s", e->reason);
+}
+
+/* What came before is still to be read. */
+static void channel_closed(struct cm *cm, const struct chan_event *e)
+{
+	struct cm_session *s = of_channel(cm, e->id);
+
+	if (s)
+		snprintf(s->ending, sizeof(s->ending), "%s", e->reason);
+}
+
+void cm_take_channels(struct cm *cm)
+{
+	struct chan_event *e;
+
+	while (cm->chan && (e = chan_next_event(cm->chan))) {
+		switch (e->type) {
+		case CHAN_UP: channel_up(cm, e); break;
+		case CHAN_FAILED: channel_failed(cm, e); break;
+		case CHAN_CLOSED: channel_closed(cm, e); break;
 		}
-		close(fd);
-		log_ratelimited(LOG_LEVEL_WARN, &cm->strangers,
-				"handshake refused: no connection is configured peer=%s",
-				cm_addr_text(l->family, peer, text));
+		free(e);
 	}
-}
-
-static int listen_on(struct cm *cm, struct cm_listener *l)
-{
-	union cm_addr a;
-	socklen_t len = cm_addr_fill(&a, l->family, l->addr, cm->opt.port);
-
-	l->fd = cm_socket(l->family);
-	if (l->fd < 0)
-		return -errno;
-	cm_set_option(l->fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	/* The address may come later than the agent. */
-	if (l->family == AF_INET6)
-		cm_set_option(l->fd, IPPROTO_IPV6, IPV6_FREEBIND, 1);
-	else
-		cm_set_option(l->fd, IPPROTO_IP, IP_FREEBIND, 1);
-	if (bind(l->fd, &a.sa, len) < 0 || listen(l->fd, 64) < 0 ||
-	    cm_watch_fd(cm, EPOLL_CTL_ADD, l->fd, EPOLLIN, l) < 0)
-		return -errno;
-	return 0;
-}
-
-static void listener_free(struct cm_listener *l)
-{
-	if (l->fd >= 0)
-		close(l->fd);
-	free(l);
 }
 
 struct cm_listener *cm_listener_get(struct cm *cm, int family, const uint8_t *addr, int *err)
@@ -189,11 +198,12 @@ struct cm_listener *cm_listener_get(struct cm *cm, int family, const uint8_t *ad
 		*err = -ENOMEM;
 		return NULL;
 	}
-	*l = (struct cm_listener){.kind = CM_WATCH_LISTENER, .family = family, .users = 1};
+	*l = (struct cm_listener){.family = family, .users = 1};
 	memcpy(l->addr, addr, 16);
-	*err = listen_on(cm, l);
-	if (*err) {
-		listener_free(l);
+	l->handle = chan_listen(cm->chan, family, addr);
+	if (l->handle < 0) {
+		*err = l->handle;
+		free(l);
 		return NULL;
 	}
 	l->next = cm->listeners;
@@ -210,5 +220,6 @@ void cm_listener_put(struct cm *cm, struct cm_listener *l)
 	while (*p != l)
 		p = &(*p)->next;
 	*p = l->next;
-	listener_free(l);
+	chan_unlisten(cm->chan, l->handle);
+	free(l);
 }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sockets and addresses, as sessions and listeners need them. */
+/* TCP sockets and addresses, as channels need them. */
+#include "cm/net.h"
+
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/tcp.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
-#include "cm/priv.h"
+#include "cm/cm.h"
 
-socklen_t cm_addr_fill(union cm_addr *a, int family, const uint8_t *bytes, uint16_t port)
+enum { BACKLOG = 64 };
+
+socklen_t net_addr_fill(union net_addr *a, int family, const uint8_t *bytes, uint16_t port)
 {
 	memset(a, 0, sizeof(*a));
 	a->sa.sa_family = (sa_family_t)family;
@@ -22,7 +26,7 @@ socklen_t cm_addr_fill(union cm_addr *a, int family, const uint8_t *bytes, uint1
 	return sizeof(a->in);
 }
 
-void cm_addr_bytes(const union cm_addr *a, uint8_t *bytes)
+void net_addr_bytes(const union net_addr *a, uint8_t *bytes)
 {
 	memset(bytes, 0, 16);
 	if (a->sa.sa_family == AF_INET6)
@@ -31,43 +35,52 @@ void cm_addr_bytes(const union cm_addr *a, uint8_t *bytes)
 		memcpy(bytes, &a->in.sin_addr, 4);
 }
 
-const char *cm_addr_text(int family, const uint8_t *bytes, char text[INET6_ADDRSTRLEN])
+const char *net_addr_text(int family, const uint8_t *bytes, char text[INET6_ADDRSTRLEN])
 {
 	return inet_ntop(family, bytes, text, INET6_ADDRSTRLEN) ? text : "?";
 }
 
-int cm_set_option(int fd, int level, int name, int value)
+int net_set_option(int fd, int level, int name, int value)
 {
 	return setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-int cm_watch_fd(struct cm *cm, int op, int fd, uint32_t events, void *what)
-{
-	struct epoll_event ev = {.events = events, .data.ptr = what};
-
-	return epoll_ctl(cm->epoll_fd, op, fd, &ev);
-}
-
-uint64_t cm_after_ms(const struct cm *cm, uint64_t ms)
-{
-	return cm->now + ms * 1000000;
-}
-
-int cm_socket(int family)
+int net_socket(int family)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
 
 	if (fd >= 0 && family == AF_INET6)
-		cm_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+		net_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	return fd;
 }
 
-void cm_tune(int fd)
+void net_tune(int fd)
 {
-	cm_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	cm_set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	cm_set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
-	cm_set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-	cm_set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, CM_ALIVE_MS / 1000 - 1);
-	cm_set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, CM_ALIVE_MS);
+	net_set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	net_set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	net_set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+	net_set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+	net_set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, CM_ALIVE_MS / 1000 - 1);
+	net_set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, CM_ALIVE_MS);
+}
+
+int net_listen(int family, const uint8_t *bytes, uint16_t port)
+{
+	union net_addr a;
+	socklen_t len = net_addr_fill(&a, family, bytes, port);
+	int fd = net_socket(family), ret;
+
+	if (fd < 0)
+		return -errno;
+	net_set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	/* The address may come later than the agent. */
+	if (family == AF_INET6)
+		net_set_option(fd, IPPROTO_IPV6, IPV6_FREEBIND, 1);
+	else
+		net_set_option(fd, IPPROTO_IP, IP_FREEBIND, 1);
+	if (bind(fd, &a.sa, len) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
 }

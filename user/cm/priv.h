@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What cm.c and conn.c (connections) and session.c (TCP) share. */
+/* What the parts of the connection manager share. */
 #ifndef FALCON_CM_PRIV_H
 #define FALCON_CM_PRIV_H
 
-#include <netinet/in.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "cm/chan.h"
 #include "cm/cm.h"
+#include "cm/net.h"
 #include "cm/wire.h"
 #include "agent/log.h"
 #include "falcon/maps.h"
@@ -20,33 +21,34 @@ enum cm_session_const {
 };
 
 enum cm_phase {
-	CM_IDLE,	/* no socket; the connecting end waits for |deadline| */
-	CM_CONNECTING,
-	CM_HELLO,	/* our HELLO sent, the peer's not here yet */
+	CM_IDLE,	/* no channel; the next attempt is at |deadline| */
+	CM_CONNECTING,	/* our own channel is being made */
+	CM_HELLO,	/* our HELLO sent on it, the peer's not here yet */
 	CM_OPEN,	/* messages flow */
 };
 
 /* What an epoll event points to begins with its kind. */
 enum cm_watch {
-	CM_WATCH_LISTENER,
+	CM_WATCH_CHANNELS,
 	CM_WATCH_SESSION,
 	CM_WATCH_GUEST,
 };
 
-/* An accepted connection whose HELLO has not arrived. */
+/* An accepted channel whose HELLO has not arrived. */
 struct cm_guest {
 	enum cm_watch kind;
 	int fd;
+	uint64_t chan_id;
 	struct cm_session *session;	/* that it is to serve; NULL: the place is free */
 	uint64_t deadline;		/* ns */
+	struct chan_identity who;
 	size_t in_len;
 	uint8_t in[CM_WIRE_HELLO_LEN];
 };
 
-/* A listening socket, one for each local address that peers connect to. */
+/* Listening on one of our addresses. */
 struct cm_listener {
-	enum cm_watch kind;
-	int fd;
+	int handle;			/* chan_listen()'s */
 	int family;
 	uint8_t addr[16];
 	unsigned int users;		/* sessions */
@@ -61,17 +63,22 @@ struct cm_session {
 	int family;
 	uint8_t local[16];
 	uint8_t peer[16];
-	bool active;			/* we connect */
+	bool lower;			/* our address is: our attempts come first, and win */
+	bool deferred;			/* the other end's attempts have had their time */
 	bool blocked;			/* epoll waits for room to send */
+	uint64_t chan_id;		/* of the channel that is being made or in use */
+	struct chan_identity who;
 	uint64_t deadline;		/* ns; UINT64_MAX: none */
 	uint64_t grace_end;		/* ns, when up connections end without it; UINT64_MAX: no */
 	uint64_t heard;			/* ns, when bytes came last */
 	uint64_t spoke;			/* ns, when bytes went last */
 	uint64_t peer_boot;		/* of the last session; 0: there was none */
-	uint32_t peer_alive_ms;
+	uint32_t keepalive_ms;		/* as the peer needs it */
 	uint32_t backoff_ms;
 	char failure[CM_REASON_MAX];	/* why it has to end; empty: it goes on */
-	struct cm_listener *listener;	/* NULL if active */
+	char ending[CM_REASON_MAX];	/* why the channel ends, once all is read; empty: unknown */
+	char lost[CM_REASON_MAX];	/* why the last one ended */
+	struct cm_listener *listener;	/* NULL: there are no channels */
 	LIST_HEAD(, cm_conn) conns;
 	TAILQ_HEAD(, cm_conn) pending;	/* to be offered, resumed or rekeyed when there is room */
 	struct cm_session *next;
@@ -101,6 +108,8 @@ struct cm {
 	const struct cm_ops *ops;
 	void *arg;
 	struct cm_options opt;
+	enum cm_watch kind;		/* CM_WATCH_CHANNELS */
+	struct chan_service *chan;	/* NULL: sessions are given, not made */
 	uint64_t boot;			/* random, of this agent's run */
 	int epoll_fd;
 	uint64_t now;
@@ -113,24 +122,9 @@ struct cm {
 	struct cm_conn *conns[FALCON_MAX_CONNS];	/* by local CID */
 };
 
-union cm_addr {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-};
-
-/* net.c: addresses are 16 bytes, IPv4 in the first 4. */
-socklen_t cm_addr_fill(union cm_addr *a, int family, const uint8_t *bytes, uint16_t port);
-void cm_addr_bytes(const union cm_addr *a, uint8_t *bytes);
-const char *cm_addr_text(int family, const uint8_t *bytes, char text[INET6_ADDRSTRLEN]);
-int cm_set_option(int fd, int level, int name, int value);
 /* Have epoll report |events| of |fd| as |what|, whose first member is its enum cm_watch. */
 int cm_watch_fd(struct cm *cm, int op, int fd, uint32_t events, void *what);
 uint64_t cm_after_ms(const struct cm *cm, uint64_t ms);
-/* A socket for a session or a listener; -1 with errno set. */
-int cm_socket(int family);
-/* Messages go out at once, and a dead peer is noticed within CM_ALIVE_MS. */
-void cm_tune(int fd);
 
 /* session.c */
 
@@ -140,8 +134,22 @@ struct cm_session *cm_session_get(struct cm *cm, const struct cm_local *local, i
 void cm_session_put(struct cm *cm, struct cm_session *s);
 struct cm_session *cm_session_find(struct cm *cm, int family, const uint8_t *local,
 				   const uint8_t *peer);
-/* Go on with |fd|, on which the peer's HELLO has arrived: it has connected, perhaps anew. */
-void cm_session_adopt(struct cm *cm, struct cm_session *s, int fd, const struct cm_msg *hello);
+/* Our own channel is up, and is |fd|. */
+void cm_session_connected(struct cm *cm, struct cm_session *s, int fd,
+			  const struct chan_identity *who);
+/*
+ * Go on with |fd|, channel |id|, on which the peer's HELLO has arrived: it has connected, perhaps
+ * anew. Closes it if our own attempt goes first.
+ */
+void cm_session_adopt(struct cm *cm, struct cm_session *s, int fd, uint64_t id,
+		      const struct chan_identity *who, const struct cm_msg *hello);
+/* Whether a peer that is |who| may serve this session; if not, |*why| says it for people. */
+bool cm_session_trusts(const struct cm *cm, const struct cm_session *s,
+		       const struct chan_identity *who, const char **why);
+/* Close |fd| so that what was sent on it arrives. */
+void cm_close_channel(int fd);
+/* Whether |who| has proved to be |name|. */
+bool cm_has_name(const struct chan_identity *who, const char *name);
 /* Queue a message; the peer has been found, that is, the phase is CM_HELLO or CM_OPEN. */
 void cm_session_send(struct cm_session *s, const struct cm_msg *m);
 /* Send what is queued, as far as the socket takes it. */
@@ -161,7 +169,8 @@ void cm_session_run(struct cm *cm, struct cm_session *s);
 /* The listener on |addr|, made if need be, with one more user; NULL with *|err| set. */
 struct cm_listener *cm_listener_get(struct cm *cm, int family, const uint8_t *addr, int *err);
 void cm_listener_put(struct cm *cm, struct cm_listener *l);
-void cm_listener_event(struct cm *cm, struct cm_listener *l);
+/* Take what the channel service has to tell. */
+void cm_take_channels(struct cm *cm);
 void cm_guest_event(struct cm *cm, struct cm_guest *g);
 /* Show out guests who have been silent for too long. */
 void cm_guests_run(struct cm *cm);

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * TCP sessions between agents: one for each pair of addresses, made by the end with the lower one,
- * which greets first. listen.c has the other end's part in that.
+ * Sessions between agents: one for each pair of addresses, on a channel that either end makes.
  *
- * A socket's trouble is noted in |failure| where it is met and acted upon in cm_session_run(), so
+ * The end with the lower address tries at once, the other after CM_DEFER_MS. Should both have tried,
+ * the lower one's channel is used. listen.c has the part of the end that is connected to.
+ *
+ * A channel's trouble is noted in |failure| where it is met and acted upon in cm_session_run(), so
  * that nothing is torn down beneath a caller. Deadlines of a session:
  *
- *   CM_IDLE        connecting end: next attempt, CM_RETRY_MIN_MS doubling to CM_RETRY_MAX_MS
- *   CM_CONNECTING  CM_ALIVE_MS to connect
- *   CM_HELLO       connecting end: CM_ALIVE_MS for the peer's HELLO
+ *   CM_IDLE        next attempt: after CM_RETRY_MIN_MS doubling to CM_RETRY_MAX_MS, and CM_DEFER_MS
+ *   CM_CONNECTING  none: the channel service has its own
+ *   CM_HELLO       CM_ALIVE_MS for the peer's HELLO
  *   CM_OPEN        the next KEEPALIVE to send, or the end if the peer has been silent too long
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,45 +45,99 @@ static void send_hello(struct cm *cm, struct cm_session *s)
 
 static void start_connect(struct cm *cm, struct cm_session *s)
 {
-	union cm_addr a;
-	socklen_t len = cm_addr_fill(&a, s->family, s->local, 0);
-
+	if (!cm->chan) {
+		s->deadline = UINT64_MAX;
+		return;
+	}
+	if (!s->lower && !s->deferred) {
+		s->deferred = true;
+		s->deadline = cm_after_ms(cm, CM_DEFER_MS);
+		return;
+	}
 	s->phase = CM_CONNECTING;
-	s->deadline = cm_after_ms(cm, CM_ALIVE_MS);
-	s->fd = cm_socket(s->family);
-	if (s->fd < 0)
-		return cm_session_fail(s, "socket: %s", strerror(errno));
-	cm_set_option(s->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-	cm_tune(s->fd);
-	if (bind(s->fd, &a.sa, len) < 0)
-		return cm_session_fail(s, "local address: %s", strerror(errno));
-	if (cm_watch_fd(cm, EPOLL_CTL_ADD, s->fd, EPOLLOUT, s) < 0)
-		return cm_session_fail(s, "epoll: %s", strerror(errno));
-	len = cm_addr_fill(&a, s->family, s->peer, cm->opt.port);
-	if (connect(s->fd, &a.sa, len) < 0 && errno != EINPROGRESS)
-		cm_session_fail(s, "no agent answers: %s", strerror(errno));
+	s->deadline = UINT64_MAX;
+	s->chan_id = chan_connect(cm->chan, s->family, s->local, s->peer);
 }
 
-static void finish_connect(struct cm *cm, struct cm_session *s)
+bool cm_has_name(const struct chan_identity *who, const char *name)
 {
-	int err = 0;
-	socklen_t len = sizeof(err);
+	for (unsigned int i = 0; i < who->nnames; i++) {
+		if (strcasecmp(who->names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
 
-	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
-		err = errno;
-	if (err)
-		return cm_session_fail(s, "no agent answers: %s", strerror(err));
-	cm_watch_fd(cm, EPOLL_CTL_MOD, s->fd, EPOLLIN, s);
+bool cm_session_trusts(const struct cm *cm, const struct cm_session *s,
+		       const struct chan_identity *who, const char **why)
+{
+	const struct cm_conn *c;
+
+	if (chan_plain(cm->chan) || who->of_address)
+		return true;
+	LIST_FOREACH(c, &s->conns, of_session) {
+		if (c->cfg.peer[0] && cm_has_name(who, c->cfg.peer))
+			return true;
+	}
+	*why = "peer's certificate is neither for its address nor for a configured name";
+	return false;
+}
+
+/* Use |fd|, and greet. False if that fails. */
+static bool take_channel(struct cm *cm, struct cm_session *s, int fd,
+			 const struct chan_identity *who)
+{
+	s->fd = fd;
+	s->who = *who;
+	s->ending[0] = 0;
+	if (cm_watch_fd(cm, EPOLL_CTL_ADD, fd, EPOLLIN, s) < 0) {
+		cm_session_fail(s, "epoll: %s", strerror(errno));
+		return false;
+	}
 	s->phase = CM_HELLO;
 	s->deadline = cm_after_ms(cm, CM_ALIVE_MS);
 	send_hello(cm, s);
+	return true;
+}
+
+void cm_session_connected(struct cm *cm, struct cm_session *s, int fd,
+			  const struct chan_identity *who)
+{
+	const char *why;
+
+	if (cm_session_trusts(cm, s, who, &why)) {
+		take_channel(cm, s, fd, who);
+		return;
+	}
+	close(fd);
+	cm_session_fail(s, "%s", why);
+}
+
+/* Unread bytes would make the end of a TCP connection a reset, and take with it what we have said. */
+void cm_close_channel(int fd)
+{
+	char sink[4096];
+	int left = 16;
+
+	shutdown(fd, SHUT_WR);
+	while (left-- > 0 && recv(fd, sink, sizeof(sink), MSG_DONTWAIT) > 0)
+		;
+	close(fd);
+}
+
+static void close_channel(struct cm_session *s)
+{
+	if (s->fd >= 0)
+		cm_close_channel(s->fd);
+	s->fd = -1;
 }
 
 static void end_session(struct cm *cm, struct cm_session *s)
 {
-	if (s->fd >= 0)
-		close(s->fd);
-	s->fd = -1;
+	if (s->phase == CM_CONNECTING)
+		chan_cancel(cm->chan, s->chan_id);
+	s->chan_id = 0;
+	close_channel(s);
 	s->in_len = 0;
 	if (s->out)
 		explicit_bzero(s->out, s->out_size);
@@ -92,7 +145,8 @@ static void end_session(struct cm *cm, struct cm_session *s)
 	s->blocked = false;
 	s->failure[0] = 0;
 	s->phase = CM_IDLE;
-	s->deadline = s->active ? cm_after_ms(cm, s->backoff_ms) : UINT64_MAX;
+	s->deferred = false;
+	s->deadline = cm_after_ms(cm, s->backoff_ms);
 	s->backoff_ms *= 2;
 	if (s->backoff_ms > CM_RETRY_MAX_MS)
 		s->backoff_ms = CM_RETRY_MAX_MS;
@@ -105,7 +159,7 @@ static void act_on_failure(struct cm *cm, struct cm_session *s)
 
 	snprintf(reason, sizeof(reason), "%s", s->failure);
 	log_ratelimited(level, &cm->failures, "control session ended peer=%s reason=\"%s\"",
-			cm_addr_text(s->family, s->peer, text), reason);
+			net_addr_text(s->family, s->peer, text), reason);
 	end_session(cm, s);
 	cm_on_down(cm, s, reason);
 }
@@ -150,9 +204,12 @@ void cm_session_flush(struct cm *cm, struct cm_session *s)
 {
 	ssize_t n;
 
-	if (s->phase < CM_HELLO || s->failure[0])
+	if (s->fd < 0 || s->failure[0])
 		return;
 	n = s->out_len ? send(s->fd, s->out, s->out_len, MSG_NOSIGNAL | MSG_DONTWAIT) : 0;
+	/* Why a channel takes nothing more shows when the rest of it has been read. */
+	if (n < 0 && errno == EPIPE)
+		n = (ssize_t)s->out_len;
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		return cm_session_fail(s, "connection lost: %s", strerror(errno));
 	if (n > 0) {
@@ -167,7 +224,7 @@ void cm_session_flush(struct cm *cm, struct cm_session *s)
 /* The next of: our keepalive, the end of our patience. */
 static uint64_t open_deadline(const struct cm_session *s)
 {
-	uint64_t speak = s->spoke + CM_KEEPALIVE_MS * 1000000ULL;
+	uint64_t speak = s->spoke + s->keepalive_ms * 1000000ULL;
 	uint64_t lost = s->heard + CM_ALIVE_MS * 1000000ULL;
 
 	return speak < lost ? speak : lost;
@@ -180,25 +237,33 @@ static void go_up(struct cm *cm, struct cm_session *s, const struct cm_msg *hell
 
 	s->phase = CM_OPEN;
 	s->heard = s->spoke = cm->now;
+	s->keepalive_ms = hello->alive_ms / 3;
+	if (s->keepalive_ms > CM_KEEPALIVE_MS)
+		s->keepalive_ms = CM_KEEPALIVE_MS;
+	if (s->keepalive_ms < CM_KEEPALIVE_MIN_MS)
+		s->keepalive_ms = CM_KEEPALIVE_MIN_MS;
 	s->deadline = open_deadline(s);
 	s->backoff_ms = CM_RETRY_MIN_MS;
-	log_debug("control session up peer=%s", cm_addr_text(s->family, s->peer, text));
+	log_debug("control session up peer=%s", net_addr_text(s->family, s->peer, text));
 	cm_on_up(cm, s, hello->boot);
 }
 
-void cm_session_adopt(struct cm *cm, struct cm_session *s, int fd, const struct cm_msg *hello)
+void cm_session_adopt(struct cm *cm, struct cm_session *s, int fd, uint64_t id,
+		      const struct chan_identity *who, const struct cm_msg *hello)
 {
-	if (s->fd >= 0) {
+	bool trying = s->phase == CM_CONNECTING || s->phase == CM_HELLO;
+
+	if (trying && s->lower) {
+		close(fd);
+		return;
+	}
+	if (s->phase != CM_IDLE) {
 		cm_session_fail(s, "peer's agent connected anew");
 		act_on_failure(cm, s);
 	}
-	s->fd = fd;
-	cm_tune(fd);
-	if (cm_watch_fd(cm, EPOLL_CTL_ADD, fd, EPOLLIN, s) < 0)
-		return cm_session_fail(s, "epoll: %s", strerror(errno));
-	s->phase = CM_HELLO;
-	send_hello(cm, s);
-	go_up(cm, s, hello);
+	s->chan_id = id;
+	if (take_channel(cm, s, fd, who))
+		go_up(cm, s, hello);
 }
 
 static void take_message(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
@@ -233,6 +298,13 @@ static void take_messages(struct cm *cm, struct cm_session *s)
 	explicit_bzero(s->in + s->in_len, done);
 }
 
+/* The channel has ended: its own reason is the best, and may be waiting. */
+static void ended(struct cm *cm, struct cm_session *s, const char *otherwise)
+{
+	cm_take_channels(cm);
+	cm_session_fail(s, "%s", s->ending[0] ? s->ending : otherwise);
+}
+
 static void receive(struct cm *cm, struct cm_session *s)
 {
 	/* There is room: take_messages() leaves less than CM_WIRE_MAX bytes. */
@@ -241,11 +313,12 @@ static void receive(struct cm *cm, struct cm_session *s)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n < 0)
-		return cm_session_fail(s, "connection lost: %s", strerror(errno));
+		return ended(cm, s, strerror(errno));
 	if (n == 0 && s->phase == CM_HELLO)
-		return cm_session_fail(s, "peer's agent does not know this pair of addresses");
+		return ended(cm, s, "peer's agent does not know this pair of addresses, or not "
+				    "our way to talk (control)");
 	if (n == 0)
-		return cm_session_fail(s, "peer's agent has gone");
+		return ended(cm, s, "peer's agent has gone");
 	s->in_len += (size_t)n;
 	s->heard = cm->now;
 	take_messages(cm, s);
@@ -259,12 +332,8 @@ void cm_session_wake(const struct cm *cm, struct cm_session *s)
 
 void cm_session_event(struct cm *cm, struct cm_session *s)
 {
-	/* An event may be left over from a socket that this round has closed already. */
-	if (s->fd < 0 || s->failure[0])
-		return;
-	if (s->phase == CM_CONNECTING)
-		finish_connect(cm, s);
-	else if (s->out_len < CM_OUT_PAUSE)
+	/* An event may be left over from a channel that this round has closed already. */
+	if (s->fd >= 0 && !s->failure[0] && s->out_len < CM_OUT_PAUSE)
 		receive(cm, s);
 }
 
@@ -273,7 +342,7 @@ static void keep_alive(struct cm *cm, struct cm_session *s)
 {
 	if (cm->now >= s->heard + CM_ALIVE_MS * 1000000ULL)
 		return cm_session_fail(s, "peer's agent is silent");
-	if (cm->now >= s->spoke + CM_KEEPALIVE_MS * 1000000ULL && s->out_len == 0)
+	if (cm->now >= s->spoke + s->keepalive_ms * 1000000ULL && s->out_len == 0)
 		cm_session_send(s, &(struct cm_msg){.type = CM_MSG_KEEPALIVE});
 	/* What cannot be sent is no news to a peer that does not read. */
 	if (s->out_len > 0)
@@ -341,9 +410,8 @@ struct cm_session *cm_session_get(struct cm *cm, const struct cm_local *local, i
 	s->grace_end = UINT64_MAX;
 	LIST_INIT(&s->conns);
 	TAILQ_INIT(&s->pending);
-	s->active = memcmp(s->local, s->peer, 16) < 0;
-	s->deadline = s->active ? 0 : UINT64_MAX;
-	if (!s->active) {
+	s->lower = memcmp(s->local, s->peer, 16) < 0;
+	if (cm->chan) {
 		s->listener = cm_listener_get(cm, s->family, s->local, err);
 		if (!s->listener) {
 			free(s);
@@ -363,8 +431,9 @@ void cm_session_put(struct cm *cm, struct cm_session *s)
 		p = &(*p)->next;
 	*p = s->next;
 	cm_session_flush(cm, s);
-	if (s->fd >= 0)
-		close(s->fd);
+	if (s->phase == CM_CONNECTING)
+		chan_cancel(cm->chan, s->chan_id);
+	close_channel(s);
 	if (s->listener)
 		cm_listener_put(cm, s->listener);
 	cm_guests_drop(cm, s);

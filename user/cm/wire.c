@@ -21,6 +21,9 @@ _Static_assert(LEN_OPEN == 108 && LEN_PAIR == 28 && LEN_CLOSE == 24 && LEN_REKEY
 	       "as in PROTOCOL.md");
 _Static_assert(LEN_CLOSE + CM_WIRE_TEXT_MAX <= CM_WIRE_MAX, "the longest message");
 
+/* First bytes of TLS records, which no message begins with. */
+enum { TLS_ALERT = 0x15, TLS_HANDSHAKE = 0x16 };
+
 /* Lengths of whole messages by type, bytes. */
 static const struct {
 	uint16_t min, max;
@@ -280,6 +283,8 @@ static const char *get_header(struct get *c, size_t *len, struct cm_msg *m)
 	*len = get_bits(c, 2);
 	version = (uint8_t)get_bits(c, 1);
 	type = (uint8_t)get_bits(c, 1);
+	if (*len >> 8 == TLS_ALERT || *len >> 8 == TLS_HANDSHAKE)
+		return "peer's agent uses TLS, and control = plain here";
 	if (version != CM_WIRE_VERSION)
 		return "another protocol version";
 	if (type == 0 || type > CM_MSG_MAX)
@@ -348,6 +353,7 @@ const char *cm_code_text(uint8_t code)
 		[CM_CODE_SECURITY] = "peer's connection has another security",
 		[CM_CODE_FAILED] = "peer could not set the connection up",
 		[CM_CODE_STALE] = "peer has lost the connection",
+		[CM_CODE_PEER] = "peer's connection is for another name than our certificate has",
 	};
 
 	return code <= CM_CODE_MAX && texts[code] ? texts[code] : "peer gave no known reason";

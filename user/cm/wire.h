@@ -48,7 +48,8 @@ enum cm_code {
 	CM_CODE_SECURITY = 6,		/* REJECT: another security than configured */
 	CM_CODE_FAILED = 7,		/* REJECT: setting it up failed; it is tried again */
 	CM_CODE_STALE = 8,		/* REJECT: RESUME of a pair that is not up here */
-	CM_CODE_MAX = CM_CODE_STALE,
+	CM_CODE_PEER = 9,		/* REJECT: the connection is for another peer's name */
+	CM_CODE_MAX = CM_CODE_PEER,
 };
 
 struct cm_msg {

@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+#
+# Two agents over TLS: connections come up and carry data; they outlive the session; a revoked peer is
+# shut out and let in again; what is said between the agents cannot be read.
+# shellcheck source=selftests/net/lab.sh disable=SC2317 # functions that tap_run calls
+. "$(dirname "$0")/lab.sh"
+tap_need falcond falconctl falcon-cp tcpdump jq
+
+RUN=/run/falcon-$FALCON_LAB
+
+random_file small 300000
+
+all_are()
+{
+	on a falconctl -j conn show | jq -e --argjson up "$1" 'map(.up == $up) | all' >/dev/null
+}
+
+setups()
+{
+	on a falconctl -j conn show | jq 'map(.setups) | add'
+}
+
+sessions()
+{
+	[ "$(on a ss -Htn state established '( sport = :1000 or dport = :1000 )' | wc -l)" -eq "$1" ]
+}
+
+reason_is()
+{
+	on a falconctl -j conn show | jq -r '.[0].reason' | tee /dev/stderr | grep -qE "$1"
+}
+
+no_traffic_in_plain()
+{
+	! grep -aq FCMH "$SCRATCH/control.pcap"
+}
+
+lab_up --clear --control tls
+serve b
+tap_run "a file arrives" put a b b small
+
+on a tcpdump -i eth0 -U -w "$SCRATCH/control.pcap" tcp port 1000 2>"$SCRATCH/tcpdump" &
+capture=$!
+tap_wait 10 grep -q 'listening on' "$SCRATCH/tcpdump"
+before=$(setups)
+on a ss -K -tn '( sport = :1000 or dport = :1000 )' >/dev/null 2>&1
+tap_wait 20 sessions 2
+tap_run "sessions come back after a cut" sessions 2
+tap_run "a file arrives after it" put a b b small
+tap_is "$(setups)" "$before" "no connection had to be set up anew"
+kill "$capture" && wait "$capture" 2>/dev/null
+tap_run "what agents say is not to be read" no_traffic_in_plain
+
+tap_run "host a is revoked" on b falconctl ca revoke a "dir=$RUN/ca"
+tap_wait 30 all_are false
+tap_run "its connections go down" all_are false
+tap_wait 10 reason_is 'revoked|certificate|TLS'
+tap_run "and the reason is told" reason_is 'revoked|certificate|TLS'
+on b falconctl ca issue a 10.250.0.1 fd00:250::1 "dir=$RUN/ca"
+tap_wait 30 all_are true
+tap_run "a new certificate brings them up" all_are true
+tap_run "and a file arrives" put a b b small
+tap_done
