@@ -225,7 +225,8 @@ void xsk_tx_commit(struct xsk *x, uint32_t len)
 	d->addr = frame_addr(x->tx_free[--x->tx_nfree]);
 	d->len = len;
 	d->options = 0;
-	x->tx_reserved++;
+	if (++x->tx_reserved == XSK_TX_BATCH)
+		xsk_kick(x);
 }
 
 void xsk_kick(struct xsk *x)

@@ -22,6 +22,11 @@ enum xsk_const {
 	XSK_RX_FRAMES = 6144,
 	XSK_TX_FRAMES = 2048,
 	XSK_FRAMES = XSK_RX_FRAMES + XSK_TX_FRAMES,
+	/*
+	 * Frames to a doorbell: a copying kernel sends no more at a call, and frames that wait for
+	 * others to be built are older on the wire than their T1 says.
+	 */
+	XSK_TX_BATCH = 32,
 	XSK_FILL_TARGET = 1024,		/* frames kept in the fill ring; the credit limit */
 	XSK_MAX_FRAME = XSK_FRAME_SIZE - 256,	/* after the kernel's own headroom */
 };
@@ -88,7 +93,7 @@ void xsk_refill(struct xsk *x);
 
 /* Room to write one frame to send, at least XSK_MAX_FRAME bytes; NULL if there is none. */
 uint8_t *xsk_tx_reserve(struct xsk *x);
-/* Send the frame last reserved, |len| bytes of it. */
+/* Send the frame last reserved, |len| bytes of it, with the next xsk_kick() at the latest. */
 void xsk_tx_commit(struct xsk *x, uint32_t len);
 /* Hand what was committed to the kernel, and take back what it has sent. */
 void xsk_kick(struct xsk *x);
