@@ -86,6 +86,24 @@ const struct fcore_stats *fcore_conn_stats(const struct fcore_conn *c)
 	return &stats;
 }
 
+uint32_t fcore_conn_flow(const struct fcore_conn *c, uint32_t flow, struct fcore_flow_stats *s)
+{
+	CHECK(c >= cores && c < cores + CONNS && flow == 0);
+	*s = (struct fcore_flow_stats){ 0 };
+	return 1;
+}
+
+void fcore_rue_base(struct fcore_conn *c, uint32_t flow, uint32_t base)
+{
+	CHECK(c >= cores && c < cores + CONNS && flow < FALCON_MAX_FLOWS && base);
+}
+
+bool fcore_rue_event(struct fcore *core, struct falcon_rue_event *e)
+{
+	(void)core, (void)e;
+	abort();
+}
+
 void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, uint64_t now)
 {
 	(void)now;

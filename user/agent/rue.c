@@ -53,7 +53,7 @@ static struct flow *flow_of(const struct agent *a, uint32_t cid, uint32_t flow)
 	return &a->rue->flow[index_of(cid, flow)];
 }
 
-static uint32_t base_of(const struct agent_conn *c, uint32_t flow)
+uint32_t agent_rue_base(const struct agent_conn *c, uint32_t flow)
 {
 	return (uint32_t)c->rue_profile << FALCON_RUE_INDEX_BITS |
 	       index_of(c->cfg.local_cid, flow);
@@ -130,7 +130,8 @@ static void publish(struct agent_conn *c)
 
 	falcon_store(&cc->delay_select, c->cfg.cc.delay_select);
 	falcon_store(&cc->event_queue_select, c->rue_engine);
-	falcon_store(&cc->base_delay_target, base_of(c, 0));
+	for (uint32_t i = 0; i < FALCON_MAX_FLOWS; i++)
+		fcore_rue_base(c->core, i, agent_rue_base(c, i));
 }
 
 /* Engines forget the connection's flows, and so do we; a result under way is of the past. */
@@ -139,7 +140,7 @@ static void forget(struct agent_conn *c, bool counters)
 	for (uint32_t i = 0; i < FALCON_MAX_FLOWS; i++) {
 		struct flow *f = flow_of(c->agent, c->cfg.local_cid, i);
 
-		rue_host_reset(c->agent->rue->host, base_of(c, i));
+		rue_host_reset(c->agent->rue->host, agent_rue_base(c, i));
 		f->stale = f->busy;
 		f->waiting = false;
 		f->acked_owed = 0;
@@ -156,16 +157,18 @@ void agent_rue_start(struct agent_conn *c)
 }
 
 /* An algorithm that leaves windows alone has to begin with those that were configured. */
-static void restore_windows(struct agent_conn *c)
+static void restore_windows(struct agent_conn *c, uint32_t flow, uint32_t flows)
 {
 	const struct fcore_params *p = &c->cfg.params;
+	uint32_t fcwnd = (p->fcwnd << FALCON_RES_fcwnd_fraction_WIDTH) / flows;
 	struct falcon_rue_result r = { 0 };
 
-	falcon_res_put(&r, connection_id, c->cfg.local_cid);
-	falcon_res_put(&r, fcwnd, p->fcwnd);
+	falcon_res_put(&r, connection_id, falcon_rue_id(c->cfg.local_cid, flow));
+	falcon_res_put(&r, fcwnd, fcwnd >> FALCON_RES_fcwnd_fraction_WIDTH);
+	falcon_res_put(&r, fcwnd_fraction, fcwnd);
 	falcon_res_put(&r, ncwnd, p->ncwnd);
 	falcon_res_put(&r, retransmit_timeout, falcon_time_of_ns(p->rto_ns));
-	falcon_res_put(&r, base_delay_target, base_of(c, 0));
+	falcon_res_put(&r, base_delay_target, agent_rue_base(c, flow));
 	falcon_res_put(&r, rtt_state, falcon_load(&c->shared->cc.rtt_state));
 	falcon_res_put(&r, delay_state, falcon_load(&c->shared->cc.delay_state));
 	fcore_rue_result(c->core, &r, c->agent->now);
@@ -175,6 +178,8 @@ int agent_rue_select(struct agent_conn *c, const struct cc_options *cc, char *er
 {
 	struct rue_host *host = c->agent->rue->host;
 	int engine = find_engine(c->agent, cc->algorithm, err, errlen), profile;
+	struct fcore_flow_stats s;
+	uint32_t flows;
 
 	if (engine < 0)
 		return engine;
@@ -188,34 +193,46 @@ int agent_rue_select(struct agent_conn *c, const struct cc_options *cc, char *er
 		return 0;
 	forget(c, false);
 	publish(c);
-	if (!strcmp(cc->algorithm, rue_fixed.name))
-		restore_windows(c);
+	flows = fcore_conn_flow(c->core, 0, &s);
+	for (uint32_t i = 0; i < flows && !strcmp(cc->algorithm, rue_fixed.name); i++)
+		restore_windows(c, i, flows);
 	return 0;
 }
 
-/* Make |e| describe flow |flow| of |c| as it is now. */
-static void complete(const struct agent_conn *c, uint32_t flow, struct flow *f,
-		     struct falcon_rue_event *e)
+/* The state of a connection with one flow as it is now; of several the core has put it in. */
+static void refresh(const struct falcon_cc *cc, struct falcon_rue_event *e)
 {
-	const struct falcon_cc *cc = &c->shared->cc;
-	uint32_t acked = (uint32_t)falcon_ev_get(e, num_packets_acked) + f->acked_owed;
-
 	falcon_ev_set(e, fcwnd_fraction, cc->fcwnd);
 	falcon_ev_set(e, fcwnd_integer, cc->fcwnd >> FALCON_EV_fcwnd_fraction_WIDTH);
 	falcon_ev_set(e, inter_packet_gap, cc->inter_packet_gap);
-	falcon_ev_set(e, ncwnd, cc->ncwnd);
 	falcon_ev_set(e, retransmit_timeout, cc->rto);
 	falcon_ev_set(e, fabric_window_time_marker, cc->fabric_window_time_marker);
-	falcon_ev_set(e, nic_window_time_marker, cc->nic_window_time_marker);
-	falcon_ev_set(e, ncwnd_direction, cc->ncwnd_direction);
 	falcon_ev_set(e, delay_state, cc->delay_state);
 	falcon_ev_set(e, rtt_state, cc->rtt_state);
 	falcon_ev_set(e, cc_opaque, cc->cc_opaque);
+}
+
+/* Make |e| describe flow |flow| of |c| as it is now. False if there is none. */
+static bool complete(const struct agent_conn *c, uint32_t flow, struct flow *f,
+		     struct falcon_rue_event *e)
+{
+	const struct falcon_cc *cc = &c->shared->cc;
+	uint32_t acked;
+
+	if (!fcore_rue_event(c->agent->core, e))
+		return false;
+	if (c->cfg.params.flows <= 1)
+		refresh(cc, e);
+	acked = (uint32_t)falcon_ev_get(e, num_packets_acked) + f->acked_owed;
+	falcon_ev_set(e, ncwnd, cc->ncwnd);
+	falcon_ev_set(e, nic_window_time_marker, cc->nic_window_time_marker);
+	falcon_ev_set(e, ncwnd_direction, cc->ncwnd_direction);
 	falcon_ev_set(e, delay_select, cc->delay_select);
 	falcon_ev_set(e, event_queue_select, c->rue_engine);
-	falcon_ev_set(e, base_delay_target, base_of(c, flow));
+	falcon_ev_set(e, base_delay_target, agent_rue_base(c, flow));
 	falcon_ev_set(e, num_packets_acked, acked < ACKED_MAX ? acked : ACKED_MAX);
 	f->acked_owed = 0;
+	return true;
 }
 
 static void withhold(struct flow *f, const struct falcon_rue_event *e)
@@ -253,7 +270,8 @@ static void submit(struct agent *a, struct agent_conn *c, uint32_t flow, struct 
 	struct falcon_rue_event e = *event;
 	struct falcon_rue_result r;
 
-	complete(c, flow, f, &e);
+	if (!complete(c, flow, f, &e))
+		return;
 	if (!a->rue->worker) {
 		rue_host_process(a->rue->host, &e, 1, falcon_time_of_ns(a->now) & 0xffffff, &r);
 		f->stats.events++;

@@ -46,6 +46,8 @@ uint32_t agent_rx_level(const struct agent *a, struct xsk *x);
 /* rue_show.c: what "show rue" shows. */
 void agent_rue_show(struct agent *a, const struct agent_conn *only, json_t *rows);
 const struct rue_flow_stats *agent_rue_stats(const struct agent_conn *c, uint32_t flow);
+/* What identifies the flow, and its profile, to engines: base_delay_target. */
+uint32_t agent_rue_base(const struct agent_conn *c, uint32_t flow);
 struct rue_host *agent_rue_host(const struct agent *a);
 
 /* rue_commands.c: requests that change connections' congestion control, and trace it. */

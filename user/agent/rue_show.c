@@ -34,41 +34,59 @@ static void put_engine(json_t *row, const struct agent_conn *c)
 	json_object_set_new(row, "delay_select", json_string(delay_name(c->cfg.cc.delay_select)));
 }
 
-static void put_windows(json_t *row, const struct falcon_cc *cc)
+/* Delays are the latest that any flow's result has told: engines keep no more of them. */
+static void put_windows(json_t *row, const struct falcon_cc *cc, const struct fcore_flow_stats *s)
 {
-	put_real(row, "fcwnd", falcon_load(&cc->fcwnd) / 1024.0);
+	put_real(row, "fcwnd", s->fcwnd / 1024.0);
 	put(row, "ncwnd", falcon_load(&cc->ncwnd));
+	put(row, "outstanding", s->outstanding);
 	put_real(row, "delay_us", falcon_load(&cc->delay_state) * FU_US);
 	put_real(row, "rtt_us", falcon_load(&cc->rtt_state) * FU_US);
-	put_real(row, "rto_us", falcon_load(&cc->rto) * FU_US);
+	put_real(row, "rto_us", (double)s->rto_ns / 1000);
 	put_real(row, "gap_us", falcon_load(&cc->inter_packet_gap) * TW_US);
+	put(row, "path", s->path);
+	put(row, "sent", s->sent);
+	put(row, "lost", s->lost);
 }
 
-static void put_plb(json_t *row, const struct agent_conn *c)
+static void put_plb(json_t *row, const struct agent_conn *c, uint32_t flow)
 {
-	struct swift_state s = rue_host_swift_state(
-		agent_rue_host(c->agent), falcon_load(&c->shared->cc.base_delay_target));
+	struct swift_state s =
+		rue_host_swift_state(agent_rue_host(c->agent), agent_rue_base(c, flow));
 
 	put(row, "plb_acked", swift_plb_get(s.plb, acked));
 	put(row, "plb_congested", swift_plb_get(s.plb, congested));
 	put(row, "plb_attempts", swift_plb_get(s.plb, attempts));
 }
 
-static void show_one(const struct agent_conn *c, json_t *rows)
+/* Returns how many flows the connection has. */
+static uint32_t show_flow(const struct agent_conn *c, uint32_t flow, json_t *rows)
 {
 	const struct falcon_cc_event *seen = &c->shared->cc_event;
-	const struct rue_flow_stats *s = agent_rue_stats(c, 0);
-	json_t *row = json_pack("{s:s, s:i}", "name", c->cfg.name, "flow", 0);
+	const struct rue_flow_stats *s = agent_rue_stats(c, flow);
+	json_t *row = json_pack("{s:s, s:i}", "name", c->cfg.name, "flow", (int)flow);
+	struct fcore_flow_stats core = {};
+	uint32_t flows = fcore_conn_flow(c->core, flow, &core);
 
 	put_engine(row, c);
-	put_windows(row, &c->shared->cc);
-	put_plb(row, c);
+	put_windows(row, &c->shared->cc, &core);
+	put_plb(row, c, flow);
 	put(row, "buffer_level", falcon_load(&c->shared->rx_acked.buffer_level));
 	put(row, "events", s->events);
 	put(row, "results", s->results);
-	put(row, "suppressed", s->suppressed + falcon_load(&seen->suppressed));
+	/* XDP counts for the connection. */
+	put(row, "suppressed", s->suppressed + (flow ? 0 : falcon_load(&seen->suppressed)));
 	put(row, "reroutes_plb", s->reroutes_plb);
 	json_array_append_new(rows, row);
+	return flows;
+}
+
+static void show_one(const struct agent_conn *c, json_t *rows)
+{
+	uint32_t flow = 0;
+
+	while (show_flow(c, flow, rows) > flow + 1)
+		flow++;
 }
 
 void agent_rue_show(struct agent *a, const struct agent_conn *only, json_t *rows)

@@ -24,8 +24,12 @@ static const struct {
 	const char *settings[24];
 } builtin[] = {
 	{ "default", { NULL } },
-	{ "software", { "fabric_base_delay=1526", "max_fabric_congestion_window=128",
-			"min_retransmit_timeout=30518", "randomize_path=on" } },
+	/* README.md says why; times in units of 131.072 ns. */
+	{ "software",
+	  { "fabric_base_delay=15259", "max_flow_scaling=15259", "max_fabric_congestion_window=128",
+	    "min_fabric_congestion_window=0.1", "fabric_additive_increment_factor=4",
+	    "min_retransmit_timeout=30518", "retransmit_limit=7", "randomize_path=on",
+	    "plb_target_rtt_multiplier=2" } },
 	{ "plb", { "randomize_path=on", NULL } },
 	{ "eackdrop", { "max_decrease_on_eack_nack_drop=on", NULL } },
 	{ "alt",
