@@ -141,25 +141,33 @@ FALCON_INLINE void falcon_rx_measure(struct falcon_conn *c, const struct falcon_
 		falcon_fetch_add(&flow->ecn_count, 1U);
 }
 
+enum falcon_rx_const {
+	FALCON_RED_AHEAD = 32,	/* RSNs that may become the head of the line on their way */
+};
+
 /*
  * May a request be claimed, or is there room only for others (Falcon 8.2.4)? What the agent has
  * published may be out of date by what it is about to do. Too strict, and a packet is NACKed that
- * comes again; too lenient, and the agent, which decides by exact counts, NACKs it.
+ * comes again; too lenient, and the agent, which decides by exact counts, NACKs it. So in the red
+ * zone what closely follows the head of the line passes, too: the packets of a burst arrive here
+ * together, and each is the head when the agent gets to it.
  */
 FALCON_INLINE bool falcon_rx_admits(const struct falcon_conn *c, const struct falcon_config *cfg,
 				    const struct falcon_hdr *h)
 {
 	__u32 zone = falcon_load(&c->rx_acked.zone), all = falcon_load(&cfg->zone);
+	bool ordered = falcon_load(&c->id.flags) & FALCON_CONN_ORDERED;
+	__s32 ahead = falcon_seq_diff(h->rsn, falcon_load(&c->rx_acked.next_rsn));
 
 	if (all > zone)
 		zone = all;
 	if (zone == FALCON_ZONE_GREEN || h->type == FALCON_PULL_DATA || h->type == FALCON_RESYNC)
 		return true;
-	if (zone != FALCON_ZONE_RED)
-		return false;
+	/* Delivered before: it holds nothing, and is to be told again how it ended (6.6.5). */
+	if (ordered && ahead < 0)
+		return true;
 	/* Without an order every request is the head of a line of its own. */
-	return !(falcon_load(&c->id.flags) & FALCON_CONN_ORDERED) ||
-	       h->rsn == falcon_load(&c->rx_acked.next_rsn);
+	return zone == FALCON_ZONE_RED && (!ordered || ahead < FALCON_RED_AHEAD);
 }
 
 /*

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "falcon/rx.h"
+
 #define HEADER(name)                                                                               \
 	static void name(struct env *e, struct falcon_conn *c, struct verdict_packet *p)
 #define FRAMED HEADER
@@ -226,13 +228,13 @@ HEADER(red_not_next)
 {
 	with_piggyback(e, c, p);
 	c->rx_acked.zone = FALCON_ZONE_RED;
-	p->hdr.rsn++;
+	p->hdr.rsn += FALCON_RED_AHEAD;
 }
 
-HEADER(red_behind_next)
+/* It may be the head of the line when the agent gets to it. */
+HEADER(red_soon_next)
 {
-	with_piggyback(e, c, p);
-	c->rx_acked.zone = FALCON_ZONE_RED;
+	red_not_next(e, c, p);
 	p->hdr.rsn--;
 }
 
@@ -246,7 +248,7 @@ HEADER(red_everywhere)
 {
 	with_piggyback(e, c, p);
 	e->config->zone = FALCON_ZONE_RED;
-	p->hdr.rsn++;
+	p->hdr.rsn += FALCON_RED_AHEAD;
 }
 
 HEADER(red_next)
@@ -265,6 +267,13 @@ HEADER(closed)
 {
 	with_piggyback(e, c, p);
 	c->rx_acked.zone = FALCON_ZONE_CLOSED;
+}
+
+/* Delivered before, and not acknowledged: it holds nothing new. */
+HEADER(closed_behind_next)
+{
+	closed(e, c, p);
+	p->hdr.rsn--;
 }
 
 HEADER(closed_everywhere)
@@ -335,12 +344,13 @@ static const struct verdict_case cases[] = {
 	    acked_without_credit),
 	ROW(s11_receiver_limit_no_credit, resource_nacked, no_credit, credit_nacked),
 	ROW(s11_receiver_limit_red_push, zone_nacked, red_not_next, zone_nacked),
-	ROW(s11_receiver_limit_red_push_behind, zone_nacked, red_behind_next, zone_nacked),
+	ROW(s11_receiver_limit_red_soon_head_of_line, rx_data, red_soon_next, delivered),
 	ROW(s11_receiver_limit_red_pull, zone_nacked, red_pull_not_next, zone_nacked),
 	ROW(s11_receiver_limit_red_everywhere, zone_nacked, red_everywhere, zone_nacked),
 	ROW(s11_receiver_limit_red_head_of_line, rx_data, red_next, delivered),
 	ROW(s11_receiver_limit_red_unordered, rx_data, red_unordered, delivered),
 	ROW(s11_receiver_limit_closed, zone_nacked, closed, zone_nacked),
+	ROW(s11_receiver_limit_closed_behind, rx_data, closed_behind_next, delivered),
 	ROW(s11_receiver_limit_closed_everywhere, zone_nacked, closed_everywhere, zone_nacked),
 	ROW(s11_receiver_limit_closed_unordered, zone_nacked, closed_unordered, zone_nacked),
 	ROW(s11_receiver_limit_not_for_pull_data, rx_data, closed_pull_data, delivered),

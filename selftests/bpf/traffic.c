@@ -5,7 +5,7 @@
 
 enum {
 	PS_PER_PACKET = 1000000,
-	TRAFFIC_RSNS = 8,	/* so few that a packet often has the one that is next */
+	TRAFFIC_RSNS = 100,	/* so few that a packet often has one near the next */
 };
 
 /* xorshift64 */

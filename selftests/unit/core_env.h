@@ -59,6 +59,7 @@ static struct env {
 	bool hostile;		/* refused transmissions are acknowledged all the same */
 	long frames;
 	uint32_t xons, fatals, retx_events;
+	uint32_t zone, zones;	/* as told to on_zone(); how often */
 	struct falcon_rue_event last_rue;
 	uint8_t flow;		/* that the peer sends on */
 	bool answer;		/* acknowledge pushes and answer pulls at once */
@@ -185,6 +186,13 @@ static void env_on_xon(void *arg, struct fcore_conn *c)
 	env.xons++;
 }
 
+static void env_on_zone(void *arg, enum falcon_zone zone)
+{
+	(void)arg;
+	env.zone = zone;
+	env.zones++;
+}
+
 static void env_on_fatal(void *arg, struct fcore_conn *c, const char *why)
 {
 	(void)arg;
@@ -203,6 +211,7 @@ static const struct fcore_ops env_ops = {
 	.on_pull_data = env_on_pull_data,
 	.on_completion = env_on_completion,
 	.on_xon = env_on_xon,
+	.on_zone = env_on_zone,
 	.on_fatal = env_on_fatal,
 };
 

@@ -59,6 +59,7 @@ struct sim_host_cfg {
 	uint64_t latency;	/* from an event until the agent's loop runs */
 	uint64_t budget;	/* packets a turn of fcore_run() */
 	uint64_t credits;	/* frames that XDP may have handed over */
+	uint64_t requests;	/* of peers that fit into Rx resources (Net Req Pkt Rx) */
 	uint64_t no_credit;	/* chance that a packet finds no credit */
 	uint64_t swallow;	/* chance that a claimed frame never arrives at the agent */
 	uint64_t own;		/* chance that a packet seems to have been beyond the window */

@@ -61,6 +61,7 @@ static void random_host(struct sim_host_cfg *h, struct rng *r)
 	 * only steered takes a place even if it is a duplicate.
 	 */
 	h->credits = h->offload && once_in(r, 3) ? spread(r, 16, 256) : 2048;
+	h->requests = once_in(r, 4) ? spread(r, 8, 512) : 16384;
 	h->no_credit = fault(r, 5, 30);
 	h->swallow = fault(r, 5, 20);
 	h->own = fault(r, 5, 10);
@@ -166,6 +167,7 @@ static void make_clean(struct sim_cfg *cfg)
 	for (uint64_t i = 0; i < cfg->hosts; i++) {
 		cfg->link[i].queue = 0;
 		cfg->host[i].credits = 2048;
+		cfg->host[i].requests = 16384;
 		cfg->host[i].budget = 64;
 	}
 	cfg->conn[0].late = late;

@@ -85,6 +85,13 @@ static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
 	sim_at(e->sim, e->sim->now + 100 * SIM_US, EV_CLOSE, e->peer, 0);
 }
 
+static void on_zone(void *arg, enum falcon_zone zone)
+{
+	struct host *h = arg;
+
+	h->config.zone = zone;
+}
+
 const struct fcore_ops host_ops = {
 	.transmit = transmit,
 	.frame_put = frame_put,
@@ -95,6 +102,7 @@ const struct fcore_ops host_ops = {
 	.on_pull_data = ulp_on_pull_data,
 	.on_completion = ulp_on_completion,
 	.on_xon = ulp_on_xon,
+	.on_zone = on_zone,
 	.on_fatal = on_fatal,
 };
 

@@ -46,6 +46,7 @@ static void fill_host(struct sim *s, uint32_t i)
 	struct fcore_config cfg;
 
 	fcore_config_default(&cfg, h->neps + 1);
+	cfg.total[FCORE_NET_PKT_RX] = (uint32_t)h->cfg->requests;
 	h->core = fcore_create(&host_ops, h, &cfg);
 	if (!h->core)
 		abort();

@@ -72,6 +72,13 @@ static void on_xon(void *arg, struct fcore_conn *c)
 	raw_on_xon(a->raw, c);
 }
 
+static void on_zone(void *arg, enum falcon_zone zone)
+{
+	struct agent *a = arg;
+
+	falcon_store(&a->maps.config->zone, (__u32)zone);
+}
+
 static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
 {
 	(void)arg;
@@ -88,6 +95,7 @@ const struct fcore_ops agent_core_ops = {
 	.on_pull_data = on_pull_data,
 	.on_completion = on_completion,
 	.on_xon = on_xon,
+	.on_zone = on_zone,
 	.on_fatal = on_fatal,
 };
 

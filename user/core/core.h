@@ -66,7 +66,7 @@ enum fcore_push_outcome {
 /*
  * Effects. All are called from within an fcore_* call, with the arg of fcore_create(). They may
  * call back into the core, fcore_conn_close() included; transmit() alone may not. rue_event(),
- * on_xon() and on_fatal() may be NULL.
+ * on_xon(), on_zone() and on_fatal() may be NULL.
  */
 struct fcore_ops {
 	/* Send |p| on |c|. 0, or -EAGAIN if there is no room: it is tried again at fcore_run(). */
@@ -99,6 +99,8 @@ struct fcore_ops {
 			      enum falcon_completion_code code, uint8_t ulp_code);
 	/* Initiator side. A submission that was refused with -EAGAIN may be tried again. */
 	void (*on_xon)(void *arg, struct fcore_conn *c);
+	/* Target side. What all connections together may be sent: for falcon_config.zone. */
+	void (*on_zone)(void *arg, enum falcon_zone zone);
 
 	/*
 	 * Retransmissions are exhausted (Falcon 9.1.5): the connection should be torn down, now or

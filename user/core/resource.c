@@ -321,10 +321,16 @@ enum falcon_zone fcore_zone(const struct fcore *core)
  */
 static void publish_zone(struct fcore_conn *c)
 {
-	enum falcon_zone zone = zone_of(&c->own, c->core->keep);
+	enum falcon_zone zone = zone_of(&c->own, c->core->keep), all = fcore_zone(c->core);
+	struct fcore *core = c->core;
 
 	if (zone != c->shared->rx_acked.zone)
 		falcon_store(&c->shared->rx_acked.zone, (__u32)zone);
+	if (all == core->zone)
+		return;
+	core->zone = all;
+	if (core->ops.on_zone)
+		core->ops.on_zone(core->arg, all);
 }
 
 uint32_t fc_res_take_net(struct fcore_conn *c, bool pull, uint32_t len, bool hol)
