@@ -82,13 +82,15 @@ settled()
 # over NAME KEY=VALUE...: everything over links with these settings.
 over()
 {
-	local name=$1 conn op
+	local name=$1 conn op ops=(push)
 
 	shift
+	[ -z "$FULL" ] || ops+=(pull)
 	for conn in b b6; do
 		impair "$@"
 		tap_run "$name, $conn: operations verified" verified "$conn"
-		for op in push ${FULL:+pull}; do
+		[ -n "$FULL" ] || [ "$conn" = b ] || ops=()
+		for op in "${ops[@]}"; do
 			compare "$name" "$conn" "$op" "$@" ||
 				tap_not_ok "$name, $conn: ${op}es end well" "$(cat "$SCRATCH/perf")"
 		done

@@ -109,8 +109,10 @@ start_wire()
 	for host in "${HOSTS[@]:0:hosts}"; do
 		cables+=("to-$host")
 	done
-	setsid nsenter --net="/run/netns/$(ns net)" "$HERE/falcon-wire" --control "$RUN/net/wire.sock" \
-		"${wire[@]}" "${cables[@]}" </dev/null >/dev/null 2>"$RUN/net/wire.log" &
+	# Before the hosts: a real link does not wait for a CPU.
+	setsid nsenter --net="/run/netns/$(ns net)" "$HERE/falcon-wire" --nice -10 \
+		--control "$RUN/net/wire.sock" "${wire[@]}" "${cables[@]}" \
+		</dev/null >/dev/null 2>"$RUN/net/wire.log" &
 	echo $! >"$RUN/net/wire.pid"
 	if ! wait_until wire_answers || ! alive "$RUN/net/wire.pid"; then
 		die "falcon-wire does not start: $(cat "$RUN/net/wire.log")"

@@ -27,6 +27,7 @@ struct options {
 	enum port_io io;
 	uint64_t frames;	/* that can be under way */
 	const char *control;	/* path of the socket, or NULL */
+	int nice;		/* priority, as nice(1) counts it */
 	bool json;		/* reports */
 	bool check;		/* do nothing else */
 };

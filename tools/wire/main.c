@@ -98,6 +98,25 @@ static void finish(struct emulator *em)
 	pool_close(&em->pool);
 }
 
+/*
+ * Ask for priority. Where the kernel weighs sessions against each other first (autogroups), that of
+ * a process counts within its session only, so the session's is set too.
+ */
+static void be_nice(int nice)
+{
+	FILE *autogroup;
+
+	if (nice == 0)
+		return;
+	if (setpriority(PRIO_PROCESS, 0, nice))
+		fprintf(stderr, "falcon-wire: priority %d: %s\n", nice, strerror(errno));
+	autogroup = fopen("/proc/self/autogroup", "w");
+	if (!autogroup)
+		return;
+	fprintf(autogroup, "%d\n", nice);
+	fclose(autogroup);
+}
+
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	(void)level, (void)fmt, (void)ap;
@@ -120,6 +139,7 @@ int main(int argc, char **argv)
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	/* What fails is said here in its own words. */
 	libbpf_set_print(quiet);
+	be_nice(o.nice);
 	if (start(&em, &o) == 0)
 		rc = emulator_run(&em, o.json);
 	finish(&em);

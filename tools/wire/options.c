@@ -18,13 +18,14 @@ enum {
 };
 
 enum option_id { OPT_PATHS = 1, OPT_SPREAD, OPT_PATH, OPT_SEED, OPT_CONTROL, OPT_IO, OPT_FRAMES,
-		 OPT_ALL, OPT_CHECK, OPT_HELP };
+		 OPT_NICE, OPT_ALL, OPT_CHECK, OPT_HELP };
 
 static const struct option own[] = {
 	{ "paths", 1, NULL, OPT_PATHS },     { "spread", 1, NULL, OPT_SPREAD },
 	{ "path", 1, NULL, OPT_PATH },	     { "seed", 1, NULL, OPT_SEED },
 	{ "control", 1, NULL, OPT_CONTROL }, { "io", 1, NULL, OPT_IO },
-	{ "frames", 1, NULL, OPT_FRAMES },   { "impair-all", 0, NULL, OPT_ALL },
+	{ "frames", 1, NULL, OPT_FRAMES },   { "nice", 1, NULL, OPT_NICE },
+	{ "impair-all", 0, NULL, OPT_ALL },
 	{ "json", 0, NULL, 'j' },	     { "check", 0, NULL, OPT_CHECK },
 	{ "help", 0, NULL, OPT_HELP },
 };
@@ -46,6 +47,7 @@ static void usage(FILE *out)
 		     "  --control SOCKET     for set, show, reset\n"
 		     "  --io auto|native|generic|packet  AF_XDP if it can be had, or how (auto)\n"
 		     "  --frames N           how many can be under way (16384)\n"
+		     "  --nice N             priority, -20 to 19 (0); -20 is the highest\n"
 		     "  --impair-all         also what is not unicast IP\n"
 		     "  -j, --json           reports as JSON\n"
 		     "  --check              only look whether the command line is right\n"
@@ -75,6 +77,15 @@ static uint64_t number(const char *name, const char *text, uint64_t min, uint64_
 		wrong("--%s: \"%s\" is not a number from %llu to %llu", name, text,
 		      (unsigned long long)min, (unsigned long long)max);
 	return n;
+}
+
+static int parse_nice(const char *text)
+{
+	uint64_t n = number("nice", text + (*text == '-'), 0, 20);
+
+	if (n == 20 && *text != '-')
+		wrong("--nice: \"%s\" is not a number from -20 to 19", text);
+	return *text == '-' ? -(int)n : (int)n;
 }
 
 static enum port_io parse_io(const char *text)
@@ -119,6 +130,7 @@ static void parse_own(struct options *o, int c, const char *arg)
 	case OPT_CONTROL: o->control = arg; break;
 	case OPT_IO: o->io = parse_io(arg); break;
 	case OPT_FRAMES: o->frames = number("frames", arg, MIN_FRAMES, MAX_FRAMES); break;
+	case OPT_NICE: o->nice = parse_nice(arg); break;
 	case OPT_ALL: o->conf.all = true; break;
 	case 'j': o->json = true; break;
 	case OPT_CHECK: o->check = true; break;
