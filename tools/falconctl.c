@@ -139,6 +139,15 @@ static int conn_reset(const struct options *o, const struct object *obj, int arg
 	return conn_op(o, "conn-reset", argc, argv);
 }
 
+/* Without a name, or with "all", the agent's master keys. */
+static int key_rotate(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	(void)obj;
+	if (argc == 0 || (argc == 1 && strcmp(argv[0], "all") == 0))
+		return ctl_send(o, json_pack("{s:s}", "op", "key-rotate"));
+	return conn_op(o, "key-rotate", argc, argv);
+}
+
 static int help_add(void)
 {
 	const struct config_section *s = &config_sections[CONFIG_CONNECTION];
@@ -235,6 +244,19 @@ static const struct ctl_column window_columns[] = {
 	{"eacks", "EACKS"},
 	{NULL, NULL},
 };
+static const struct ctl_column key_columns[] = {
+	{"name", "NAME"},
+	{"security", "SECURITY"},
+	{"generation", "GENERATION"},
+	{"spi", "SPI"},
+	{"prev_spi", "PREV_SPI"},
+	{"peer_spi", "PEER_SPI"},
+	{"rotation", "ROTATION"},
+	{"rotations", "ROTATIONS"},
+	{"rx_packets", "RX_PACKETS"},
+	{"tx_packets", "TX_PACKETS"},
+	{NULL, NULL},
+};
 static const struct ctl_column port_columns[] = {
 	{"dev", "DEV"},		  {"queue", "QUEUE"},	    {"xdp", "XDP"},
 	{"af_xdp", "AF_XDP"},	  {"rx_frames", "RX_FRAMES"}, {"tx_frames", "TX_FRAMES"},
@@ -279,6 +301,9 @@ static const struct object objects[] = {
 	{"top", "connections by what they do, live", NULL,
 	 {SHOW(ctl_top, "[-d SECONDS] [-n COUNT] [--batch] [--sort COLUMN]",
 	       "watch rates and windows")}},
+	{"key", "keys of the connections", key_columns,
+	 {SHOW(show_named, "[NAME]", "list SPIs and how much their keys have done"),
+	  {"rotate", "[NAME|all]", "replace a connection's keys, or the master keys", key_rotate}}},
 	{"port", "interfaces and their AF_XDP sockets", port_columns,
 	 {SHOW(show_all, "", "list sockets")}},
 	{"client", "applications attached to the agent", client_columns,

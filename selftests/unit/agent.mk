@@ -27,3 +27,9 @@ $(eval $(call agent_test,control_socket,control control_msg log,-ljansson))
 $(eval $(call agent_test,neigh_lookup,neigh neigh_msg log,-lmnl))
 $(eval $(call agent_test,control_falconctl,control control_msg log,-ljansson))
 $(B)/selftests/unit/control_falconctl.t: | $(B)/falconctl
+
+# The receive path for redirected frames, keys and their rotation.
+SEC_OBJS := keys log rekey sec sec_keys steer ../io/frame
+$(patsubst %,$(B)/selftests/unit/agent_%.t,attack rekey): $(B)/asan/libfcrypto.a
+$(eval $(call agent_test,agent_attack,$(SEC_OBJS),-lcrypto))
+$(eval $(call agent_test,agent_rekey,$(SEC_OBJS),-lcrypto))

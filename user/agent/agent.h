@@ -15,6 +15,7 @@
 #include "agent/config.h"
 #include "agent/control.h"
 #include "agent/neigh.h"
+#include "agent/rekey.h"
 #include "agent/sec.h"
 #include "cm/cm.h"
 #include "core/core.h"
@@ -57,6 +58,9 @@ struct agent_conn {
 	struct xsk *tx;
 	struct frame_template tmpl;
 	struct sec sec;
+	enum rekey_state rekey;
+	uint64_t rekey_at;		/* ns, end of that state */
+	TAILQ_ENTRY(agent_conn) rekey_link;	/* of that state's list */
 	uint32_t mtu;			/* bytes */
 	uint32_t segment;		/* raw payload bytes a transaction */
 	uint64_t tx_unrouted;		/* packets dropped for want of a route */
@@ -86,6 +90,8 @@ struct agent {
 	struct raw_ulp *raw;
 	struct agent_rue *rue;
 	struct cm *cm;
+	struct sec_keys *keys;
+	struct rekey rekey;
 	struct neigh *neigh;
 	struct control *control;
 	struct falcon_counters counters;	/* of the agent's own receive path (steered frames) */
@@ -100,6 +106,9 @@ struct agent {
 	uint64_t tx_now;		/* ns, the time that frames are stamped with */
 	uint64_t tx_iv;			/* ps, IV of the latest frame: they only grow */
 	uint32_t tx_stamps;		/* frames stamped with it */
+	uint64_t refused[FALCON_VERDICT_COUNT];	/* packets, by XDP and agent, when last looked at */
+	bool refused_known;		/* |refused| is set: what came before us is not news */
+	struct log_limit refused_limit;
 	bool stop;
 };
 
@@ -129,6 +138,17 @@ void agent_conn_fail(struct agent_conn *c, const char *why);
 void agent_conns_reap(struct agent *a);
 extern const struct cm_ops agent_cm_ops;
 
+/* keys.c: the parts of agent_cm_ops that are about keys; cm.h describes them. */
+int agent_fill_security(void *arg, uint32_t cid, struct cm_security *out);
+int agent_use_security(void *arg, uint32_t cid, const struct cm_security *in);
+void agent_security_used(void *arg, uint32_t cid, uint32_t generation);
+/*
+ * keys.c: before a connection is set up by c->ours and c->peer: take the peer's key, wiped there. 0,
+ * or a negative errno with a sentence in |err|: -EPROTO if the two ends disagree on the security,
+ * -ESTALE if our key has expired meanwhile.
+ */
+int agent_agree_security(struct agent_conn *c, char *err, size_t errlen);
+
 /* ulps.c: what the core and the raw layer call. */
 extern const struct fcore_ops agent_core_ops;
 extern const struct raw_ops agent_raw_ops;
@@ -156,6 +176,9 @@ uint32_t agent_take_dirty(struct agent *a);
 void agent_recover_drops(struct agent *a);
 /* rx.c: mark |cid| as having new ACK state, as XDP does. */
 void agent_mark_dirty(struct agent *a, uint32_t cid);
+
+/* refused.c: tell which packets were refused since the last call. */
+void agent_log_refused(struct agent *a);
 
 /* loop.c: turn until a->stop. */
 void agent_loop(struct agent *a);

@@ -124,6 +124,24 @@ static int conn_reset(struct agent *a, struct control_client *cl, json_t *req, i
 	return change(a, req, reply, agent_conn_reset);
 }
 
+/* Of one connection, or without a name of the whole agent. */
+static int key_rotate(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		      json_t **reply)
+{
+	struct agent_conn *c = NULL;
+	char err[256];
+	int rc;
+
+	(void)cl, (void)fds, (void)nfds;
+	if (json_object_get(req, "name")) {
+		c = conn_of_request(a, req, reply);
+		if (!c)
+			return -ENOENT;
+	}
+	rc = c ? rekey_conn(c, err, sizeof(err)) : rekey_all(a, err, sizeof(err));
+	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
+}
+
 static int show(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		json_t **reply)
 {
@@ -144,6 +162,7 @@ static const struct command {
 	{ "conn-reset", conn_reset, true },
 	{ "conn-set", agent_conn_set, true },
 	{ "rue-trace", agent_rue_trace, true },
+	{ "key-rotate", key_rotate, true },
 	{ "show", show, false },
 };
 

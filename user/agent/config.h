@@ -69,6 +69,11 @@ struct agent_options {
 	char psk_file[CONFIG_PATH_MAX];
 	enum log_level log_level;
 	uint64_t replay_margin_ps;		/* Falcon 9.2.1 Replay Protection Margin */
+	bool pcid;				/* Falcon 9.2.1 PCID Match Enable */
+	uint64_t key_lifetime_ns;		/* between rotations of master keys; 0: none */
+	uint64_t key_packets;			/* received with one key before it is replaced */
+	uint64_t key_bytes;			/* the same in bytes of PSP packets */
+	uint64_t key_settle_ns;			/* that a replaced key is still accepted */
 	uint64_t rue_p1_ns;			/* Falcon 10.6.1 P1 */
 	uint32_t rue_p2_packets;		/* Falcon 10.6.1 P2 */
 	enum config_rue_mode rue_mode;

@@ -106,6 +106,8 @@ static const char *conn_problem(const struct conn_config *c)
 
 	if (memcmp(c->local, zero, 16) != 0 && memcmp(c->local, c->remote, 16) == 0)
 		return "local and remote are the same address";
+	if (c->security != CONFIG_SECURITY_CLEAR && !c->handshake)
+		return "handshake = off exchanges no keys; set security = clear on both ends";
 	if (c->security != CONFIG_SECURITY_CLEAR)
 		return "security = psp is not built yet; set security = clear on both ends";
 	if (c->handshake && (c->local_spi || c->remote_spi))

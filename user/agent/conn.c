@@ -61,6 +61,7 @@ static void take_down(struct agent_conn *c, enum falcon_completion_code code, co
 	raw_conn_down(a->raw, c->cfg.local_cid);
 	fcore_conn_close(c->core, code);
 	c->core = NULL;
+	rekey_leave(c);
 	sec_close(&c->sec);
 }
 
@@ -85,7 +86,8 @@ static void fill_identity(struct agent_conn *c)
 	id->function = c->cfg.params.function;
 	id->cur_spi = c->ours.security.spi;
 	id->prev_spi = c->ours.security.spi;
-	id->cur_spi_gen = c->agent->maps.config->cur_spi_gen;
+	id->cur_spi_gen = sec_clear(&c->sec) ? sec_keys_generation(c->agent->keys)
+					     : c->ours.security.generation;
 	id->peer_spi = c->peer.security.spi;
 	id->incarnation = c->ours.incarnation;
 	id->psp_version = c->sec.version;
@@ -168,6 +170,7 @@ static int set_up(struct agent_conn *c, char *err, size_t errlen)
 	fcore_conn_set_user(c->core, c);
 	agent_rue_start(c);
 	falcon_store(&c->shared->id.flags, conn_flags(c));
+	rekey_join(c);
 	c->state = AGENT_CONN_RECEIVING;
 	c->reason[0] = 0;
 	return 0;
@@ -192,10 +195,12 @@ static int on_establish(void *arg, uint32_t cid, const struct cm_values *ours,
 {
 	struct agent *a = arg;
 	struct agent_conn *c = a->conns[cid];
+	int rc;
 
 	c->ours = *ours;
 	c->peer = *peer;
-	return set_up(c, err, errlen);
+	rc = agent_agree_security(c, err, errlen);
+	return rc < 0 ? rc : set_up(c, err, errlen);
 }
 
 static void on_ready(void *arg, uint32_t cid)
@@ -219,6 +224,9 @@ const struct cm_ops agent_cm_ops = {
 	.establish = on_establish,
 	.ready = on_ready,
 	.lost = on_lost,
+	.fill_local_security = agent_fill_security,
+	.use_remote_security = agent_use_security,
+	.rekeyed = agent_security_used,
 };
 
 /* Without a handshake both ends start from zero, at once. */

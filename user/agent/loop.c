@@ -107,6 +107,8 @@ static uint32_t turn(struct agent *a)
 	work += raw_pump(a->raw, a->now);
 	work += fcore_run(a->core, a->now, LOOP_BUDGET);
 	kick(a);
+	if (a->now >= rekey_deadline(a))
+		rekey_run(a);
 	if (a->reap_due)
 		agent_conns_reap(a);
 	return work;
@@ -128,12 +130,15 @@ static uint64_t until_deadline(struct agent *a)
 {
 	uint64_t core = fcore_next_deadline(a->core, a->now);
 	uint64_t cm = cm_next_deadline(a->cm);
+	uint64_t rekey = rekey_deadline(a);
 	uint64_t next = a->now + LOOP_DROP_CHECK_NS;
 
 	if (core < next)
 		next = core;
 	if (cm < next)
 		next = cm;
+	if (rekey < next)
+		next = rekey;
 	return next > a->now ? next - a->now : 0;
 }
 
@@ -199,6 +204,7 @@ void agent_loop(struct agent *a)
 		if (a->now - drops_at > LOOP_DROP_CHECK_NS) {
 			drops_at = a->now;
 			agent_recover_drops(a);
+			agent_log_refused(a);
 		}
 	}
 }

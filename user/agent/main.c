@@ -16,6 +16,7 @@
 #include "agent/log.h"
 #include "agent/rue.h"
 #include "agent/version.h"
+#include "io/spin.h"
 
 struct options {
 	const char *config;
@@ -122,7 +123,8 @@ static void adopt_maps(struct agent *a)
 	cfg->rue_p2_packets = opt->rue_p2_packets;
 	for (int i = 0; i < 3; i++)
 		cfg->rue_threshold[i] = FALCON_RUE_RING_BYTES / 4 * (uint32_t)(i + 1);
-	cfg->cur_spi_gen = 1;
+	cfg->cur_spi_gen = sec_keys_generation(a->keys);
+	cfg->pcid_match = opt->pcid;
 	cfg->agent_pid = (uint32_t)getpid();
 }
 
@@ -149,6 +151,20 @@ static int open_protocol(struct agent *a)
 	}
 	if (rc < 0)
 		log_err("%s", err);
+	return rc;
+}
+
+static int open_keys(struct agent *a)
+{
+	int rc = sec_keys_open(&a->keys);
+
+	rekey_init(a);
+	if (rc < 0)
+		log_err("cannot make master keys in locked memory: %s; look at LimitMEMLOCK= or "
+			"ulimit -l",
+			strerror(-rc));
+	else if (a->config.agent.key_lifetime_ns)
+		a->rekey.next_rotation = spin_clock() + a->config.agent.key_lifetime_ns;
 	return rc;
 }
 
@@ -208,9 +224,11 @@ static int run(struct agent *a)
 		log_err("%s", err);
 		return rc;
 	}
+	if ((rc = open_keys(a)) < 0)
+		goto out_maps;
 	/* The socket first: it tells whether another agent is at work on these maps. */
 	if ((rc = open_control(a)) < 0)
-		goto out_maps;
+		goto out_keys;
 	adopt_maps(a);
 	if ((rc = open_protocol(a)) < 0)
 		goto out_control;
@@ -240,6 +258,8 @@ out_control:
 	control_close(a->control);
 	cm_close(a->cm);
 	neigh_close(a->neigh);
+out_keys:
+	sec_keys_close(a->keys);
 out_maps:
 	maps_close(&a->maps);
 	log_info("stopped");

@@ -7,6 +7,18 @@
 
 #include "crypto/kdf.h"
 
+const char *sec_version_name(uint8_t version)
+{
+	switch (version) {
+	case FALCON_PSP_AES_GCM_128: return "psp-aes-gcm-128";
+	case FALCON_PSP_AES_GCM_256: return "psp-aes-gcm-256";
+	case FALCON_PSP_GMAC_128: return "psp-gmac-128";
+	case FALCON_PSP_GMAC_256: return "psp-gmac-256";
+	case FALCON_PSP_CLEAR: return "clear";
+	default: return "unknown";
+	}
+}
+
 int sec_rx_use(struct sec *s, const struct sec_keys *k, uint32_t spi)
 {
 	uint8_t key[PSP_KEY_MAX];
@@ -34,8 +46,12 @@ void sec_rx_retire(struct sec *s)
 
 int sec_tx_use(struct sec *s, uint32_t spi, const uint8_t *key)
 {
-	struct psp_sa *sa = psp_sa_new(PSP_SEAL, s->version, spi, key);
+	struct psp_sa *sa;
 
+	/* The same once more, after a session was lost: the IVs go on. */
+	if (s->tx && psp_sa_spi(s->tx) == spi)
+		return 0;
+	sa = psp_sa_new(PSP_SEAL, s->version, spi, key);
 	if (!sa)
 		return -ENOKEY;
 	psp_sa_free(s->tx);

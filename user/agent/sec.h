@@ -36,6 +36,9 @@ static inline bool sec_clear(const struct sec *s)
 	return s->version == FALCON_PSP_CLEAR;
 }
 
+/* The version as configuration has it, "psp-aes-gcm-128" for example. */
+const char *sec_version_name(uint8_t version);
+
 /* Bytes of an inner IP header. */
 static inline uint32_t sec_inner_len(const struct sec *s)
 {
@@ -53,8 +56,9 @@ int sec_rx_use(struct sec *s, const struct sec_keys *k, uint32_t spi);
 void sec_rx_retire(struct sec *s);
 
 /*
- * Seal from now on with the peer's |spi| and |key| of psp_key_len(s->version) bytes, which the caller
- * wipes. The IVs start at the next packet's clock. 0, or a negative errno: nothing has changed.
+ * Seal from now on with the peer's |spi| and |key| of psp_key_len(s->version) bytes, which the
+ * caller wipes; if |spi| is in use already, nothing changes. 0, or a negative errno: nothing has
+ * changed.
  */
 int sec_tx_use(struct sec *s, uint32_t spi, const uint8_t *key);
 

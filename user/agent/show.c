@@ -55,7 +55,8 @@ static void show_one_conn(const struct agent_conn *c, json_t *rows)
 				"up", c->state == AGENT_CONN_UP, "state",
 				agent_conn_state_name(c->state), "ordering",
 				c->cfg.params.ordered ? "ordered" : "unordered", "security",
-				"clear", "reason", c->reason, "routed", c->routed);
+				sec_version_name(c->sec.version), "reason", c->reason, "routed",
+				c->routed);
 
 	put_addr(row, "local", c->cfg.family, c->cfg.local);
 	put_addr(row, "remote", c->cfg.family, c->cfg.remote);
@@ -112,6 +113,43 @@ static void show_window(struct agent *a, const struct agent_conn *only, json_t *
 	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
 		if (a->conns[cid] && a->conns[cid]->core && (!only || a->conns[cid] == only))
 			show_one_window(a->conns[cid], rows);
+}
+
+static const char *rekey_state_name(enum rekey_state s)
+{
+	switch (s) {
+	case REKEY_DUE: return "due";
+	case REKEY_SENT: return "sent";
+	case REKEY_SETTLING: return "settling";
+	default: return "none";
+	}
+}
+
+static void show_one_key(const struct agent_conn *c, json_t *rows)
+{
+	const struct falcon_conn_id *id = &c->shared->id;
+	struct psp_usage used = c->sec.tx ? psp_sa_usage(c->sec.tx) : (struct psp_usage){};
+	json_t *row = json_pack("{s:s, s:s, s:s}", "name", c->cfg.name, "security",
+				sec_version_name(c->sec.version), "rotation",
+				rekey_state_name(c->rekey));
+
+	put(row, "generation", falcon_load(&id->cur_spi_gen));
+	put(row, "spi", falcon_load(&id->cur_spi));
+	put(row, "prev_spi", falcon_load(&id->prev_spi));
+	put(row, "peer_spi", c->sec.tx ? psp_sa_spi(c->sec.tx) : 0);
+	put(row, "rx_packets", c->sec.rx_packets);
+	put(row, "rx_bytes", c->sec.rx_bytes);
+	put(row, "tx_packets", used.packets);
+	put(row, "tx_blocks", used.blocks);
+	put(row, "rotations", c->sec.rotations);
+	json_array_append_new(rows, row);
+}
+
+static void show_key(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+		if (a->conns[cid] && a->conns[cid]->core && (!only || a->conns[cid] == only))
+			show_one_key(a->conns[cid], rows);
 }
 
 static void show_port(struct agent *a, const struct agent_conn *only, json_t *rows)
@@ -171,6 +209,11 @@ static void show_counters(struct agent *a, const struct agent_conn *only, json_t
 	put_counter(rows, "ce_marked", "packets accepted with ECN CE", x.ce_marked, 0);
 	put_counter(rows, "loop_turns", "turns of the agent's loop", 0, a->stats.turns);
 	put_counter(rows, "loop_sleeps", "times the agent went to sleep", 0, a->stats.sleeps);
+	put_counter(rows, "key_rotations", "rotations of the master keys", 0, a->rekey.rotations);
+	put_counter(rows, "keys_replaced", "keys of connections replaced while in use", 0,
+		    a->rekey.rekeyed);
+	put_counter(rows, "keys_unanswered", "connections lost because a new key was not taken", 0,
+		    a->rekey.failed);
 	put_counter(rows, "drops_recovered", "times dropped frames made the agent release claims", 0,
 		    a->stats.drops_recovered);
 }
@@ -228,6 +271,7 @@ static const struct {
 	{ "conn", show_conn },	       { "window", show_window }, { "port", show_port },
 	{ "counters", show_counters }, { "client", show_client }, { "config", show_config },
 	{ "version", show_version },   { "rue", agent_rue_show },
+	{ "key", show_key },
 };
 
 int agent_show(struct agent *a, json_t *req, json_t **reply)

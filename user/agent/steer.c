@@ -104,8 +104,14 @@ static enum falcon_verdict take_reliable(struct agent_conn *c, const struct falc
 static enum falcon_verdict check_integrity(struct agent_conn *c, const struct falcon_conn *shared,
 					   uint8_t *data, struct falcon_frame *f)
 {
-	if (f->psp_version != FALCON_PSP_CLEAR)
-		return sec_open(&c->sec, data, f);
+	enum falcon_verdict v;
+
+	if (f->psp_version != FALCON_PSP_CLEAR) {
+		v = sec_open(&c->sec, data, f);
+		if (v == FALCON_V_rx_data)
+			rekey_used(c);
+		return v;
+	}
 	if ((shared->id.flags & FALCON_CONN_NO_CSUM) || frame_checksum_ok(data, f))
 		return FALCON_V_rx_data;
 	return FALCON_V_drop_csum;
