@@ -248,7 +248,12 @@ static void refusals(void **state)
 		{"[connection b]\nlocal = 10.0.0.1\nremote = 10.0.0.1\nlocal_cid = 1\n"
 		 "remote_cid = 1\nsecurity = clear\n", 1, "the same address"},
 		{"[connection b]\nlocal = 10.0.0.1\nremote = 10.0.0.2\nlocal_cid = 1\n"
-		 "remote_cid = 1\n", 1, "security = psp is not built yet; set security = clear"},
+		 "remote_cid = 1\nhandshake = off\nlocal_spi = 1\nremote_spi = 2\n", 1,
+		 "handshake = off exchanges no keys; set security = clear"},
+		{CONN("b", 1, "mode = tunnel\n"), 1, "mode = tunnel needs inner_local and"},
+		{CONN("b", 1, "inner_local = 10.1.0.1\n"), 1, "go with mode = tunnel"},
+		{CONN("b", 1, "mode = tunnel\ninner_local = 10.1.0.1\ninner_remote = 10.1.0.2\n"), 1,
+		 "clear packets are not tunneled"},
 	};
 
 	(void)state;

@@ -19,7 +19,7 @@ connection()
 	local_cid = $(cid "$2" "$3" "$4")
 	remote_cid = $(cid "$3" "$2" "$4")
 	ordering = $7
-	security = clear
+	security = $security
 	END
 }
 

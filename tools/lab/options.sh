@@ -4,7 +4,7 @@
 
 defaults()
 {
-	hosts=2 mtu=1500 queues=2 xdp=native offload=on clear=0 control="" agents=1 settings=()
+	hosts=2 mtu=1500 queues=2 xdp=native offload=on security=psp control="" agents=1 settings=()
 	emulator=auto wire=() loss=0 dup=0 corrupt=0 ecn=0 timed=0 delay=0 reorder=0
 }
 
@@ -35,7 +35,7 @@ parse_options()
 		local name=${1#--} value=${2:-}
 
 		case $1 in
-		--clear) clear=1; shift; continue ;;
+		--clear) security=clear; shift; continue ;;
 		--no-agents) agents=0; shift; continue ;;
 		-h | --help) usage; exit 0 ;;
 		--*=*) value=${1#*=}; name=${name%%=*}; set -- "--$name" "$value" "${@:2}" ;;
@@ -46,6 +46,10 @@ parse_options()
 		--mtu) mtu=$(integer "$name" "$value" 1280 3498) ;;
 		--queues) queues=$(integer "$name" "$value" 1 64) ;;
 		--xdp) xdp=$(one_of "$name" "$value" native generic libxdp off) ;;
+		--security)
+			security=$(one_of "$name" "$value" clear psp psp-aes-gcm-128 psp-aes-gcm-256 \
+				psp-gmac-128 psp-gmac-256)
+			;;
 		--control) control=$(one_of "$name" "$value" tls plain) ;;
 		--offload) offload=$(one_of "$name" "$value" on off) ;;
 		--emulator) emulator=$(one_of "$name" "$value" auto switch wire) ;;
@@ -78,13 +82,12 @@ check_wire()
 # What stands between the hosts: nothing, the switch, or falcon-wire where the switch does not do.
 check_options()
 {
-	if [ "$agents" -eq 1 ] && [ "$clear" -eq 0 ]; then
-		die "up: connections are encrypted by default, and that is not built yet; give --clear"
-	fi
 	if [ -z "$control" ]; then
 		control=tls
-		[ "$clear" -eq 0 ] || control=plain
+		[ "$security" != clear ] || control=plain
 	fi
+	[ "$control" = tls ] || [ "$security" = clear ] ||
+		die "--control plain: keys do not travel in the clear; give --clear as well"
 	[ "$agents" -eq 0 ] || [ "$xdp" != off ] || die "--xdp off: needs --no-agents"
 	check_wire
 	if [ "$emulator" = auto ]; then

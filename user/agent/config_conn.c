@@ -108,8 +108,6 @@ static const char *conn_problem(const struct conn_config *c)
 		return "local and remote are the same address";
 	if (c->security != CONFIG_SECURITY_CLEAR && !c->handshake)
 		return "handshake = off exchanges no keys; set security = clear on both ends";
-	if (c->security != CONFIG_SECURITY_CLEAR)
-		return "security = psp is not built yet; set security = clear on both ends";
 	if (c->handshake && (c->local_spi || c->remote_spi))
 		return "local_spi and remote_spi go with handshake = off; the handshake picks them";
 	if (!c->handshake && (!c->local_spi || !c->remote_spi))
