@@ -21,6 +21,8 @@ static const char usage_text[] =
 "  --show N           print at most N mismatches (20)\n"
 "  --connections N[,N...]  connections, accessed at random, up to 2097152 (131072)\n"
 "  --state N[,N...]   bytes of state of each, a power of two from 8 to 4096 (64)\n"
+"  --curve            of 1K to 1M connections with 64 and with 512 bytes of state\n"
+"  --plot FILE.png    have gnuplot draw what --bench measured\n"
 "  --ahead N          prefetch the state of the Nth event to come, up to 256 (16)\n"
 "  --seconds S        of each measurement (0.6)\n"
 "  -j, --json         print JSON\n"
@@ -39,6 +41,8 @@ enum option_id {
 	OPT_STATE,
 	OPT_AHEAD,
 	OPT_SECONDS,
+	OPT_CURVE,
+	OPT_PLOT,
 };
 
 static const struct option options[] = {
@@ -53,6 +57,8 @@ static const struct option options[] = {
 	{ "state", required_argument, NULL, OPT_STATE },
 	{ "ahead", required_argument, NULL, OPT_AHEAD },
 	{ "seconds", required_argument, NULL, OPT_SECONDS },
+	{ "curve", no_argument, NULL, OPT_CURVE },
+	{ "plot", required_argument, NULL, OPT_PLOT },
 	{ "json", no_argument, NULL, 'j' },
 	{ "version", no_argument, NULL, 'V' },
 	{ "help", no_argument, NULL, 'h' },
@@ -144,6 +150,14 @@ static void set_mode(struct command *c, int what)
 	c->what = what;
 }
 
+/* The points of the SIGCOMM '25 paper's figures 22a and 23. */
+static void set_curve(struct bench_options *b)
+{
+	b->n_connections = numbers("1024,4096,16384,65536,131072,262144,524288,1048576", 1,
+				   1 << SWIFT_INDEX_BITS, b->connections);
+	b->n_state = numbers("64,512", SWIFT_STATE_BYTES, 4096, b->state);
+}
+
 static void set_option(struct command *c, int opt, const char *arg)
 {
 	struct bench_options *b = &c->bench;
@@ -166,6 +180,8 @@ static void set_option(struct command *c, int opt, const char *arg)
 	case OPT_STATE: b->n_state = numbers(arg, SWIFT_STATE_BYTES, 4096, b->state); break;
 	case OPT_AHEAD: b->ahead = (uint32_t)number(arg, 1, 256, NULL); break;
 	case OPT_SECONDS: b->seconds = seconds(arg); break;
+	case OPT_CURVE: set_curve(b); break;
+	case OPT_PLOT: b->plot = arg; break;
 	case 'j': c->json = true; break;
 	case 'V': printf("falcon-rue %s\n", FALCON_VERSION_STRING); exit(0);
 	case 'h': fputs(usage_text, stdout); exit(0);

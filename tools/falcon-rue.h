@@ -73,11 +73,24 @@ struct bench_options {
 	double seconds;		/* each point */
 	uint32_t ahead;		/* events from prefetch to use */
 	const struct rue_config *config;
+	const char *plot;	/* PNG to draw; NULL: none */
 	bool json;
+};
+
+/* How an engine gets at the state of connections. */
+enum bench_variant { STATELESS, STATEFUL, PREFETCH, BENCH_VARIANTS };
+extern const char *const bench_variant_name[BENCH_VARIANTS];
+
+struct bench_point {
+	uint64_t connections, state;
+	double rate[BENCH_VARIANTS];	/* events a second */
 };
 
 /* Measure events per second. Returns the exit status. */
 int bench(const struct bench_options *o);
+
+/* falcon-rue_plot.c: draw |n| points into o->plot. 0, or -1 after a message. */
+int bench_plot(const struct bench_options *o, const struct bench_point *p, size_t n);
 
 /* Print the table of parameters with the values of |config|. */
 void print_params(const struct rue_config *config, bool json);

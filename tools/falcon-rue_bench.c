@@ -15,18 +15,11 @@
 
 enum { RING = 4096, BATCH = 1024, ROUNDS = 3, LINE = 64 };
 
-enum variant { STATELESS, STATEFUL, PREFETCH, VARIANTS };
-
-static const char *const variant_name[VARIANTS] = { "stateless", "stateful", "prefetch" };
+const char *const bench_variant_name[BENCH_VARIANTS] = { "stateless", "stateful", "prefetch" };
 
 struct engine {
 	struct swift *swift;
 	uint32_t state;		/* bytes of a connection's */
-};
-
-struct point {
-	uint64_t connections, state;
-	double rate[VARIANTS];	/* events a second */
 };
 
 struct load {
@@ -181,7 +174,7 @@ static int make_engine(struct engine *g, const struct rue_config *config, uint64
 /*
  * Variants take turns, and the best of their rounds counts, as neighbours only ever slow one down.
  */
-static int measure(struct load *l, struct point *p)
+static int measure(struct load *l, struct bench_point *p)
 {
 	const struct bench_options *o = l->options;
 	struct engine own = { 0 }, none = { 0 };
@@ -192,7 +185,7 @@ static int measure(struct load *l, struct point *p)
 	    make_engine(&none, o->config, 1, SWIFT_STATE_BYTES))
 		goto out;
 	for (int round = 0; round < ROUNDS; round++)
-		for (int v = 0; v < VARIANTS; v++) {
+		for (int v = 0; v < BENCH_VARIANTS; v++) {
 			double rate = run_for(l, v == STATELESS ? &none : &own, p->connections,
 					      v == PREFETCH ? o->ahead : 0, o->seconds / ROUNDS);
 
@@ -206,14 +199,14 @@ out:
 	return rc;
 }
 
-static void print_point(const struct point *p, json_t *list)
+static void print_point(const struct bench_point *p, json_t *list)
 {
 	json_t *o;
 
 	if (!list) {
 		printf("%8llu %12llu", (unsigned long long)p->state,
 		       (unsigned long long)p->connections);
-		for (int v = 0; v < VARIANTS; v++)
+		for (int v = 0; v < BENCH_VARIANTS; v++)
 			printf(" %12.2f", p->rate[v] / 1e6);
 		putchar('\n');
 		fflush(stdout);
@@ -221,25 +214,28 @@ static void print_point(const struct point *p, json_t *list)
 	}
 	o = json_pack("{s:I, s:I}", "state_bytes", (json_int_t)p->state, "connections",
 		      (json_int_t)p->connections);
-	for (int v = 0; v < VARIANTS; v++)
-		json_object_set_new(o, variant_name[v], json_real(p->rate[v]));
+	for (int v = 0; v < BENCH_VARIANTS; v++)
+		json_object_set_new(o, bench_variant_name[v], json_real(p->rate[v]));
 	json_array_append_new(list, o);
 }
 
-static int sweep(struct load *l, json_t *list)
+/* Measure all points into |points|, which has room for them. */
+static int sweep(struct load *l, json_t *list, struct bench_point *points)
 {
 	const struct bench_options *o = l->options;
+	size_t n = 0;
 
 	for (size_t s = 0; s < o->n_state; s++)
 		for (size_t c = 0; c < o->n_connections; c++) {
-			struct point p = { .connections = o->connections[c],
-					   .state = o->state[s] };
+			struct bench_point *p = &points[n++];
 
-			if (measure(l, &p))
+			p->connections = o->connections[c];
+			p->state = o->state[s];
+			if (measure(l, p))
 				return -1;
-			print_point(&p, list);
+			print_point(p, list);
 		}
-	return 0;
+	return o->plot ? bench_plot(o, points, n) : 0;
 }
 
 static void print_json(const struct bench_options *o, json_t *list)
@@ -256,12 +252,13 @@ static void print_json(const struct bench_options *o, json_t *list)
 int bench(const struct bench_options *o)
 {
 	struct load l = { .options = o, .seed = 0x9e3779b97f4a7c15ULL };
+	struct bench_point *points = calloc(BENCH_LIST * BENCH_LIST, sizeof(*points));
 	json_t *list = o->json ? json_array() : NULL;
 	int rc = 1;
 
 	l.events = aligned_alloc(LINE, RING * sizeof(*l.events));
 	l.results = aligned_alloc(LINE, BATCH * sizeof(*l.results));
-	if (!l.events || !l.results) {
+	if (!points || !l.events || !l.results) {
 		fprintf(stderr, "falcon-rue: out of memory\n");
 		goto out;
 	}
@@ -269,14 +266,15 @@ int bench(const struct bench_options *o)
 		printf("million events/s, one thread, parameters \"%s\", prefetch %u ahead\n",
 		       o->config->name, o->ahead);
 		printf("%8s %12s %12s %12s %12s\n", "state B", "connections",
-		       variant_name[STATELESS], variant_name[STATEFUL], variant_name[PREFETCH]);
+		       bench_variant_name[STATELESS], bench_variant_name[STATEFUL], bench_variant_name[PREFETCH]);
 	}
-	rc = sweep(&l, list) ? 1 : 0;
+	rc = sweep(&l, list, points) ? 1 : 0;
 	if (list && !rc)
 		print_json(o, list);
 out:
 	json_decref(list);
 	free(l.events);
 	free(l.results);
+	free(points);
 	return rc;
 }

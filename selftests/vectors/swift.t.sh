@@ -79,6 +79,18 @@ tap_is "$("$RUE" --vectors - <"$HERE/swift_public.csv")" "4000 events, 0 mismatc
 head -n 1 "$HERE/swift_public.csv" >"$TMP/none.csv"
 tap_is "$("$RUE" --vectors "$TMP/none.csv")" "0 events, 0 mismatches" "a header alone"
 
+# A recorded trace brings parameters along, in remarks before the header.
+{
+	printf '#config = "mine" as in alt\n#\tretransmit_limit = 5\n#A remark.\n'
+	sed 's/^alt,/mine,/' "$HERE/swift_alt_public.csv"
+} >"$TMP/mine.csv"
+tap_is "$("$RUE" --vectors "$TMP/mine.csv" 2>&1 | tail -n 1)" \
+	"$(($(wc -l <"$HERE/swift_alt_public.csv") - 1)) events, 0 mismatches" "parameters in remarks"
+{
+	printf '#config = "mine"\n#\tretransmit_limit = 0\n'
+	cat "$HERE/swift_alt_public.csv"
+} >"$TMP/bad.csv"
+refused "parameters out of range" "retransmit_limit is \[1, 255\]"
 edit 3 in_t1 16777216
 refused "a value too large" "line 3: in_t1 is at most 16777215"
 edit 3 in_t1 99999999999999999999999999
@@ -130,4 +142,10 @@ END
 tap_is $? 1 "other parameters, other results"
 
 tap_run "benchmark" "$RUE" --bench -j --seconds 0.03 --connections 16,1000 --state 8,256
+if command -v gnuplot >/dev/null; then
+	"$RUE" --bench --seconds 0.03 --connections 16,64 --plot "$TMP/b.png" >/dev/null 2>&1
+	tap_is "$(head -c 4 "$TMP/b.png" | tail -c 3)" PNG "benchmark: a picture"
+else
+	tap_skip "benchmark: a picture" "gnuplot is not installed"
+fi
 tap_done
