@@ -26,6 +26,8 @@ $(eval $(call agent_test,cm_resume,$(CM_OBJS),-lssl -lcrypto -lpthread))
 $(eval $(call agent_test,control_socket,control control_msg log,-ljansson))
 $(eval $(call agent_test,neigh_lookup,neigh neigh_msg log,-lmnl))
 $(eval $(call agent_test,control_falconctl,control control_msg log,-ljansson))
+$(eval $(call agent_test,agent_rue,rue rue_level config_rue log,-ljansson -lm))
+$(B)/selftests/unit/agent_rue.t: $(patsubst %.c,$(B)/asan/%.o,$(wildcard user/rue/*.c))
 $(B)/selftests/unit/control_falconctl.t: | $(B)/falconctl
 
 # The receive path for redirected frames, keys and their rotation.
