@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # falcon-perf between two hosts of the lab, as JSON on stdout: selftests/bench/falcon.sh MTU on|off
 #
-# Operations/s of pushes and pulls of 8 and 64 bytes, goodput with operations of a whole segment,
-# latency with one operation at a time. The second argument is falcon-lab's --offload.
+# Operations/s of pushes and pulls of 8 and 64 bytes, goodput with operations of a whole segment
+# (of pushes also with fixed windows, to tell what congestion control costs), latency with one operation at a time. The second argument is falcon-lab's --offload.
 # BENCH_SECONDS is how long each load runs (default 2).
 set -euo pipefail
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
@@ -54,6 +54,9 @@ perf push_8 --op push --size 8 --depth $DEPTH
 perf push_64 --op push --size 64 --depth $DEPTH
 perf pull_64 --op pull --size 64 --depth $DEPTH
 perf push_mtu --op push --size "$segment" --depth $DEPTH
+"$LAB" exec a -- falconctl rue set b fixed
+perf push_mtu_fixed --op push --size "$segment" --depth $DEPTH
+"$LAB" exec a -- falconctl rue set b swift
 perf pull_mtu --op pull --size "$segment" --depth $DEPTH
 perf push_latency --op push --size 64 --depth 1
 perf pull_latency --op pull --size 64 --depth 1

@@ -54,6 +54,7 @@ for mtu in $MTUS; do
 				push_64: (.push_64.ops_per_s / $l.recv_64.pps),
 				pull_64: (.pull_64.ops_per_s / $l.recv_64.pps),
 				push_mtu: (.push_mtu.goodput_gbps / $l.recv_mtu.gbps),
+				push_mtu_fixed: (.push_mtu_fixed.goodput_gbps / $l.recv_mtu.gbps),
 				pull_mtu: (.pull_mtu.goodput_gbps / $l.recv_mtu.gbps),
 				push_latency_p50: (.push_latency.latency_us.p50 /
 					(2 * $l.udp.oneway_p50_us)),
@@ -85,6 +86,8 @@ jq -r '
 	  (.falcon.on, .falcon.off | (.pull_64.ops_per_s / 1e3 | n(0)), (.ratio.pull_64 | pct))],
 	 ["goodput push, Gb/s", ($l.recv_mtu.gbps | n(1)),
 	  (.falcon.on, .falcon.off | (.push_mtu.goodput_gbps | n(2)), (.ratio.push_mtu | pct))],
+	 ["  with cc = fixed", ($l.recv_mtu.gbps | n(1)),
+	  (.falcon.on, .falcon.off | (.push_mtu_fixed.goodput_gbps | n(2)), (.ratio.push_mtu_fixed | pct))],
 	 ["goodput pull, Gb/s", ($l.recv_mtu.gbps | n(1)),
 	  (.falcon.on, .falcon.off | (.pull_mtu.goodput_gbps | n(2)), (.ratio.pull_mtu | pct))],
 	 ["latency 64 B p50, us (UDP round trip)", (2 * $l.udp.oneway_p50_us | n(1)),

@@ -34,7 +34,7 @@ static const char *const rx_csums[] = {"verify", "trusted", NULL};
 
 /* In [agent], and in a connection, which inherits them. */
 #define CC_KEYS(type, agent)                                                                       \
-	{"cc", STRING, AT(type, cc.algorithm), .inherited = !(agent), .def = "fixed",              \
+	{"cc", STRING, AT(type, cc.algorithm), .inherited = !(agent), .def = "swift",              \
 	 .help = "congestion control: swift, fixed, or an algorithm to load, by name or path"},    \
 	{"cc_profile", STRING, AT(type, cc.profile), .inherited = !(agent), .def = "software",     \
 	 .help = "Swift's parameters: software, default, or those of a [swift PROFILE] section"},  \
