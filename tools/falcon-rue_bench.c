@@ -266,7 +266,8 @@ int bench(const struct bench_options *o)
 		printf("million events/s, one thread, parameters \"%s\", prefetch %u ahead\n",
 		       o->config->name, o->ahead);
 		printf("%8s %12s %12s %12s %12s\n", "state B", "connections",
-		       bench_variant_name[STATELESS], bench_variant_name[STATEFUL], bench_variant_name[PREFETCH]);
+		       bench_variant_name[STATELESS], bench_variant_name[STATEFUL],
+		       bench_variant_name[PREFETCH]);
 	}
 	rc = sweep(&l, list, points) ? 1 : 0;
 	if (list && !rc)

@@ -3,7 +3,8 @@
 # falcon-perf between two hosts of the lab, as JSON on stdout: selftests/bench/falcon.sh MTU on|off
 #
 # Operations/s of pushes and pulls of 8 and 64 bytes, goodput with operations of a whole segment
-# (of pushes also with fixed windows, to tell what congestion control costs), latency with one operation at a time. The second argument is falcon-lab's --offload.
+# (of pushes also with fixed windows, to tell what congestion control costs), latency with one
+# operation at a time. The second argument is falcon-lab's --offload.
 # BENCH_SECONDS is how long each load runs (default 2).
 set -euo pipefail
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
