@@ -64,6 +64,7 @@ static struct env {
 	uint8_t flow;		/* that the peer sends on */
 	bool answer;		/* acknowledge pushes and answer pulls at once */
 	bool close_on_event;	/* close the connection from within the next event */
+	uint32_t pull_on_done;	/* pulls to submit from within the next completion */
 } env;
 
 /* The peer acknowledges a PSN that it can only guess. */
@@ -177,6 +178,11 @@ static void env_on_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
 	(void)arg;
 	env_note(c, (struct env_event){ .what = ENV_DONE, .cookie = cookie, .code = (int)code,
 					.ulp_code = ulp_code });
+	for (; env.pull_on_done; env.pull_on_done--) {
+		const struct fcore_txn t = { .proto = FALCON_PROTO_RAW, .len = 1 };
+
+		assert_int_equal(fcore_pull(c, &t, env.now), 0);
+	}
 }
 
 static void env_on_xon(void *arg, struct fcore_conn *c)

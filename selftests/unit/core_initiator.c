@@ -229,6 +229,25 @@ static void timeout_of_the_answer(void **state)
 	env_close();
 }
 
+/* The completion of one makes room for new ones in the slots of others that were over already. */
+static void timeout_goes_on_past_reused_slots(void **state)
+{
+	struct fcore_params p = env_params(false);
+
+	(void)state;
+	env_open(&p);
+	for (uint32_t i = 0; i < FCORE_MAX_TXNS; i++)
+		env_pull(i, 10);
+	env_run();
+	env_ack_all(0, FALCON_REQ_WINDOW);
+	env_receive_data(0, 1, 10);
+	assert_int_equal(env.nevents, 2);
+	env.pull_on_done = 2;
+	env_pass(p.txn_timeout_ns + 2000);
+	assert_int_equal(env.nevents, 2 + FCORE_MAX_TXNS - 1);
+	env_close();
+}
+
 /* Timed out before it was sent: its RSN reaches the target as a Resync all the same. */
 static void timeout_in_the_queue(void **state)
 {
@@ -290,6 +309,7 @@ int main(void)
 		cmocka_unit_test(backpressure),
 		cmocka_unit_test(timeout_on_the_wire),
 		cmocka_unit_test(timeout_of_the_answer),
+		cmocka_unit_test(timeout_goes_on_past_reused_slots),
 		cmocka_unit_test(timeout_in_the_queue),
 		cmocka_unit_test(closed_in_completion),
 	};

@@ -356,7 +356,8 @@ void fc_init_timeout(struct fcore_conn *c, uint64_t now)
 	for (; rsn != c->init_next && !c->closed; rsn++) {
 		struct fc_itxn *t = fc_itxn(c, rsn);
 
-		if (!is_open(t))
+		/* Below the base a slot may have been used again, from within a completion. */
+		if (falcon_seq_diff(rsn, c->init_base) < 0 || !is_open(t))
 			continue;
 		if (t->deadline > now) {
 			fc_arm(c, FC_TIMER_TXN, t->deadline);
