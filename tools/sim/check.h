@@ -33,6 +33,12 @@ void check_fatal(struct endpoint *e);
 /* Nothing was lost or late, so nothing was sent twice; when all is over. */
 void check_clean(struct endpoint *e);
 
+/* pools.c */
+/* No account of |h| holds more than it may; |whole|: and the connections' add up to the NIC's. */
+void check_pools(struct host *h, bool whole);
+/* Nothing is held by anybody; |when| is for the message. */
+void check_pools_full(struct host *h, const char *when);
+
 /* check_core.c: the only part that knows the core's inside. */
 /* |psn|, last sent at |last|, is sent again: gates, order, and not too early (9.1.2, 9.1.4). */
 void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last);

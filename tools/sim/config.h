@@ -59,7 +59,7 @@ struct sim_host_cfg {
 	uint64_t latency;	/* from an event until the agent's loop runs */
 	uint64_t budget;	/* packets a turn of fcore_run() */
 	uint64_t credits;	/* frames that XDP may have handed over */
-	uint64_t requests;	/* of peers that fit into Rx resources (Net Req Pkt Rx) */
+	uint64_t requests;	/* Net Req Pkt Rx: of peers, at a time; 0: as |pool| says */
 	uint64_t no_credit;	/* chance that a packet finds no credit */
 	uint64_t swallow;	/* chance that a claimed frame never arrives at the agent */
 	uint64_t own;		/* chance that a packet seems to have been beyond the window */
@@ -70,6 +70,12 @@ struct sim_host_cfg {
 	uint64_t slow_rate;	/* ... and from slow_at on, for slow_for */
 	uint64_t slow_at, slow_for, slow_every;
 	uint64_t rx_buffer;	/* bytes of pushed data that may wait for that; 0: any */
+	uint64_t pool;		/* packets in each pool (8.2.2); 0: never the limit */
+	uint64_t pool_cells;	/* cells in each buffer pool; 0: four a packet */
+	uint64_t conn_pool;	/* of both, what a connection may hold, packets; 0: no limit */
+	uint64_t tx_cell, rx_cell;	/* bytes */
+	uint64_t red;		/* percent of the network region, zone threshold (8.2.4) */
+	uint64_t alpha;		/* share of a connection (paper 4.6), 1/256 */
 	uint64_t rue_delay;	/* from a rate update engine's event to its result in force */
 	uint64_t rue_time;	/* that it takes for an event */
 	uint64_t rue_queue;	/* events that may wait for it */
@@ -103,6 +109,7 @@ struct sim_conn_cfg {
 	uint64_t close_at;	/* closed in flight; 0: not */
 	uint64_t psn, rsn;	/* the first of each sequence follow from these */
 	/* The upper layers. */
+	uint64_t flow_control;	/* 0: beyond its credits a transaction ends at once (8.2.3) */
 	uint64_t late;		/* chance of a late answer ... */
 	uint64_t late_by;	/* ... by up to so much */
 	uint64_t rnr;		/* chance of receiver not ready, each delivery */

@@ -38,6 +38,11 @@ static void random_link(struct sim_link_cfg *l, struct rng *r, uint64_t heal)
 	l->queue = rng_below(r, 3) ? 0 : spread(r, 6000, 200000);
 	l->ecn = rng_below(r, 3) ? 0 : spread(r, 1000, 100000);
 	l->loss = fault(r, 1, 40);
+	l->burst = fault(r, 4, 5);
+	l->burst_end = spread(r, 10000, 900000);
+	l->burst_loss = rng_range(r, 300000, 1000000);
+	l->drop_mask = once_in(r, 8) ? rng_next(r) & rng_next(r) : 0;
+	l->drop_from = spread(r, 1, 500) - 1;
 	l->reorder = fault(r, 2, 50);
 	l->reorder_by = spread(r, SIM_US, once_in(r, 3) ? 20 * SIM_MS : 500 * SIM_US);
 	l->duplicate = fault(r, 3, 30);
@@ -45,7 +50,44 @@ static void random_link(struct sim_link_cfg *l, struct rng *r, uint64_t heal)
 	if (once_in(r, 6)) {
 		l->blackout_at = rng_below(r, heal);
 		l->blackout_for = spread(r, 10 * SIM_US, heal);
+		l->blackout_every = once_in(r, 2) ? l->blackout_for * rng_range(r, 2, 8) : 0;
 	}
+}
+
+/* Sometimes leaves and spines, whose trunks have faults of their own, between the hosts. */
+static void random_topology(struct sim_cfg *cfg, struct rng *r)
+{
+	if (rng_below(r, 4))
+		return;
+	cfg->leaves = cfg->hosts % 2 ? cfg->hosts : once_in(r, 2) ? 2 : cfg->hosts;
+	cfg->spines = rng_range(r, 1, 4);
+	cfg->reroute = once_in(r, 2) ? spread(r, 10 * SIM_US, SIM_MS) : 0;
+	for (uint64_t i = 0; i < cfg->leaves * cfg->spines; i++) {
+		random_link(&cfg->trunk[i], r, cfg->heal);
+		cfg->trunk[i].loss /= 4;
+	}
+}
+
+/* Resources of a few transactions up to many, carved in cells of any size. */
+static void random_pools(struct sim_host_cfg *h, struct rng *r)
+{
+	h->pool = spread(r, 4, 2048);
+	h->pool_cells = h->pool * spread(r, 1, 16);
+	h->conn_pool = once_in(r, 3) ? spread(r, 1, 256) : 0;
+	h->tx_cell = 64ULL << rng_below(r, 8);
+	h->rx_cell = 64ULL << rng_below(r, 8);
+	h->red = rng_range(r, 10, 100);
+	h->alpha = spread(r, 16, 4096);
+}
+
+/* A host that is slow to take what it gets, all the time or now and then. */
+static void random_memory(struct sim_host_cfg *h, struct rng *r)
+{
+	h->mem_rate = once_in(r, 3) ? 0 : spread(r, 1000000000ULL, 100000000000ULL);
+	h->slow_rate = spread(r, 100000000ULL, 10000000000ULL);
+	h->slow_for = spread(r, SIM_US, 200 * SIM_US);
+	h->slow_every = h->slow_for * rng_range(r, 2, 10);
+	h->rx_buffer = once_in(r, 3) ? spread(r, 20000, 500000) : 0;
 }
 
 static void random_host(struct sim_host_cfg *h, struct rng *r)
@@ -61,13 +103,17 @@ static void random_host(struct sim_host_cfg *h, struct rng *r)
 	 * only steered takes a place even if it is a duplicate.
 	 */
 	h->credits = h->offload && once_in(r, 3) ? spread(r, 16, 256) : 2048;
-	h->requests = once_in(r, 4) ? spread(r, 8, 512) : 16384;
+	h->requests = once_in(r, 4) ? spread(r, 8, 512) : 0;
 	h->no_credit = fault(r, 5, 30);
 	h->swallow = fault(r, 5, 20);
 	h->own = fault(r, 5, 10);
 	h->refuse = fault(r, 4, 60);
 	h->pause_every = spread(r, 50 * SIM_US, 5 * SIM_MS);
 	h->pause_for = rng_below(r, 4) ? 0 : spread(r, SIM_US, 2 * SIM_MS);
+	if (once_in(r, 3))
+		random_pools(h, r);
+	if (once_in(r, 6))
+		random_memory(h, r);
 }
 
 /* Where a sequence starts: mostly such that it wraps. */
@@ -81,6 +127,7 @@ static uint64_t first_number(struct rng *r)
 static void random_upper_layer(struct sim_conn_cfg *c, struct rng *r)
 {
 	c->pull = once_in(r, 3) ? 0 : spread(r, 10000, SIM_PPM);
+	c->flow_control = rng_below(r, 5) != 0;
 	c->late = fault(r, 1, 100);
 	c->late_by = spread(r, SIM_US, 400 * SIM_US);
 	c->rnr = fault(r, 2, 50);
@@ -105,6 +152,8 @@ static void random_parameters(struct sim_conn_cfg *c, struct rng *r)
 	c->ar_percent = once_in(r, 4) ? 0 : rng_range(r, 0, 100);
 	c->ooo_threshold = spread(r, 1, 32) - 1;
 	c->rue_every = once_in(r, 4) ? spread(r, 5 * SIM_US, SIM_MS) : 0;
+	c->cc = c->rue_every || rng_below(r, 3) ? SIM_CC_NONE : SIM_CC_SWIFT;
+	c->delay_select = rng_below(r, 4);
 }
 
 static void random_connection(struct sim_conn_cfg *c, struct rng *r, uint64_t hosts, uint64_t heal)
@@ -119,6 +168,12 @@ static void random_connection(struct sim_conn_cfg *c, struct rng *r, uint64_t ho
 	c->size_min = rng_below(r, c->size_max + 1);
 	c->depth = once_in(r, 3) ? spread(r, 1, 64) : 0;
 	c->gap = once_in(r, 4) ? spread(r, 100, 20 * SIM_US) : 0;
+	if (once_in(r, 4)) {
+		c->mtu = spread(r, 64, 2048);
+		c->message = spread(r, 1, 8 * c->mtu);
+		c->transactions = 1 + c->transactions / 4;
+		c->load = once_in(r, 2) ? spread(r, 100000000ULL, 20000000000ULL) : 0;
+	}
 	c->start = once_in(r, 3) ? rng_below(r, heal) : 0;
 	c->close_at = once_in(r, 16) ? 1 + rng_below(r, heal) : 0;
 	c->psn = first_number(r);
@@ -160,6 +215,8 @@ static void make_clean(struct sim_cfg *cfg)
 	bool changed;
 
 	cfg->nconns = 1;
+	cfg->leaves = 0;
+	cfg->conn[0].cc = SIM_CC_NONE;
 	/* What is relieved overtakes what is queued. */
 	cfg->relief = 0;
 	for (uint32_t i = 0; sim_cfg_remove_fault(cfg, i, &changed); i++)
@@ -167,8 +224,10 @@ static void make_clean(struct sim_cfg *cfg)
 	for (uint64_t i = 0; i < cfg->hosts; i++) {
 		cfg->link[i].queue = 0;
 		cfg->host[i].credits = 2048;
-		cfg->host[i].requests = 16384;
+		cfg->host[i].requests = 0;
 		cfg->host[i].budget = 64;
+		cfg->host[i].pool = cfg->host[i].pool_cells = cfg->host[i].conn_pool = 0;
+		cfg->host[i].mem_rate = cfg->host[i].rx_buffer = 0;
 	}
 	cfg->conn[0].late = late;
 	cfg->conn[0].rto = 200 * SIM_MS;
@@ -195,6 +254,7 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 		if (alike && i)
 			cfg->link[i] = cfg->link[0];
 	}
+	random_topology(cfg, &r);
 	nconns = spread(&r, 1, 12);
 	for (uint64_t i = 0; i < nconns; i++)
 		random_connection(sim_cfg_add_conn(cfg), &r, cfg->hosts, cfg->heal);

@@ -237,6 +237,8 @@ static void check_touched(struct host *h)
 		if (e->core && h->sim->cfg->checks)
 			check_state(e, e->turns++ % HOST_WHOLE == 0);
 	}
+	if (h->ntouched && h->sim->cfg->checks)
+		check_pools(h, h->checks++ % HOST_WHOLE == 0);
 	h->ntouched = 0;
 }
 

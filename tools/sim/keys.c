@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <core/resource.h>
+
 #define ENTRY(sec, st, field, type, min, max, fault, names) \
 	{ sec, #field, type, offsetof(st, field), min, max, fault, names }
 #define RUN(field, type, ...) \
@@ -77,7 +79,7 @@ static const struct key keys[] = {
 	HOST(latency, T_TIME, TIMES),
 	HOST(budget, T_COUNT, 1, 100000),
 	HOST(credits, T_COUNT, 1, 1000000),
-	HOST(requests, T_COUNT, 1, 1000000),
+	HOST(requests, T_COUNT, 0, 1000000),
 	HOST_FAULT(no_credit, T_CHANCE, PPM),
 	HOST_FAULT(swallow, T_CHANCE, PPM),
 	HOST_FAULT(own, T_CHANCE, PPM),
@@ -90,6 +92,13 @@ static const struct key keys[] = {
 	HOST_FAULT(slow_for, T_TIME, 100 * SIM_S),
 	HOST(slow_every, T_TIME, TIMES),
 	HOST(rx_buffer, T_COUNT, BYTES),
+	HOST(pool, T_COUNT, 0, 1 << 24),
+	HOST(pool_cells, T_COUNT, 0, 1 << 26),
+	HOST(conn_pool, T_COUNT, 0, 1 << 24),
+	HOST(tx_cell, T_COUNT, FCORE_MIN_CELL, FCORE_MAX_CELL),
+	HOST(rx_cell, T_COUNT, FCORE_MIN_CELL, FCORE_MAX_CELL),
+	HOST(red, T_COUNT, 0, 100),
+	HOST(alpha, T_COUNT, 1, 1 << 20),
 	HOST(rue_delay, T_TIME, TIMES),
 	HOST(rue_time, T_TIME, TIMES),
 	HOST(rue_queue, T_COUNT, 4, 1 << 20),
@@ -118,6 +127,7 @@ static const struct key keys[] = {
 	CONN_FAULT(close_at, T_TIME, 100 * SIM_S),
 	CONN(psn, T_COUNT, 0, UINT32_MAX),
 	CONN(rsn, T_COUNT, 0, UINT32_MAX),
+	CONN(flow_control, T_BOOL, 0, 1),
 	CONN_FAULT(late, T_CHANCE, PPM),
 	CONN(late_by, T_TIME, TIMES),
 	CONN_FAULT(rnr, T_CHANCE, 990000),
@@ -161,8 +171,11 @@ const struct sim_host_cfg host_defaults = {
 	.latency = SIM_US,
 	.budget = 256,
 	.credits = 2048,
-	.requests = 16384,
 	.pause_every = SIM_MS,
+	.tx_cell = 1024,
+	.rx_cell = 1024,
+	.red = 75,
+	.alpha = FCORE_ALPHA_ONE,
 	.rue_delay = SIM_US,
 	.rue_queue = 16384,
 };
@@ -177,6 +190,7 @@ const struct sim_conn_cfg conn_defaults = {
 	.transactions = 1000,
 	.size_max = 1024,
 	.mtu = 4096,
+	.flow_control = 1,
 	.late_by = 20 * SIM_US,
 	.rnr_code = 8,
 	.delay_select = 1,

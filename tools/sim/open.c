@@ -43,13 +43,8 @@ static void open_host(struct sim *s, uint32_t i)
 static void fill_host(struct sim *s, uint32_t i)
 {
 	struct host *h = &s->hosts[i];
-	struct fcore_config cfg;
 
-	fcore_config_default(&cfg, h->neps + 1);
-	cfg.total[FCORE_NET_PKT_RX] = (uint32_t)h->cfg->requests;
-	h->core = fcore_create(&host_ops, h, &cfg);
-	if (!h->core)
-		abort();
+	pool_config(h);
 	h->ep = zalloc(h->neps, sizeof(*h->ep));
 	h->dirty = zalloc(h->neps, sizeof(*h->dirty));
 	h->touched = zalloc(h->neps, sizeof(*h->touched));
@@ -146,6 +141,7 @@ static void open_core(struct endpoint *e)
 	const struct sim_conn_cfg *c = e->cfg;
 	const struct fcore_params p = {
 		.ordered = c->ordered,
+		.no_flow_control = !c->flow_control,
 		.tx_data_psn = e->data.first,
 		.tx_req_psn = e->req.first,
 		.rx_data_psn = e->peer->data.first,
@@ -168,6 +164,7 @@ static void open_core(struct endpoint *e)
 	if (!e->core)
 		abort();
 	fcore_conn_set_user(e->core, e);
+	pool_limit(e);
 }
 
 static void open_ep(struct endpoint *e)
@@ -303,6 +300,7 @@ static void close_host(struct sim *s, uint32_t i)
 	}
 	if (h->frames)
 		sim_fail(s, NULL, "host %u: %ld frames lost at closing", i, h->frames);
+	check_pools_full(h, "closing");
 	fcore_destroy(h->core);
 	engine_close(h);
 	free(h->dirty);

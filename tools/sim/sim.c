@@ -205,6 +205,7 @@ static void check_silence(struct sim *s)
 
 		if (fcore_next_deadline(h->core, s->now) != FCORE_NEVER)
 			sim_fail(s, NULL, "host %u: a timer is left", i);
+		check_pools_full(h, "the end");
 	}
 	for (uint32_t i = 0; i < s->neps && !s->failed; i++)
 		if (s->ep[i].core && s->cfg->checks) {

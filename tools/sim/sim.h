@@ -175,6 +175,8 @@ struct endpoint {
 	uint32_t errors;
 	bool blocked;		/* waits for on_xon() */
 	bool submit_pending;	/* an EV_SUBMIT is under way */
+	bool submitting;	/* within fcore_push() or fcore_pull() */
+	bool turned_away;	/* ... which has ended the transaction for want of resources */
 	uint64_t done_at;	/* last completion, ns */
 	uint64_t latency_sum;	/* of messages, ns */
 	uint64_t bytes;		/* completed well */
@@ -225,6 +227,7 @@ struct host {
 	uint32_t ndirty;
 	struct endpoint **touched;	/* those with |touched| set */
 	uint32_t ntouched;
+	uint32_t checks;	/* of its pools */
 	struct engine *engine;	/* rate update; NULL: none of its connections has one */
 	uint64_t tx_frames, tx_refused;
 };
@@ -285,6 +288,12 @@ static inline uint32_t sim_at(struct sim *s, uint64_t at, enum event_kind kind, 
 
 /* open.c */
 void sim_close(struct sim *s);
+
+/* pools.c */
+/* The core of |h|, with the resources that are configured. */
+void pool_config(struct host *h);
+/* The limits of connection |e|. */
+void pool_limit(struct endpoint *e);
 
 /* nic.c */
 /* A frame for packet |p| of |e|, built with |t|, that leaves now or when the NIC sends it. */

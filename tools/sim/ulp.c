@@ -5,6 +5,7 @@
  */
 #include "check.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,11 +48,14 @@ static int submit_one(struct endpoint *e)
 	*txn = (struct txn){ .submitted = e->sim->now };
 	if (!pull)
 		t.payload = txn->payload = ulp_make_bytes(e, i, t.len);
+	e->submitting = true;
+	e->turned_away = false;
 	rc = pull ? fcore_pull(e->core, &t, e->sim->now) : fcore_push(e->core, &t, e->sim->now);
-	if (rc) {
+	e->submitting = false;
+	if (rc || e->turned_away) {
 		ulp_put_bytes(e, txn->payload);
 		txn->payload = NULL;
-		return rc;
+		return e->turned_away ? -ENOSPC : rc;
 	}
 	e->submitted++;
 	sim_trace(e->sim, pull ? "pull" : "push", e, i, t.len, 0);
@@ -95,18 +99,29 @@ static void arrive(struct endpoint *e)
 	e->messages[e->arrived++] = (struct message){ .arrived = e->sim->now, .left = e->parts };
 }
 
+/* The transaction is tried again: after on_xon(), or, where nobody tells, after a while. */
+static void refused(struct endpoint *e, int rc)
+{
+	e->blocked = rc != -ENOSPC;
+	if (e->blocked || e->submit_pending)
+		return;
+	e->submit_pending = true;
+	sim_at(e->sim, e->sim->now + 5 * SIM_US + rng_below(&e->rng, 20 * SIM_US), EV_SUBMIT, e, 0);
+}
+
 /* Submit what has arrived; in a closed loop without pauses, more arrives as the core takes it. */
 static void submit_all(struct endpoint *e)
 {
 	bool fast = !e->cfg->gap && !e->cfg->load;
+	int rc;
 
 	for (;;) {
 		if (!may_submit(e)) {
 			if (!fast || e->blocked || !may_arrive(e))
 				return;
 			arrive(e);
-		} else if (submit_one(e)) {
-			e->blocked = true;
+		} else if ((rc = submit_one(e)) != 0) {
+			refused(e, rc);
 			return;
 		}
 	}
@@ -221,6 +236,13 @@ void ulp_on_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
 	struct txn *t = txn_of(e, i);
 
 	(void)arg;
+	if (e->submitting && cookie == e->submitted && code == kCmplLocalRsrc) {
+		e->turned_away = true;
+		e->sim->totals.completions[code]++;
+		if (e->cfg->flow_control)
+			sim_fail(e->sim, e, "transaction %u turned away in spite of flow control", i);
+		return;
+	}
 	if (cookie >= e->submitted || !check_completion(e, i, code, ulp_code))
 		return;
 	sim_trace(e->sim, "complete", e, i, code, ulp_code);

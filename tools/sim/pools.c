@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Resources (8.2): the core's accounts as a scenario configures them, and what is true of them. */
+#include "check.h"
+
+enum {
+	CELLS_A_PACKET = 4,	/* by default */
+};
+
+/* |packets| of each pool, |cells| of those that are buffers. */
+static void fill(uint32_t of[FCORE_RESOURCES], uint64_t packets, uint64_t cells)
+{
+	for (uint32_t r = 0; r < FCORE_RESOURCES; r += 2) {
+		of[r] = (uint32_t)packets;
+		of[r + 1] = (uint32_t)cells;
+	}
+}
+
+void pool_config(struct host *h)
+{
+	const struct sim_host_cfg *c = h->cfg;
+	struct fcore_config cfg;
+	uint64_t packets = c->pool, cells = c->pool_cells;
+
+	fcore_config_default(&cfg, h->neps + 1);
+	cfg.tx_cell = (uint32_t)c->tx_cell;
+	cfg.rx_cell = (uint32_t)c->rx_cell;
+	cfg.red_percent = (uint32_t)c->red;
+	cfg.alpha = (uint32_t)c->alpha;
+	cfg.max_len = SIM_MAX_SIZE + SIM_ULP_HDR;
+	/* Twice what all connections can have under way, since a share is of what is free. */
+	if (!packets)
+		packets = 2 * (uint64_t)(h->neps + 1) * FCORE_MAX_TXNS;
+	if (!cells)
+		cells = packets * (c->pool ? CELLS_A_PACKET : cfg.max_len / FCORE_MIN_CELL + 1);
+	fill(cfg.total, packets, cells < FCORE_NO_LIMIT ? cells : FCORE_NO_LIMIT);
+	if (c->requests)
+		cfg.total[FCORE_NET_PKT_RX] = (uint32_t)c->requests;
+	h->core = fcore_create(&host_ops, h, &cfg);
+	if (!h->core)
+		abort();
+}
+
+void pool_limit(struct endpoint *e)
+{
+	uint64_t packets = e->host->cfg->conn_pool;
+	uint32_t limit[FCORE_RESOURCES];
+
+	if (!packets)
+		return;
+	fill(limit, packets, packets * CELLS_A_PACKET);
+	fcore_limit_conn(e->core, limit);
+}
+
+static void check_limits(struct host *h, const struct endpoint *e, const struct fcore_account *a)
+{
+	for (uint32_t r = 0; r < FCORE_RESOURCES; r++)
+		if (a->used[r] > a->limit[r])
+			sim_fail(h->sim, e, "host %u: %u of %u %s held", h->index, a->used[r],
+				 a->limit[r], fcore_resource_name(r));
+}
+
+void check_pools(struct host *h, bool whole)
+{
+	const struct fcore_account *nic = fcore_resources(h->core, FCORE_LEVEL_NIC, 0);
+	uint32_t sum[FCORE_RESOURCES] = { 0 };
+
+	check_limits(h, NULL, nic);
+	for (uint32_t i = 0; whole && i < h->neps; i++) {
+		const struct endpoint *e = h->ep[i];
+		const struct fcore_account *a;
+
+		if (!e->core)
+			continue;
+		a = fcore_resources(h->core, FCORE_LEVEL_CONN, e->cid);
+		check_limits(h, e, a);
+		for (uint32_t r = 0; r < FCORE_RESOURCES; r++)
+			sum[r] += a->used[r];
+	}
+	for (uint32_t r = 0; whole && r < FCORE_RESOURCES; r++)
+		if (sum[r] != nic->used[r])
+			sim_fail(h->sim, NULL, "host %u: connections hold %u %s, the NIC %u",
+				 h->index, sum[r], fcore_resource_name(r), nic->used[r]);
+}
+
+void check_pools_full(struct host *h, const char *when)
+{
+	const struct fcore_account *nic = fcore_resources(h->core, FCORE_LEVEL_NIC, 0);
+
+	for (uint32_t r = 0; r < FCORE_RESOURCES; r++)
+		if (nic->used[r])
+			sim_fail(h->sim, NULL, "host %u: %u %s are held at %s", h->index,
+				 nic->used[r], fcore_resource_name(r), when);
+}
