@@ -56,6 +56,21 @@ static void rnr_while_queued(void **state)
 	env_close();
 }
 
+/* An RNR that comes late finds the push ended in error: its Resync is not kept back. */
+static void rnr_after_the_end(void **state)
+{
+	(void)state;
+	open_ordered(false);
+	env_push(0);
+	env_run();
+	nack(0, FALCON_NACK_CIE, 0, 1);
+	nack(0, FALCON_NACK_RNR, 17, 0);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].type, FALCON_RESYNC);
+	env_ack_all(1, 0);
+	env_close();
+}
+
 /* The target has opened the PSN for a repetition; the hole in its bitmap is no loss. */
 static void rnr_is_no_loss(void **state)
 {
@@ -287,6 +302,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rnr_received),
 		cmocka_unit_test(rnr_while_queued),
+		cmocka_unit_test(rnr_after_the_end),
 		cmocka_unit_test(rnr_is_no_loss),
 		cmocka_unit_test(rnr_holds_followers),
 		cmocka_unit_test(errors_received),

@@ -71,7 +71,7 @@ struct sim_host_cfg {
 	uint64_t slow_at, slow_for, slow_every;
 	uint64_t rx_buffer;	/* bytes of pushed data that may wait for that; 0: any */
 	uint64_t pool;		/* packets in each pool (8.2.2); 0: never the limit */
-	uint64_t pool_cells;	/* cells in each buffer pool; 0: four a packet */
+	uint64_t pool_cells;	/* cells in each buffer pool; 0: as many as packets may need */
 	uint64_t conn_pool;	/* of both, what a connection may hold, packets; 0: no limit */
 	uint64_t tx_cell, rx_cell;	/* bytes */
 	uint64_t red;		/* percent of the network region, zone threshold (8.2.4) */

@@ -68,16 +68,19 @@ static void random_topology(struct sim_cfg *cfg, struct rng *r)
 	}
 }
 
-/* Resources of a few transactions up to many, carved in cells of any size. */
+/*
+ * Resources of some transactions up to many, carved in cells of any size. Not fewer, for the reason
+ * given for credits below: what is refused together comes again together.
+ */
 static void random_pools(struct sim_host_cfg *h, struct rng *r)
 {
-	h->pool = spread(r, 4, 2048);
-	h->pool_cells = h->pool * spread(r, 1, 16);
-	h->conn_pool = once_in(r, 3) ? spread(r, 1, 256) : 0;
+	h->pool = spread(r, 64, 2048);
+	h->pool_cells = once_in(r, 4) ? h->pool * spread(r, 16, 64) : 0;
+	h->conn_pool = once_in(r, 3) ? spread(r, 16, 256) : 0;
 	h->tx_cell = 64ULL << rng_below(r, 8);
 	h->rx_cell = 64ULL << rng_below(r, 8);
 	h->red = rng_range(r, 10, 100);
-	h->alpha = spread(r, 16, 4096);
+	h->alpha = spread(r, 64, 4096);
 }
 
 /* A host that is slow to take what it gets, all the time or now and then. */

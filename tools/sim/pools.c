@@ -2,10 +2,6 @@
 /* Resources (8.2): the core's accounts as a scenario configures them, and what is true of them. */
 #include "check.h"
 
-enum {
-	CELLS_A_PACKET = 4,	/* by default */
-};
-
 /* |packets| of each pool, |cells| of those that are buffers. */
 static void fill(uint32_t of[FCORE_RESOURCES], uint64_t packets, uint64_t cells)
 {
@@ -13,6 +9,14 @@ static void fill(uint32_t of[FCORE_RESOURCES], uint64_t packets, uint64_t cells)
 		of[r] = (uint32_t)packets;
 		of[r + 1] = (uint32_t)cells;
 	}
+}
+
+/* Cells that the longest transaction of the scenario takes. */
+static uint64_t cells_a_packet(const struct host *h)
+{
+	uint64_t cell = h->cfg->tx_cell < h->cfg->rx_cell ? h->cfg->tx_cell : h->cfg->rx_cell;
+
+	return h->sim->frame_len / cell + 1;
 }
 
 void pool_config(struct host *h)
@@ -26,12 +30,12 @@ void pool_config(struct host *h)
 	cfg.rx_cell = (uint32_t)c->rx_cell;
 	cfg.red_percent = (uint32_t)c->red;
 	cfg.alpha = (uint32_t)c->alpha;
-	cfg.max_len = SIM_MAX_SIZE + SIM_ULP_HDR;
+	cfg.max_len = h->sim->frame_len;
 	/* Twice what all connections can have under way, since a share is of what is free. */
 	if (!packets)
 		packets = 2 * (uint64_t)(h->neps + 1) * FCORE_MAX_TXNS;
 	if (!cells)
-		cells = packets * (c->pool ? CELLS_A_PACKET : cfg.max_len / FCORE_MIN_CELL + 1);
+		cells = packets * cells_a_packet(h);
 	fill(cfg.total, packets, cells < FCORE_NO_LIMIT ? cells : FCORE_NO_LIMIT);
 	if (c->requests)
 		cfg.total[FCORE_NET_PKT_RX] = (uint32_t)c->requests;
@@ -47,7 +51,7 @@ void pool_limit(struct endpoint *e)
 
 	if (!packets)
 		return;
-	fill(limit, packets, packets * CELLS_A_PACKET);
+	fill(limit, packets, packets * cells_a_packet(e->host));
 	fcore_limit_conn(e->core, limit);
 }
 

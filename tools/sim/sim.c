@@ -63,7 +63,7 @@ static uint64_t reckon_limit(const struct sim_cfg *cfg)
 		slowest = slower(slowest, cfg->host[i].nic_rate);
 		slowest = slower(slowest, cfg->host[i].mem_rate);
 		slowest = slower(slowest, cfg->host[i].slow_rate);
-		starved |= cfg->host[i].credits < 64;
+		starved |= cfg->host[i].credits < 64 || cfg->host[i].pool;
 		delay += cfg->link[i].delay + cfg->link[i].jitter + 4 * cfg->host[i].latency;
 	}
 	for (uint64_t i = 0; i < cfg->leaves * cfg->spines; i++) {
@@ -77,7 +77,7 @@ static uint64_t reckon_limit(const struct sim_cfg *cfg)
 		if (c->message)
 			n *= (c->message + c->mtu - 1) / c->mtu;
 
-		/* Of a burst into a ring of few frames, each timeout may bring one across. */
+		/* Of a burst into little room, each timeout may bring one across. */
 		limit += (1024 + (starved ? 64 * n : 0)) * c->rto + c->start + c->start_spread;
 		if (c->load)
 			limit += n * c->mtu * 8 * SIM_S / c->load * 4;

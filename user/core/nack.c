@@ -49,11 +49,16 @@ enum fc_sent fc_nack_send(struct fcore_conn *c)
 	return FC_IDLE;
 }
 
-/* The packet was not lost, so its attempts count anew; it is only to be kept back (8.4.3.4). */
+/*
+ * The packet was not lost, so its attempts count anew; it is only to be kept back (8.4.3.4). A
+ * Resync is not: that NACK is of the packet before, and has been overtaken.
+ */
 static void hold_back(struct fc_win *w, uint32_t psn, uint64_t until)
 {
 	struct fc_ctx *ctx = fc_ctx(w, psn);
 
+	if (ctx->flags & FC_CTX_RESYNC)
+		return;
 	ctx->retx = 0;
 	ctx->hold = until;
 	fc_retx_unmark(w, psn);
