@@ -65,12 +65,13 @@ $(FUZZ)/$(1): selftests/fuzz/$(1).c $(2) $(AGENT_FUZZ_DEPS)
 endef
 
 FUZZ_CONFIG := $(addprefix user/agent/,config.c config_conn.c config_json.c config_keys.c \
-	config_rue.c log.c) user/rue/configs.c user/rue/params.c $(wildcard user/core/*.c)
+	config_rue.c policy.c log.c) user/rue/configs.c user/rue/params.c $(wildcard user/core/*.c)
 
 FUZZ_RAW := user/agent/client.c $(wildcard user/ulp/*.c) \
 	$(addprefix selftests/unit/loop/,app.c fake_core.c)
 FUZZ_CONTROL := $(addprefix user/agent/,commands.c show.c control.c control_msg.c config.c \
-	config_conn.c config_json.c config_keys.c config_rue.c rue.c rue_commands.c rue_show.c log.c) \
+	config_conn.c config_json.c config_keys.c config_rue.c policy.c rue.c rue_commands.c \
+	rue_show.c log.c) \
 	$(wildcard user/rue/*.c) $(FUZZ_RAW)
 FUZZ_CP := $(addprefix tools/falcon-cp_,session.c proto.c file.c text.c) tools/mailbox.c
 

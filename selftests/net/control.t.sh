@@ -32,12 +32,22 @@ reason_is()
 	on a falconctl -j conn show | jq -r '.[0].reason' | tee /dev/stderr | grep -qE "$1"
 }
 
+reason_of()
+{
+	on a falconctl -j conn show "$1" | jq -r '.[0].reason' | grep -q "$2"
+}
+
+is_up()
+{
+	on a falconctl -j conn show "$1" | jq -e '.[0].up' >/dev/null
+}
+
 no_traffic_in_plain()
 {
 	! grep -aq FCMH "$SCRATCH/control.pcap"
 }
 
-lab_up --clear --control tls
+lab_up --control tls
 serve b
 tap_run "a file arrives" put a b b small
 
@@ -62,4 +72,27 @@ on b falconctl ca issue a 10.250.0.1 fd00:250::1 "dir=$RUN/ca"
 tap_wait 30 all_are true
 tap_run "a new certificate brings them up" all_are true
 tap_run "and a file arrives" put a b b small
+
+# Host b is told who may dial.
+falcon-lab agent b stop
+sed -i 's/^\[agent\]/&\nlisten = 10.250.0.2/' "$RUN/b/falcond.conf"
+printf '\n[peer a]\nfunctions = 0,7\nmax_connections = 1\n' >>"$RUN/b/falcond.conf"
+falcon-lab agent b start
+serve b
+tap_run "host a dials" on a falconctl conn add dialled local=10.250.0.1 remote=10.250.0.2 \
+	function=7 security=psp-aes-gcm-256
+tap_wait 10 is_up dialled
+tap_run "and is accepted" is_up dialled
+tap_run "a file arrives on it" put a dialled b small
+tap_is "$(on b falconctl -j conn show | jq -r '.[] | select(.name | startswith("a.")) | .up')" true \
+	"host b names it by the peer's certificate"
+on a falconctl conn add second local=10.250.0.1 remote=10.250.0.2 function=7
+tap_wait 10 reason_of second 'has its 1 connections'
+tap_run "one more than allowed is refused" reason_of second 'has its 1 connections'
+on a falconctl conn add third local=10.250.0.1 remote=10.250.0.2 function=8
+tap_wait 10 reason_of third 'function 8'
+tap_run "another function is refused" reason_of third 'function 8'
+on a falconctl conn del dialled
+tap_wait 20 is_up second
+tap_run "with the first gone the second is accepted" is_up second
 tap_done

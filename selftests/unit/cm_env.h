@@ -41,6 +41,9 @@ struct end {
 	const char *refuse;		/* establish() fails with this sentence */
 	bool psp;			/* connections are encrypted */
 	bool no_key;			/* there are no keys to be had, nor to be used */
+	uint32_t accept_cid;		/* the next one for a peer that dials; 0: refused */
+	uint32_t accept_function;	/* the only one that may be dialled */
+	struct chan_identity dialler;	/* who has dialled last */
 	uint32_t grace_ms;
 	struct chan_config chan;	/* without files: plain */
 	struct end_conn conns[ENV_CIDS];
@@ -124,8 +127,24 @@ static inline void env_rekeyed(void *arg, uint32_t cid, uint32_t generation)
 	c->generation = generation;
 }
 
-static const struct cm_ops env_ops = {env_establish, env_ready, env_lost,
-				      env_fill, env_use, env_rekeyed};
+static inline int env_accept(void *arg, const struct cm_request *req, struct cm_local *out,
+			     char *err, size_t errlen)
+{
+	struct end *e = arg;
+
+	e->dialler = *req->who;
+	if (!e->accept_cid || req->function != e->accept_function) {
+		snprintf(err, errlen, "function %u is not for you\n", req->function);
+		return -EPERM;
+	}
+	out->local_cid = e->accept_cid++;
+	out->params = (struct cm_params){.mtu = 1400, .flows = 1, .data_window = 128,
+					 .req_window = 64};
+	return 0;
+}
+
+static const struct cm_ops env_ops = {env_establish, env_ready, env_lost, env_fill,
+				      env_use, env_rekeyed, env_accept};
 
 static inline uint64_t env_now(void)
 {

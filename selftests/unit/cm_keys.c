@@ -133,7 +133,7 @@ static void rekey_survives(void **state)
 static bool new_pair(void *arg)
 {
 	(void)arg;
-	return up(NULL) && a.conns[1].established == 2 && b.conns[2].established == 2;
+	return up(NULL) && a.conns[1].established >= 2 && b.conns[2].established >= 2;
 }
 
 static bool b_lost(void *arg)

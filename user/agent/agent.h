@@ -47,6 +47,9 @@ struct agent_conn {
 	struct conn_config cfg;
 	enum agent_conn_state state;
 	char reason[160];		/* why it is not up; empty if it is */
+	bool accepted;			/* the peer has dialled; it goes when it is lost */
+	bool gone;			/* it has been lost, and agent_conns_reap() was not called */
+	uint32_t section;		/* accepted: of config.peers */
 	bool failing;			/* agent_conn_fail() was called, agent_conns_reap() was not */
 	struct fcore_conn *core;	/* NULL unless RECEIVING or UP */
 	struct falcon_conn *shared;	/* entry of falcon_conns */
@@ -77,6 +80,7 @@ struct agent_stats {
 	uint64_t sleeps;		/* times it went to sleep */
 	uint64_t rx_frames;
 	uint64_t rue_events;
+	uint64_t dials_refused;		/* connections that peers dialled and policy refused */
 	uint64_t drops_recovered;	/* times the sockets' drop counters had moved */
 };
 
@@ -96,6 +100,9 @@ struct agent {
 	struct control *control;
 	struct falcon_counters counters;	/* of the agent's own receive path (steered frames) */
 	struct agent_stats stats;
+	uint32_t last_cid;		/* that was chosen */
+	uint32_t peer_conns[CONFIG_PEERS_MAX];	/* accepted connections by config.peers */
+	struct log_limit refusals;	/* messages about peers that dial in vain */
 	uint64_t now;			/* ns, CLOCK_MONOTONIC, taken once a turn */
 	int epoll_fd;
 	int signal_fd;
@@ -122,6 +129,11 @@ struct port *agent_port_by_ifindex(struct agent *a, uint32_t ifindex);
  * errno with the reason in |err|. agent_conn_reset() starts the handshake over.
  */
 int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen);
+/* The object of a connection that is to be set up, or NULL with the reason in |err|. */
+struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg, char *err,
+				  size_t errlen);
+/* What we tell the peer's agent of |c|. */
+void agent_conn_offer(struct agent_conn *c, struct cm_local *out);
 int agent_conn_del(struct agent *a, const char *name, char *err, size_t errlen);
 int agent_conn_reset(struct agent *a, const char *name, char *err, size_t errlen);
 /* By configured name or by the peer's address in text form; NULL if there is none. */
@@ -148,6 +160,13 @@ void agent_security_used(void *arg, uint32_t cid, uint32_t generation);
  * -ESTALE if our key has expired meanwhile.
  */
 int agent_agree_security(struct agent_conn *c, char *err, size_t errlen);
+/* accept.c: a free CID, or -ENOSPC with a sentence in |err|. */
+int agent_cid_choose(struct agent *a, char *err, size_t errlen);
+/* accept.c: struct cm_ops.accept. */
+int agent_accept(void *arg, const struct cm_request *req, struct cm_local *out, char *err,
+		 size_t errlen);
+/* accept.c: listen where [agent] says. 0, or a negative errno with a sentence in |err|. */
+int agent_listen(struct agent *a, char *err, size_t errlen);
 
 /* ulps.c: what the core and the raw layer call. */
 extern const struct fcore_ops agent_core_ops;

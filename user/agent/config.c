@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "agent/config_keys.h"
+#include "agent/policy.h"
 
 struct parser {
 	FILE *file;
@@ -107,6 +108,31 @@ static void begin_port(struct parser *p, const char *name)
 	p->set = &port->set;
 }
 
+static void begin_peer(struct parser *p, const char *name)
+{
+	struct agent_config *cfg = p->cfg;
+	struct peer_config *peer;
+
+	if (!config_name_valid(name))
+		return fail(p, "[peer] needs a name, as in the peer's certificate, or \"any\": "
+			       "[peer b.example]");
+	for (unsigned int i = 0; i < cfg->npeers; i++) {
+		if (strcasecmp(cfg->peers[i].name, name) == 0)
+			return fail(p, "second section for peer %s; the first is in line %u", name,
+				    cfg->peers[i].line);
+	}
+	if (cfg->npeers == CONFIG_PEERS_MAX)
+		return fail(p, "more than %d peers", CONFIG_PEERS_MAX);
+	peer = append((void **)&cfg->peers, &cfg->npeers, sizeof(*peer));
+	if (!peer)
+		return fail(p, "out of memory");
+	snprintf(peer->name, sizeof(peer->name), "%s", name);
+	config_section_defaults(p->section, peer);
+	peer->line = p->line;
+	p->base = peer;
+	p->set = &peer->set;
+}
+
 static void begin_conn(struct parser *p, const char *name)
 {
 	struct conn_config *c;
@@ -149,6 +175,7 @@ static void begin_section(struct parser *p, const char *line)
 	static void (*const begin[CONFIG_SECTION_COUNT])(struct parser *, const char *) = {
 		[CONFIG_AGENT] = begin_agent,
 		[CONFIG_PORT] = begin_port,
+		[CONFIG_PEER] = begin_peer,
 		[CONFIG_CONNECTION] = begin_conn,
 		[CONFIG_SWIFT] = begin_swift,
 		[CONFIG_RUE] = begin_rue,
@@ -159,7 +186,7 @@ static void begin_section(struct parser *p, const char *line)
 	p->base = NULL;
 	if (sscanf(line, "[ %15[a-z] %64[^] ] %1[]]", kind, name, end) != 3 &&
 	    sscanf(line, "[ %15[a-z] %1[]]", kind, end) != 2)
-		return fail(p, "malformed section header: [agent], [port IFNAME], "
+		return fail(p, "malformed section header: [agent], [port IFNAME], [peer NAME], "
 			       "[connection NAME], [swift PROFILE] or [rue ALGORITHM]");
 	for (unsigned int i = 0; i < CONFIG_SECTION_COUNT; i++) {
 		if (strcmp(config_sections[i].name, kind) != 0)
@@ -168,7 +195,7 @@ static void begin_section(struct parser *p, const char *line)
 		snprintf(p->title, sizeof(p->title), "[%s%s%s]", kind, name[0] ? " " : "", name);
 		return begin[i](p, name);
 	}
-	fail(p, "unknown section [%s]; there are [agent], [port IFNAME], [connection NAME], "
+	fail(p, "unknown section [%s]; there are [agent], [port IFNAME], [peer NAME], [connection NAME], "
 		"[swift PROFILE] and [rue ALGORITHM]", kind);
 }
 
@@ -254,6 +281,12 @@ static void finish(struct parser *p)
 	if (config_rue_finish(&cfg->rue, &p->line, why, sizeof(why)))
 		return fail(p, "%s", why);
 	check_profile(p, cfg->agent.cc.profile, cfg->agent.line);
+	for (unsigned int i = 0; i < cfg->npeers && !p->ret; i++) {
+		p->line = cfg->peers[i].line;
+		if (!policy_functions_valid(cfg->peers[i].functions))
+			fail(p, "[peer %s]: functions must be any, or numbers and ranges: 0,16-31",
+			     cfg->peers[i].name);
+	}
 	for (unsigned int i = 0; i < cfg->nconns && !p->ret; i++) {
 		struct conn_config *c = &cfg->conns[i];
 
@@ -309,6 +342,9 @@ void config_free(struct agent_config *cfg)
 {
 	free(cfg->ports);
 	free(cfg->conns);
+	free(cfg->peers);
+	cfg->peers = NULL;
+	cfg->npeers = 0;
 	cfg->ports = NULL;
 	cfg->conns = NULL;
 	cfg->nports = 0;

@@ -18,6 +18,7 @@
 #include "core/core.h"
 
 enum config_const {
+	CONFIG_PEERS_MAX = 256,		/* [peer] sections */
 	CONFIG_NAME_MAX = 64,		/* bytes of a connection's name, with the final 0 */
 	CONFIG_PATH_MAX = 256,
 	CONFIG_SOCKET_MAX = 108,	/* sockaddr_un.sun_path */
@@ -62,6 +63,7 @@ struct agent_options {
 	uint16_t control_port;			/* TCP port of the agents' sessions */
 	uint32_t control_grace_ms;		/* that connections stay up without a session */
 	enum config_control control;
+	char listen[CONFIG_PATH_MAX];		/* addresses where peers may dial; "": none */
 	char tls_cert[CONFIG_PATH_MAX];		/* PEM files; "": none */
 	char tls_key[CONFIG_PATH_MAX];
 	char tls_ca[CONFIG_PATH_MAX];
@@ -101,6 +103,7 @@ struct conn_config {
 	int family;				/* AF_INET or AF_INET6 */
 	uint8_t local[16];			/* IPv4 in the first 4 bytes, network order */
 	uint8_t remote[16];
+	/* Both are given, or the peer is dialled: both 0, until they are chosen. */
 	uint32_t local_cid;			/* 1..FALCON_MAX_CONNS - 1 */
 	uint32_t remote_cid;			/* 24 bits, not 0 */
 	enum config_security security;
@@ -118,10 +121,22 @@ struct conn_config {
 	unsigned int line;
 };
 
+/* Section [peer NAME]: what may be dialled by an agent whose certificate has that name. */
+struct peer_config {
+	char name[CONFIG_NAME_MAX];		/* "any": all others */
+	char functions[CONFIG_PATH_MAX];	/* Destination Functions: "any", or "0,16-31" */
+	uint32_t max_connections;
+	bool clear;				/* connections without encryption are accepted */
+	uint64_t set;
+	unsigned int line;
+};
+
 struct agent_config {
 	struct agent_options agent;
 	struct port_config *ports;
 	unsigned int nports;
+	struct peer_config *peers;
+	unsigned int npeers;
 	struct conn_config *conns;
 	unsigned int nconns;
 	struct rue_settings rue;

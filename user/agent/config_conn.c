@@ -47,7 +47,7 @@ static void inherit_keys(struct conn_config *c, const struct agent_options *a)
 }
 
 /* What |c| does not set and may come from [agent] does. */
-static void inherit(struct conn_config *c, const struct agent_options *a)
+void config_conn_inherit(struct conn_config *c, const struct agent_options *a)
 {
 	const struct config_section *s = &config_sections[CONFIG_CONNECTION];
 
@@ -63,7 +63,7 @@ static void inherit(struct conn_config *c, const struct agent_options *a)
 
 static const char *missing_key(const struct conn_config *c)
 {
-	static const char *const required[] = {"local", "remote", "local_cid", "remote_cid"};
+	static const char *const required[] = {"local", "remote"};
 	const struct config_section *s = &config_sections[CONFIG_CONNECTION];
 
 	for (unsigned int i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
@@ -108,6 +108,10 @@ static const char *conn_problem(const struct conn_config *c)
 		return "local and remote are the same address";
 	if (c->security != CONFIG_SECURITY_CLEAR && !c->handshake)
 		return "handshake = off exchanges no keys; set security = clear on both ends";
+	if (!c->local_cid != !c->remote_cid)
+		return "local_cid and remote_cid go together; without both the peer is dialled";
+	if (!c->local_cid && !c->handshake)
+		return "handshake = off needs local_cid and remote_cid";
 	if (c->handshake && (c->local_spi || c->remote_spi))
 		return "local_spi and remote_spi go with handshake = off; the handshake picks them";
 	if (!c->handshake && (!c->local_spi || !c->remote_spi))
@@ -120,7 +124,7 @@ int config_conn_finish(struct conn_config *c, const struct agent_options *agent,
 {
 	const char *problem, *missing = missing_key(c);
 
-	inherit(c, agent);
+	config_conn_inherit(c, agent);
 	if (missing) {
 		snprintf(err, errlen, "connection %s: %s is missing", c->name, missing);
 		return -EINVAL;
@@ -140,7 +144,7 @@ int config_conn_conflict(const struct conn_config *a, const struct conn_config *
 		snprintf(err, errlen, "there is a connection named %s already", a->name);
 		return -EEXIST;
 	}
-	if (a->local_cid == b->local_cid) {
+	if (a->local_cid && a->local_cid == b->local_cid) {
 		snprintf(err, errlen, "connection %s: local_cid %u is connection %s's already",
 			 a->name, a->local_cid, b->name);
 		return -EEXIST;

@@ -120,6 +120,12 @@ static int show_agent_and_ports(json_t *rows, const struct agent_config *cfg)
 		snprintf(title, sizeof(title), "port %s", p->ifname);
 		ret = show_section(rows, &config_sections[CONFIG_PORT], title, p, p->set);
 	}
+	for (unsigned int i = 0; i < cfg->npeers && !ret; i++) {
+		const struct peer_config *p = &cfg->peers[i];
+
+		snprintf(title, sizeof(title), "peer %s", p->name);
+		ret = show_section(rows, &config_sections[CONFIG_PEER], title, p, p->set);
+	}
 	return ret;
 }
 

@@ -57,6 +57,8 @@ static const struct config_key agent_keys[] = {
 	 .help = "how long connections stay up when the peer's agent is out of reach"},
 	{"control", ENUM(controls), AT(struct agent_options, control), .def = "tls",
 	 .help = "plain: sessions between agents without TLS; both ends must say so"},
+	{"listen", STRING, AT(struct agent_options, listen), .def = "",
+	 .help = "our addresses at which agents with a [peer] section may dial"},
 	{"tls_cert", STRING, AT(struct agent_options, tls_cert), .def = "",
 	 .help = "our certificate, PEM"},
 	{"tls_key", STRING, AT(struct agent_options, tls_key), .def = "",
@@ -134,6 +136,15 @@ static const struct config_key port_keys[] = {
 	 .help = "trusted: link or NIC has verified the UDP checksum"},
 };
 
+static const struct config_key peer_keys[] = {
+	{"functions", STRING, AT(struct peer_config, functions), .def = "any",
+	 .help = "Destination Functions that the peer may use: any, or numbers and ranges"},
+	{"max_connections", UINT(0, FALCON_MAX_CONNS - 1), AT(struct peer_config, max_connections),
+	 .def = "64", .help = "connections that the peer may hold at once"},
+	{"clear", ENUM(off_on), AT(struct peer_config, clear), .def = "off",
+	 .help = "on: connections without encryption are accepted from it"},
+};
+
 #define ADDR .type = CONFIG_ADDR, .family_offset = offsetof(struct conn_config, family)
 #define INNER_ADDR                                                                                 \
 	.type = CONFIG_ADDR, .family_offset = offsetof(struct conn_config, inner_family),          \
@@ -143,8 +154,10 @@ static const struct config_key conn_keys[] = {
 	{"local", ADDR, AT(struct conn_config, local), .help = "our address"},
 	{"remote", ADDR, AT(struct conn_config, remote), .help = "the peer's address"},
 	{"local_cid", UINT(1, FALCON_MAX_CONNS - 1), AT(struct conn_config, local_cid),
+	 .zero = "dial", .def = "dial",
 	 .help = "our connection ID: the peer's remote_cid"},
 	{"remote_cid", UINT(1, FALCON_CID_MASK), AT(struct conn_config, remote_cid),
+	 .zero = "dial", .def = "dial",
 	 .help = "the peer's connection ID: its local_cid"},
 	{"ordering", ENUM(orderings), AT(struct conn_config, params.ordered), .def = "ordered",
 	 .help = "whether transactions are delivered in the order they were started"},
@@ -173,6 +186,7 @@ const struct config_section config_sections[CONFIG_SECTION_COUNT] = {
 	[CONFIG_AGENT] = {"agent", agent_keys, COUNT(agent_keys), param_keys, COUNT(param_keys),
 			  offsetof(struct agent_options, params)},
 	[CONFIG_PORT] = {"port", port_keys, COUNT(port_keys), NULL, 0, 0},
+	[CONFIG_PEER] = {"peer", peer_keys, COUNT(peer_keys), NULL, 0, 0},
 	[CONFIG_CONNECTION] = {"connection", conn_keys, COUNT(conn_keys), param_keys,
 			       COUNT(param_keys), offsetof(struct conn_config, params)},
 	[CONFIG_SWIFT] = {"swift", NULL, 0, NULL, 0, 0},

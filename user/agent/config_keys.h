@@ -36,6 +36,7 @@ struct config_key {
 enum config_section_id {
 	CONFIG_AGENT,
 	CONFIG_PORT,
+	CONFIG_PEER,
 	CONFIG_CONNECTION,
 	CONFIG_SWIFT,	/* keys of their own, see config_rue.h */
 	CONFIG_RUE,
@@ -80,6 +81,9 @@ void config_key_get(const struct config_section *s, unsigned int i, const void *
 
 /* True if |name| can name a connection: letters, digits, '.', '_' and '-', short enough. */
 bool config_name_valid(const char *name);
+
+/* What |c| does not set and may come from |agent| does. */
+void config_conn_inherit(struct conn_config *c, const struct agent_options *agent);
 
 /* Set |c| to the defaults under |name|, which is valid. */
 void config_conn_init(struct conn_config *c, const char *name);

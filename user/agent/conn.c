@@ -199,6 +199,7 @@ static int on_establish(void *arg, uint32_t cid, const struct cm_values *ours,
 
 	c->ours = *ours;
 	c->peer = *peer;
+	c->cfg.remote_cid = peer->cid;
 	rc = agent_agree_security(c, err, errlen);
 	return rc < 0 ? rc : set_up(c, err, errlen);
 }
@@ -218,6 +219,8 @@ static void on_lost(void *arg, uint32_t cid, const char *reason)
 
 	take_down(c, kCmplDeadConn, reason);
 	c->state = AGENT_CONN_WAITING;
+	c->gone = c->accepted;
+	a->reap_due |= c->gone;
 }
 
 const struct cm_ops agent_cm_ops = {
@@ -227,6 +230,7 @@ const struct cm_ops agent_cm_ops = {
 	.fill_local_security = agent_fill_security,
 	.use_remote_security = agent_use_security,
 	.rekeyed = agent_security_used,
+	.accept = agent_accept,
 };
 
 /* Without a handshake both ends start from zero, at once. */
@@ -242,9 +246,9 @@ static int start_static(struct agent_conn *c, char *err, size_t errlen)
 	return rc;
 }
 
-static int start(struct agent_conn *c, char *err, size_t errlen)
+void agent_conn_offer(struct agent_conn *c, struct cm_local *out)
 {
-	struct cm_local local = {
+	*out = (struct cm_local){
 		.family = c->cfg.family,
 		.local_cid = c->cfg.local_cid,
 		.remote_cid = c->cfg.remote_cid,
@@ -259,13 +263,20 @@ static int start(struct agent_conn *c, char *err, size_t errlen)
 		},
 	};
 
-	memcpy(local.peer, c->cfg.peer, sizeof(local.peer));
-	memcpy(local.local_addr, c->cfg.local, sizeof(local.local_addr));
-	memcpy(local.peer_addr, c->cfg.remote, sizeof(local.peer_addr));
+	memcpy(out->peer, c->cfg.peer, sizeof(out->peer));
+	memcpy(out->local_addr, c->cfg.local, sizeof(out->local_addr));
+	memcpy(out->peer_addr, c->cfg.remote, sizeof(out->peer_addr));
 	agent_conn_route(c);
+	out->params.mtu = c->route.mtu;
+}
+
+static int start(struct agent_conn *c, char *err, size_t errlen)
+{
+	struct cm_local local;
+
+	agent_conn_offer(c, &local);
 	if (!c->cfg.handshake)
 		return start_static(c, err, errlen);
-	local.params.mtu = c->route.mtu;
 	snprintf(c->reason, sizeof(c->reason), "waiting for the peer's agent");
 	return cm_add(c->agent->cm, &local, err, errlen);
 }
@@ -291,32 +302,54 @@ static void init_security(struct agent_conn *c)
 	memcpy(c->sec.inner_peer, c->cfg.inner_remote, sizeof(c->sec.inner_peer));
 }
 
-int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg, char *err,
+				  size_t errlen)
 {
-	int rc = check_conflicts(a, cfg, err, errlen);
-	struct agent_conn *c;
+	struct agent_conn *c = calloc(1, sizeof(*c));
 
-	if (rc < 0)
-		return rc;
-	c = calloc(1, sizeof(*c));
 	if (!c) {
 		snprintf(err, errlen, "out of memory for connection %s", cfg->name);
-		return -ENOMEM;
+		return NULL;
 	}
 	c->agent = a;
 	c->cfg = *cfg;
 	init_security(c);
 	c->shared = &a->maps.conns[cfg->local_cid];
 	a->conns[cfg->local_cid] = c;
-	rc = agent_rue_select(c, &cfg->cc, err, errlen);
-	if (rc == 0)
-		rc = start(c, err, errlen);
+	if (agent_rue_select(c, &cfg->cc, err, errlen) < 0) {
+		a->conns[cfg->local_cid] = NULL;
+		free(c);
+		return NULL;
+	}
+	return c;
+}
+
+static int add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+{
+	struct agent_conn *c = agent_conn_new(a, cfg, err, errlen);
+	int rc;
+
+	if (!c)
+		return -EINVAL;
+	rc = start(c, err, errlen);
 	if (rc < 0) {
 		a->conns[cfg->local_cid] = NULL;
 		take_down(c, kCmplDeadConn, err);
 		free(c);
 	}
 	return rc;
+}
+
+int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+{
+	int rc = check_conflicts(a, cfg, err, errlen);
+	struct conn_config chosen = *cfg;
+
+	if (rc == 0 && !cfg->local_cid) {
+		rc = agent_cid_choose(a, err, errlen);
+		chosen.local_cid = (uint32_t)rc;
+	}
+	return rc < 0 ? rc : add(a, &chosen, err, errlen);
 }
 
 static struct agent_conn *find_or_explain(struct agent *a, const char *name, char *err,
@@ -341,6 +374,8 @@ static void leave(struct agent_conn *c, const char *why)
 static void forget(struct agent_conn *c)
 {
 	memset(c->shared, 0, sizeof(*c->shared));
+	if (c->accepted)
+		c->agent->peer_conns[c->section]--;
 	c->agent->conns[c->cfg.local_cid] = NULL;
 	free(c);
 }
@@ -362,6 +397,10 @@ static int restart(struct agent_conn *c, const char *why, char *err, size_t errl
 {
 	take_down(c, kCmplDeadConn, why);
 	c->state = AGENT_CONN_WAITING;
+	if (c->accepted) {
+		c->gone = true;
+		c->agent->reap_due = true;
+	}
 	if (!c->cfg.handshake)
 		return start_static(c, err, errlen);
 	cm_reset(c->agent->cm, c->cfg.local_cid, why);
@@ -408,6 +447,24 @@ void agent_conn_fail(struct agent_conn *c, const char *why)
 	c->agent->reap_due = true;
 }
 
+/* What peers had dialled and has been lost goes, all with one wait. */
+static void remove_gone(struct agent *a)
+{
+	bool any = false;
+
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+		if (a->conns[cid] && a->conns[cid]->gone)
+			leave(a->conns[cid], "lost");
+		any |= a->conns[cid] && a->conns[cid]->gone;
+	}
+	if (!any)
+		return;
+	settle(a);
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+		if (a->conns[cid] && a->conns[cid]->gone)
+			forget(a->conns[cid]);
+}
+
 void agent_conns_reap(struct agent *a)
 {
 	a->reap_due = false;
@@ -422,4 +479,5 @@ void agent_conns_reap(struct agent *a)
 		if (restart(c, why, err, sizeof(err)) < 0)
 			log_warn("connection stays down conn=%s: %s", c->cfg.name, err);
 	}
+	remove_gone(a);
 }

@@ -199,8 +199,12 @@ static int open_control(struct agent *a)
 
 static int add_connections(struct agent *a)
 {
-	char err[256];
+	char err[512];
 
+	if (agent_listen(a, err, sizeof(err)) < 0) {
+		log_err("%s", err);
+		return -EINVAL;
+	}
 	for (unsigned i = 0; i < a->config.nconns; i++) {
 		int rc = agent_conn_add(a, &a->config.conns[i], err, sizeof(err));
 

@@ -214,6 +214,8 @@ static void show_counters(struct agent *a, const struct agent_conn *only, json_t
 		    a->rekey.rekeyed);
 	put_counter(rows, "keys_unanswered", "connections lost because a new key was not taken", 0,
 		    a->rekey.failed);
+	put_counter(rows, "dials_refused", "connections that peers dialled and policy refused", 0,
+		    a->stats.dials_refused);
 	put_counter(rows, "drops_recovered", "times dropped frames made the agent release claims", 0,
 		    a->stats.drops_recovered);
 }

@@ -49,7 +49,7 @@ struct chan_identity {
 enum chan_event_type {
 	CHAN_UP,			/* |fd| is the owner's now */
 	CHAN_FAILED,			/* no channel came of it */
-	CHAN_CLOSED,			/* |fd| given earlier ends, for |reason| */
+	CHAN_CLOSED,			/* |fd| given earlier ends; |reason| is empty if in good order */
 };
 
 struct chan_event {

@@ -37,8 +37,12 @@ void cm_process(struct cm *cm, uint64_t now_ns)
 	}
 	cm_guests_run(cm);
 	cm_reopen(cm);
-	for (struct cm_session *s = cm->sessions; s; s = s->next)
+	for (struct cm_session *s = cm->sessions, *next; s; s = next) {
+		next = s->next;
 		cm_session_run(cm, s);
+		if (s->phase == CM_IDLE && LIST_EMPTY(&s->conns) && !cm_guests_have(cm, s))
+			cm_session_put(cm, s);
+	}
 }
 
 uint64_t cm_next_deadline(const struct cm *cm)
@@ -141,6 +145,12 @@ void cm_close(struct cm *cm)
 	say_goodbye(cm);
 	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
 		cm_remove(cm, cid, "agent is stopping");
+	while (cm->sessions)
+		cm_session_put(cm, cm->sessions);
+	while (cm->listeners) {
+		cm->listeners->users = 1;
+		cm_listener_put(cm, cm->listeners);
+	}
 	chan_service_close(cm->chan);
 	if (cm->epoll_fd >= 0)
 		close(cm->epoll_fd);
@@ -152,10 +162,10 @@ int cm_fd(const struct cm *cm)
 	return cm->epoll_fd;
 }
 
-static int check_local(const struct cm *cm, const struct cm_local *l, char *err, size_t errlen)
+int cm_check_local(const struct cm *cm, const struct cm_local *l, char *err, size_t errlen)
 {
 	if ((l->family != AF_INET && l->family != AF_INET6) || !l->local_cid ||
-	    l->local_cid >= FALCON_MAX_CONNS || !l->remote_cid || l->remote_cid > FALCON_CID_MASK ||
+	    l->local_cid >= FALCON_MAX_CONNS || l->remote_cid > FALCON_CID_MASK ||
 	    !l->params.flows || !l->params.data_window || !l->params.req_window ||
 	    memcmp(l->local_addr, l->peer_addr, 16) == 0) {
 		snprintf(err, errlen, "connection's CIDs, addresses or windows are out of range");
@@ -168,17 +178,39 @@ static int check_local(const struct cm *cm, const struct cm_local *l, char *err,
 	return 0;
 }
 
+static int need_channels(const struct cm *cm, char *err, size_t errlen)
+{
+	if (chan_ready(cm->chan))
+		return 0;
+	snprintf(err, errlen, "sessions with other agents need tls_cert, tls_key and tls_ca, or "
+		 "psk_file, in [agent] (falconctl ca makes certificates); or, in laboratories, "
+		 "control = plain on both ends");
+	return -ENOKEY;
+}
+
+int cm_listen(struct cm *cm, int family, const uint8_t *addr, char *err, size_t errlen)
+{
+	struct cm_listener *l;
+	int ret = need_channels(cm, err, errlen);
+
+	if (ret)
+		return ret;
+	l = cm_listener_get(cm, family, addr, &ret);
+	if (!l) {
+		snprintf(err, errlen, "cannot listen for agents: %s", strerror(-ret));
+		return ret;
+	}
+	l->open = true;
+	return 0;
+}
+
 /* Whether sessions are what the connection needs. */
 static int check_channels(const struct cm *cm, const struct cm_local *l, char *err, size_t errlen)
 {
 	if (!cm->chan)
 		return 0;
-	if (!chan_ready(cm->chan)) {
-		snprintf(err, errlen, "sessions with other agents need tls_cert, tls_key and "
-			 "tls_ca, or psk_file, in [agent] (falconctl ca makes certificates); or, "
-			 "in laboratories, control = plain on both ends");
+	if (need_channels(cm, err, errlen))
 		return -ENOKEY;
-	}
 	if (chan_plain(cm->chan) && l->security != CM_SECURITY_CLEAR) {
 		snprintf(err, errlen, "keys must not travel in the clear: control = plain goes "
 			 "only with security = clear");
@@ -195,7 +227,7 @@ int cm_add(struct cm *cm, const struct cm_local *local, char *err, size_t errlen
 {
 	struct cm_session *s;
 	struct cm_conn *c;
-	int ret = check_local(cm, local, err, errlen);
+	int ret = cm_check_local(cm, local, err, errlen);
 
 	if (ret == 0)
 		ret = check_channels(cm, local, err, errlen);

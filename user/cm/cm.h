@@ -12,6 +12,9 @@
  *   the session is lost                   -> nothing for cm_options.grace_ms, then ops->lost()
  *   cm_rekey(), peer's REKEY              -> ops->use_remote_security(), ops->rekeyed()
  *
+ * A connection has either a fixed CID at both ends, and is configured there; or one end dials, and
+ * the other accepts, if its owner does, under a CID that it chooses then.
+ *
  * Nothing blocks; time comes in as an argument. The callbacks must not call back into cm.
  */
 #ifndef FALCON_CM_CM_H
@@ -30,6 +33,8 @@ enum cm_const {
 	CM_RETRY_MAX_MS = 1000,		/* ... doubling up to this */
 	CM_DEFER_MS = 500,		/* that the end with the higher address waits for the other's */
 	CM_REOPEN_MS = 1000,		/* pause after ops->establish() has failed */
+	CM_REDIAL_MS = 2000,		/* pause of an end that dials, after it was refused */
+	CM_UNUSED_SESSIONS = 64,	/* that strangers may hold without a connection */
 	CM_ALIVE_MS = 3000,		/* a peer silent for this long is lost */
 	CM_KEEPALIVE_MS = 1000,		/* an end that has nothing to say says so this often ... */
 	CM_KEEPALIVE_MIN_MS = 100,	/* ... or as often as the peer wishes, down to this */
@@ -69,13 +74,13 @@ enum cm_security_kind {
 	CM_SECURITY_PSP = 1,		/* PSP versions 0 to 3; each direction its own */
 };
 
-/* A configured connection. */
+/* A connection as its owner wants it. */
 struct cm_local {
 	int family;			/* AF_INET or AF_INET6 */
 	uint8_t local_addr[16];		/* IPv4 in the first 4 bytes, network order */
 	uint8_t peer_addr[16];
 	uint32_t local_cid;		/* 1..FALCON_MAX_CONNS - 1, unique */
-	uint32_t remote_cid;
+	uint32_t remote_cid;		/* 0: dial, the peer chooses one */
 	uint32_t function;		/* Destination Function of the packets we send, 24 bits */
 	char peer[CHAN_NAME_MAX];	/* name that the peer must prove; "": that of its address */
 	bool ordered;
@@ -86,12 +91,25 @@ struct cm_local {
 /* What one end brings into an incarnation of a connection. */
 struct cm_values {
 	uint64_t incarnation;		/* random, not 0 */
+	uint32_t cid;			/* of packets to this end */
 	uint32_t data_psn;		/* first data PSN of this end's packets; random */
 	uint32_t req_psn;		/* first request PSN; random */
 	uint32_t rsn;			/* first RSN; random */
 	uint32_t function;		/* Destination Function of this end's packets */
 	struct cm_params params;
 	struct cm_security security;	/* of packets to this end; our own comes without the key */
+};
+
+/* What a peer that dials asks for. */
+struct cm_request {
+	int family;
+	uint8_t local_addr[16];
+	uint8_t peer_addr[16];
+	const struct chan_identity *who;
+	uint32_t function;		/* Destination Function of its packets */
+	bool ordered;
+	enum cm_security_kind security;
+	uint8_t version;		/* enum falcon_psp_version of the packets to the peer */
 };
 
 struct cm_ops {
@@ -123,6 +141,13 @@ struct cm_ops {
 	int (*use_remote_security)(void *arg, uint32_t cid, const struct cm_security *in);
 	/* The peer has taken what cm_rekey() had sent, of |generation|, into use. May be NULL. */
 	void (*rekeyed)(void *arg, uint32_t cid, uint32_t generation);
+	/*
+	 * A peer dials. 0: the connection is to be |out|, of which local_cid, function and params
+	 * are to be set and the rest is; establish() follows, and after lost() the owner removes it.
+	 * A negative errno: refused, with a sentence for the peer in |err|. NULL: nobody may.
+	 */
+	int (*accept)(void *arg, const struct cm_request *req, struct cm_local *out, char *err,
+		      size_t errlen);
 };
 
 enum cm_state {
@@ -164,6 +189,12 @@ uint64_t cm_next_deadline(const struct cm *cm);
  * in |err|.
  */
 int cm_add(struct cm *cm, const struct cm_local *local, char *err, size_t errlen);
+
+/*
+ * Listen for peers without a connection of ours, too, on |addr|. 0; -ENOKEY as for cm_add(); -ENOMEM;
+ * or the errno of listening. A sentence in |err|.
+ */
+int cm_listen(struct cm *cm, int family, const uint8_t *addr, char *err, size_t errlen);
 
 /* Close the connection with |reason| and forget it. No callback. */
 void cm_remove(struct cm *cm, uint32_t cid, const char *reason);

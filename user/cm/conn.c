@@ -108,6 +108,7 @@ static bool send_open(struct cm *cm, struct cm_conn *c)
 	do
 		cm_draw(v, offsetof(struct cm_values, function));
 	while (!v->incarnation);
+	v->cid = c->cfg.local_cid;
 	v->function = c->cfg.function;
 	v->params = c->cfg.params;
 	m = message(c, CM_MSG_OPEN);
@@ -125,17 +126,23 @@ static bool send_open(struct cm *cm, struct cm_conn *c)
 	return true;
 }
 
+/* What the peer's operator gets to read. */
+static void say(struct cm_msg *m, const char *text)
+{
+	snprintf(m->text, sizeof(m->text), "%s", text);
+	for (char *p = m->text; *p; p++) {
+		if (*p < ' ' || *p > '~')
+			*p = '?';
+	}
+}
+
 void cm_conn_close(struct cm_conn *c, enum cm_code code, const char *text)
 {
 	struct cm_msg m = message(c, CM_MSG_CLOSE);
 
 	if (c->session->phase == CM_OPEN && m.incarnation) {
 		m.code = code;
-		snprintf(m.text, sizeof(m.text), "%s", text);
-		for (char *p = m.text; *p; p++) {
-			if (*p < ' ' || *p > '~')
-				*p = '?';
-		}
+		say(&m, text);
 		cm_session_send(c->session, &m);
 	}
 	c->ours.incarnation = 0;
@@ -154,7 +161,7 @@ static void send_reject(struct cm_session *s, const struct cm_msg *refused, enum
 		.code = code,
 	};
 
-	snprintf(m.text, sizeof(m.text), "%s", text);
+	say(&m, text);
 	cm_session_send(s, &m);
 }
 
@@ -209,12 +216,20 @@ static void abandon(struct cm *cm, struct cm_conn *c, const char *reason)
 {
 	c->ours.incarnation = 0;
 	lose(cm, c, CM_REJECTED, reason);
+	if (!c->dials)
+		return;
+	/* The peer has nothing of it any more, so it is for us to begin. */
+	c->cfg.remote_cid = 0;
+	c->reopen_at = cm->now + CM_REDIAL_MS * 1000000ULL;
+	if (c->reopen_at < cm->reopen_at)
+		cm->reopen_at = c->reopen_at;
 }
 
 static void establish(struct cm *cm, struct cm_conn *c, const struct cm_msg *open)
 {
 	struct cm_values peer = {
 		.incarnation = open->incarnation,
+		.cid = open->src_cid,
 		.data_psn = open->data_psn,
 		.req_psn = open->req_psn,
 		.rsn = open->rsn,
@@ -237,15 +252,55 @@ static void establish(struct cm *cm, struct cm_conn *c, const struct cm_msg *ope
 	cm_session_send(c->session, &m);
 }
 
+/* The peer leaves the choice of a CID to us. NULL after a refusal. */
+static struct cm_conn *accept_dialled(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
+{
+	struct cm_request req = {
+		.family = s->family,
+		.who = &s->who,
+		.function = m->function,
+		.ordered = m->ordering == CM_ORDERED,
+		.security = m->kind,
+		.version = m->security.version,
+	};
+	struct cm_local l = {
+		.family = s->family,
+		.remote_cid = m->src_cid,
+		.ordered = req.ordered,
+		.security = req.security,
+	};
+	char err[CM_WIRE_TEXT_MAX + 1] = "nobody may connect here";
+	struct cm_conn *c = NULL;
+
+	memcpy(req.local_addr, s->local, sizeof(req.local_addr));
+	memcpy(req.peer_addr, s->peer, sizeof(req.peer_addr));
+	memcpy(l.local_addr, s->local, sizeof(l.local_addr));
+	memcpy(l.peer_addr, s->peer, sizeof(l.peer_addr));
+	if (cm->ops->accept && cm->ops->accept(cm->arg, &req, &l, err, sizeof(err)) == 0 &&
+	    cm_check_local(cm, &l, err, sizeof(err)) == 0)
+		c = cm_conn_new(&l, s);
+	if (!c) {
+		send_reject(s, m, CM_CODE_POLICY, err);
+		return NULL;
+	}
+	cm->conns[l.local_cid] = c;
+	c->accepted = true;
+	return c;
+}
+
 static void on_open(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 {
-	struct cm_conn *c = lookup(cm, s, m->dst_cid);
+	struct cm_conn *c = m->dst_cid ? lookup(cm, s, m->dst_cid) : accept_dialled(cm, s, m);
 	char text[CM_WIRE_TEXT_MAX + 1];
 	const char *local;
 	enum cm_code code;
 
+	if (!c && !m->dst_cid)
+		return;
 	if (!c)
 		return send_reject(s, m, CM_CODE_UNKNOWN_CID, "");
+	if (c->dials && !c->cfg.remote_cid)
+		c->cfg.remote_cid = m->src_cid;
 	if (!entitled(cm, c))
 		return send_reject(s, m, CM_CODE_PEER, "");
 	code = mismatch(c, m, text, sizeof(text), &local);
@@ -375,8 +430,15 @@ void cm_conn_due(struct cm_conn *c)
 void cm_conn_restart(struct cm_conn *c)
 {
 	forget_rekey(c);
+	if (c->dials)
+		c->cfg.remote_cid = 0;
 	c->ours.incarnation = 0;
 	c->reopen_at = UINT64_MAX;
+	/* What was dialled is for the other end to dial again. */
+	if (c->accepted) {
+		c->state = CM_REJECTED;
+		return;
+	}
 	c->state = c->session->phase == CM_OPEN ? CM_OPENING : CM_NO_SESSION;
 	if (c->state == CM_OPENING)
 		cm_conn_due(c);
@@ -518,6 +580,7 @@ struct cm_conn *cm_conn_new(const struct cm_local *local, struct cm_session *s)
 	c->cfg = *local;
 	c->reopen_at = UINT64_MAX;
 	c->session = s;
+	c->dials = !local->remote_cid;
 	LIST_INSERT_HEAD(&s->conns, c, of_session);
 	return c;
 }

@@ -135,12 +135,39 @@ static struct cm_session *of_channel(struct cm *cm, uint64_t id)
 	return s;
 }
 
+bool cm_guests_have(const struct cm *cm, const struct cm_session *s)
+{
+	for (int i = 0; i < CM_GUESTS; i++) {
+		if (cm->guests[i].session == s)
+			return true;
+	}
+	return false;
+}
+
+/* A session for a peer that none of our connections names, if we listen for such. */
+static struct cm_session *session_of_stranger(struct cm *cm, const struct chan_event *e)
+{
+	const struct cm_listener *l = cm->listeners;
+	unsigned int unused = 0;
+	int err;
+
+	while (l && (l->family != e->family || memcmp(l->addr, e->local, 16) != 0))
+		l = l->next;
+	for (const struct cm_session *s = cm->sessions; s; s = s->next)
+		unused += LIST_EMPTY(&s->conns);
+	if (!l || !l->open || unused >= CM_UNUSED_SESSIONS)
+		return NULL;
+	return cm_session_new(cm, e->family, e->local, e->peer, &err);
+}
+
 static void channel_up(struct cm *cm, const struct chan_event *e)
 {
 	struct cm_session *s = e->accepted ? cm_session_find(cm, e->family, e->local, e->peer)
 					   : of_channel(cm, e->id);
 	const char *why = "no connection is configured";
 
+	if (e->accepted && !s)
+		s = session_of_stranger(cm, e);
 	if (!e->accepted && s && s->phase == CM_CONNECTING)
 		return cm_session_connected(cm, s, e->fd, &e->who);
 	if (e->accepted && s && cm_session_trusts(cm, s, &e->who, &why))

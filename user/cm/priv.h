@@ -51,7 +51,8 @@ struct cm_listener {
 	int handle;			/* chan_listen()'s */
 	int family;
 	uint8_t addr[16];
-	unsigned int users;		/* sessions */
+	unsigned int users;		/* sessions, and cm_listen() */
+	bool open;			/* to peers without a connection, by cm_listen() */
 	struct cm_listener *next;
 };
 
@@ -95,6 +96,8 @@ struct cm_conn {
 	struct cm_local cfg;
 	enum cm_state state;
 	bool pending;			/* it is in the session's list */
+	bool accepted;			/* the peer has dialled it */
+	bool dials;			/* the peer chooses its CID, each time */
 	struct cm_values ours;		/* of the OPEN sent; incarnation 0: none is outstanding */
 	uint64_t peer_incarnation;	/* of the peer's latest OPEN on this session; 0: none */
 	struct cm_security *rekey;	/* that the peer has to answer; NULL: none */
@@ -130,6 +133,9 @@ uint64_t cm_after_ms(const struct cm *cm, uint64_t ms);
 
 /* The session for the connection's addresses, made if need be; NULL with *|err| set. */
 struct cm_session *cm_session_get(struct cm *cm, const struct cm_local *local, int *err);
+/* The same for what an accepted channel brings: there is no connection yet. */
+struct cm_session *cm_session_new(struct cm *cm, int family, const uint8_t *local,
+				  const uint8_t *peer, int *err);
 /* Close and free a session that has no connection left. */
 void cm_session_put(struct cm *cm, struct cm_session *s);
 struct cm_session *cm_session_find(struct cm *cm, int family, const uint8_t *local,
@@ -177,6 +183,8 @@ void cm_guests_run(struct cm *cm);
 /* Show out the guests of a session that goes away. */
 void cm_guests_drop(struct cm *cm, const struct cm_session *s);
 uint64_t cm_guests_deadline(const struct cm *cm);
+/* Whether a guest waits to serve |s|. */
+bool cm_guests_have(const struct cm *cm, const struct cm_session *s);
 
 /* conn.c: the session's phase has become CM_OPEN, with the peer's agent of run |boot|. */
 void cm_on_up(struct cm *cm, struct cm_session *s, uint64_t boot);
@@ -188,6 +196,9 @@ void cm_on_down(struct cm *cm, struct cm_session *s, const char *reason);
 void cm_on_grace_end(struct cm *cm, struct cm_session *s);
 /* conn.c: begin what is pending, as far as there is room. True: there is room, and more to do. */
 bool cm_run_pending(struct cm *cm, struct cm_session *s);
+
+/* cm.c: whether |local| can be added; if not, a negative errno and a sentence in |err|. */
+int cm_check_local(const struct cm *cm, const struct cm_local *l, char *err, size_t errlen);
 
 /* conn.c: what the API does to a connection. */
 struct cm_conn *cm_conn_new(const struct cm_local *local, struct cm_session *s);

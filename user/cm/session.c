@@ -45,7 +45,7 @@ static void send_hello(struct cm *cm, struct cm_session *s)
 
 static void start_connect(struct cm *cm, struct cm_session *s)
 {
-	if (!cm->chan) {
+	if (!cm->chan || LIST_EMPTY(&s->conns)) {
 		s->deadline = UINT64_MAX;
 		return;
 	}
@@ -326,7 +326,8 @@ static void receive(struct cm *cm, struct cm_session *s)
 
 void cm_session_wake(const struct cm *cm, struct cm_session *s)
 {
-	if (s->phase == CM_OPEN)
+	/* Without a connection it has not tried to connect. */
+	if (s->phase == CM_OPEN || (s->phase == CM_IDLE && s->deadline == UINT64_MAX))
 		s->deadline = cm->now;
 }
 
@@ -395,17 +396,23 @@ struct cm_session *cm_session_get(struct cm *cm, const struct cm_local *local, i
 	struct cm_session *s =
 		cm_session_find(cm, local->family, local->local_addr, local->peer_addr);
 
-	if (s)
-		return s;
+	return s ? s
+		 : cm_session_new(cm, local->family, local->local_addr, local->peer_addr, err);
+}
+
+struct cm_session *cm_session_new(struct cm *cm, int family, const uint8_t *local,
+				  const uint8_t *peer, int *err)
+{
+	struct cm_session *s = calloc(1, sizeof(*s));
+
 	*err = -ENOMEM;
-	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	s->kind = CM_WATCH_SESSION;
 	s->fd = -1;
-	s->family = local->family;
-	memcpy(s->local, local->local_addr, 16);
-	memcpy(s->peer, local->peer_addr, 16);
+	s->family = family;
+	memcpy(s->local, local, 16);
+	memcpy(s->peer, peer, 16);
 	s->backoff_ms = CM_RETRY_MIN_MS;
 	s->grace_end = UINT64_MAX;
 	LIST_INIT(&s->conns);

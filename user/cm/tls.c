@@ -9,6 +9,7 @@
 #include "cm/tls.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
@@ -253,6 +254,16 @@ SSL *tls_connection(struct tls *t, int fd, bool server, const struct tls_ends *e
 	return ssl;
 }
 
+/* Letters, digits, '.', '-' and '_': what a host's name is made of, and safe in every log. */
+static bool plain_name(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (!isalnum((unsigned char)text[i]) && (!text[i] || !strchr(".-_", text[i])))
+			return false;
+	}
+	return len > 0 && len < CHAN_NAME_MAX;
+}
+
 /* Names that fit and are what they seem; the others do not count. */
 static void take_names(X509 *cert, struct chan_identity *who)
 {
@@ -267,7 +278,7 @@ static void take_names(X509 *cert, struct chan_identity *who)
 			continue;
 		text = (const char *)ASN1_STRING_get0_data(n->d.dNSName);
 		len = (size_t)ASN1_STRING_length(n->d.dNSName);
-		if (len == 0 || len >= CHAN_NAME_MAX || memchr(text, 0, len))
+		if (!plain_name(text, len))
 			continue;
 		memcpy(who->names[who->nnames], text, len);
 		who->names[who->nnames++][len] = 0;
@@ -343,7 +354,7 @@ void tls_reason(SSL *ssl, int ret, bool handshake, char *reason)
 		snprintf(reason, CHAN_REASON_MAX, "peer's certificate: %s",
 			 X509_verify_cert_error_string(verify));
 	else if (what == SSL_ERROR_ZERO_RETURN)
-		snprintf(reason, CHAN_REASON_MAX, "peer's agent has gone");
+		reason[0] = 0;
 	else if (ERR_GET_REASON(e) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
 		snprintf(reason, CHAN_REASON_MAX, "%s",
 			 handshake ? "peer's agent breaks the TLS handshake off; is it plain?"

@@ -66,7 +66,7 @@ bool tls_still_valid(const struct tls *t, SSL *ssl, char *reason);
 
 /*
  * Why |ssl| failed, its call having returned |ret|, perhaps in the handshake; |reason| has
- * CHAN_REASON_MAX bytes.
+ * CHAN_REASON_MAX bytes. Empty: the peer has ended it in good order.
  */
 void tls_reason(SSL *ssl, int ret, bool handshake, char *reason);
 

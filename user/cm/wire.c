@@ -299,8 +299,8 @@ static const char *get_cids(struct get *c, struct cm_msg *m)
 {
 	m->src_cid = (uint32_t)get_bits(c, 4);
 	m->dst_cid = (uint32_t)get_bits(c, 4);
-	if (!m->src_cid || m->src_cid > FALCON_CID_MASK || !m->dst_cid ||
-	    m->dst_cid > FALCON_CID_MASK)
+	if (m->src_cid > FALCON_CID_MASK || m->dst_cid > FALCON_CID_MASK ||
+	    (!m->src_cid && m->type != CM_MSG_REJECT) || (!m->dst_cid && m->type != CM_MSG_OPEN))
 		return "CID out of range";
 	return NULL;
 }
@@ -353,6 +353,7 @@ const char *cm_code_text(uint8_t code)
 		[CM_CODE_SECURITY] = "peer's connection has another security",
 		[CM_CODE_FAILED] = "peer could not set the connection up",
 		[CM_CODE_STALE] = "peer has lost the connection",
+		[CM_CODE_POLICY] = "peer does not allow it",
 		[CM_CODE_PEER] = "peer's connection is for another name than our certificate has",
 	};
 

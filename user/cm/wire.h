@@ -49,7 +49,8 @@ enum cm_code {
 	CM_CODE_FAILED = 7,		/* REJECT: setting it up failed; it is tried again */
 	CM_CODE_STALE = 8,		/* REJECT: RESUME of a pair that is not up here */
 	CM_CODE_PEER = 9,		/* REJECT: the connection is for another peer's name */
-	CM_CODE_MAX = CM_CODE_PEER,
+	CM_CODE_POLICY = 10,		/* REJECT: the peer may not connect so */
+	CM_CODE_MAX = CM_CODE_POLICY,
 };
 
 struct cm_msg {
@@ -58,8 +59,9 @@ struct cm_msg {
 	uint64_t boot;			/* of the sender's agent: random at its start, not 0 */
 	uint32_t alive_ms;		/* the sender's silence after which it is lost, not 0 */
 	/* All but HELLO and KEEPALIVE: */
-	uint32_t src_cid;		/* the sender's CID, 24 bits, not 0 */
-	uint32_t dst_cid;		/* the receiver's CID, 24 bits, not 0 */
+	uint32_t src_cid;		/* the sender's CID, 24 bits */
+	/* The receiver's CID, 24 bits; 0: in an OPEN, choose one. REJECTs return the CIDs. */
+	uint32_t dst_cid;
 	/* The sender's, in a REJECT that of the refused OPEN or RESUME; not 0. */
 	uint64_t incarnation;
 	uint64_t peer_incarnation;	/* READY, RESUME, REKEY, REKEYED: the receiver's, not 0 */

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Connections that one end dials and the other accepts, over TLS. */
+#include "cm_certs.h"
+
+static struct end a, b;
+static struct ca_pair ca;
+
+#define A "127.0.0.1"
+#define B "127.0.0.2"
+
+static void listen_on(struct end *e, const char *ip)
+{
+	uint8_t addr[16] = {0};
+	char err[256];
+
+	inet_pton(AF_INET, ip, addr);
+	assert_int_equal(cm_listen(e->cm, AF_INET, addr, err, sizeof(err)), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&a, 0, sizeof(a));
+	memset(&b, 0, sizeof(b));
+	certs_begin();
+	assert_true(ca_make_authority(&ca, 30));
+	cert_put("ca", 0644, ca_write_cert, &ca);
+	cert_host("a", &ca, "DNS:a,IP:" A, 30, NULL);
+	cert_host("b", &ca, "DNS:b,IP:" B, 30, NULL);
+	a.chan = cert_config("a", "ca", NULL);
+	b.chan = cert_config("b", "ca", NULL);
+	a.psp = b.psp = true;
+	a.grace_ms = b.grace_ms = 60000;
+	a.accept_cid = b.accept_cid = 20;
+	a.accept_function = b.accept_function = 7;
+	env_open(&a);
+	env_open(&b);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	cm_close(a.cm);
+	cm_close(b.cm);
+	cert_config_free(&a.chan);
+	cert_config_free(&b.chan);
+	ca_free(&ca);
+	certs_end();
+	return 0;
+}
+
+static void dial(struct end *e, const char *from, const char *to, uint32_t cid, uint32_t function)
+{
+	struct cm_local l = env_local(from, to, cid, 0);
+	char err[256];
+
+	l.security = CM_SECURITY_PSP;
+	l.function = function;
+	if (cm_add(e->cm, &l, err, sizeof(err)))
+		fail_msg("%s", err);
+}
+
+struct pair {
+	struct end *x, *y;
+	uint32_t xcid, ycid;
+};
+
+static bool pair_up(void *arg)
+{
+	struct pair *p = arg;
+	struct end_conn *x = &p->x->conns[p->xcid], *y = &p->y->conns[p->ycid];
+
+	return x->up && y->up && x->peer.cid == p->ycid && y->peer.cid == p->xcid &&
+	       x->ours.incarnation == y->peer.incarnation;
+}
+
+static void wait_pair(struct end *x, uint32_t xcid, struct end *y, uint32_t ycid)
+{
+	struct pair p = {x, y, xcid, ycid};
+
+	assert_true(env_until(&a, &b, pair_up, &p));
+}
+
+/* From the lower address and from the higher one. */
+static void accepted(void **state)
+{
+	(void)state;
+	listen_on(&b, B);
+	dial(&a, A, B, 1, 7);
+	wait_pair(&a, 1, &b, 20);
+	assert_string_equal(b.dialler.names[0], "a");
+	assert_int_equal(b.conns[20].peer.function, 7);
+	dial(&a, A, B, 2, 7);
+	wait_pair(&a, 2, &b, 21);
+	assert_int_equal(a.conns[1].losses + b.conns[20].losses, 0);
+}
+
+static void dials_up(void **state)
+{
+	(void)state;
+	listen_on(&a, A);
+	dial(&b, B, A, 3, 7);
+	wait_pair(&b, 3, &a, 20);
+}
+
+/* Both dial at once: each gets what it asked for. */
+static void both_dial(void **state)
+{
+	(void)state;
+	listen_on(&a, A);
+	listen_on(&b, B);
+	dial(&a, A, B, 1, 7);
+	dial(&b, B, A, 3, 7);
+	wait_pair(&a, 1, &b, 20);
+	wait_pair(&b, 3, &a, 20);
+}
+
+static bool a_told(void *arg)
+{
+	return strstr(a.conns[1].reason, arg) != NULL;
+}
+
+static void refused(void **state)
+{
+	(void)state;
+	listen_on(&b, B);
+	dial(&a, A, B, 1, 8);
+	assert_true(env_until(&a, &b, a_told, "function 8 is not for you?"));
+	assert_int_equal(a.conns[1].established, 0);
+	/* The policy changes, and it is tried again. */
+	b.accept_function = 8;
+	wait_pair(&a, 1, &b, 20);
+}
+
+/* Who does not listen takes nothing. */
+static void not_listening(void **state)
+{
+	(void)state;
+	env_add(&b, B, "127.0.0.3", 9, 9);
+	dial(&a, A, B, 1, 7);
+	assert_true(env_until(&a, &b, a_told, "does not know this pair"));
+	assert_int_equal(b.dialler.nnames, 0);
+}
+
+static bool lost_20(void *arg)
+{
+	(void)arg;
+	return b.conns[20].losses > 0;
+}
+
+/* The dialler removes it: the other end hears of it, and nothing is left. */
+static void removed_by_dialler(void **state)
+{
+	(void)state;
+	listen_on(&b, B);
+	dial(&a, A, B, 1, 7);
+	wait_pair(&a, 1, &b, 20);
+	cm_remove(a.cm, 1, "done");
+	assert_true(env_until(&b, &a, lost_20, NULL));
+	cm_remove(b.cm, 20, "lost");
+	dial(&a, A, B, 1, 7);
+	memset(&a.conns[1], 0, sizeof(a.conns[1]));
+	wait_pair(&a, 1, &b, 21);
+}
+
+/* The accepting end removes it: it is dialled anew. */
+static void removed_by_other(void **state)
+{
+	(void)state;
+	listen_on(&b, B);
+	dial(&a, A, B, 1, 7);
+	wait_pair(&a, 1, &b, 20);
+	cm_remove(b.cm, 20, "operator");
+	wait_pair(&a, 1, &b, 21);
+	assert_true(a.conns[1].losses > 0);
+}
+
+static void reset_by_each(void **state)
+{
+	(void)state;
+	listen_on(&b, B);
+	dial(&a, A, B, 1, 7);
+	wait_pair(&a, 1, &b, 20);
+	env_lost(&a, 1, "reset");
+	cm_reset(a.cm, 1, "reset");
+	assert_true(env_until(&b, &a, lost_20, NULL));
+	cm_remove(b.cm, 20, "lost");
+	wait_pair(&a, 1, &b, 21);
+}
+
+static bool sessions_back(void *arg)
+{
+	(void)arg;
+	return env_session_up(&a, 1) && env_session_up(&b, 20);
+}
+
+static void outlives_session(void **state)
+{
+	(void)state;
+	listen_on(&b, B);
+	dial(&a, A, B, 1, 7);
+	wait_pair(&a, 1, &b, 20);
+	for (int i = 0; i < 3; i++) {
+		env_cut(i & 1 ? &b : &a, i & 1 ? 20 : 1);
+		assert_true(env_until(&a, &b, sessions_back, NULL));
+	}
+	dial(&a, A, B, 2, 7);
+	wait_pair(&a, 2, &b, 21);
+	assert_int_equal(a.conns[1].losses + b.conns[20].losses, 0);
+}
+
+static void dialler_restarts(void **state)
+{
+	(void)state;
+	listen_on(&b, B);
+	dial(&a, A, B, 1, 7);
+	wait_pair(&a, 1, &b, 20);
+	env_cut(&a, 1);
+	env_abandon(&a);
+	env_open(&a);
+	dial(&a, A, B, 1, 7);
+	wait_pair(&a, 1, &b, 21);
+	assert_int_equal(b.conns[20].losses, 1);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(accepted),	       TEST(dials_up),	     TEST(both_dial),
+		TEST(refused),	       TEST(not_listening),  TEST(removed_by_dialler),
+		TEST(removed_by_other), TEST(reset_by_each), TEST(outlives_session),
+		TEST(dialler_restarts),
+	};
+
+	if (!env_namespace()) {
+		puts("1..0 # SKIP needs a network namespace of its own (root)");
+		return 0;
+	}
+	return unit_run(tests);
+}

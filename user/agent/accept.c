@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Connections without fixed CIDs: choosing one, and accepting what peers dial.
+ *
+ * CIDs are handed out in turn, so that one that was used lately comes last. An accepted connection
+ * exists as long as it is up: when it is lost, agent_conns_reap() removes it.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/config_keys.h"
+#include "agent/log.h"
+#include "agent/policy.h"
+
+int agent_cid_choose(struct agent *a, char *err, size_t errlen)
+{
+	for (uint32_t n = 1; n < FALCON_MAX_CONNS; n++) {
+		a->last_cid = a->last_cid % (FALCON_MAX_CONNS - 1) + 1;
+		if (!a->conns[a->last_cid])
+			return (int)a->last_cid;
+	}
+	snprintf(err, errlen, "all %u connections are in use", FALCON_MAX_CONNS - 1);
+	return -ENOSPC;
+}
+
+static void configure(const struct agent *a, const struct peer_config *peer, int cid,
+		      const struct cm_request *req, struct conn_config *cfg)
+{
+	char name[sizeof(cfg->name)];
+
+	snprintf(name, sizeof(name), "%.48s.%d",
+		 req->who->nnames ? req->who->names[0] : peer->name, cid);
+	config_conn_init(cfg, name);
+	config_conn_inherit(cfg, &a->config.agent);
+	cfg->family = req->family;
+	memcpy(cfg->local, req->local_addr, sizeof(cfg->local));
+	memcpy(cfg->remote, req->peer_addr, sizeof(cfg->remote));
+	cfg->local_cid = (uint32_t)cid;
+	cfg->params.ordered = req->ordered;
+	cfg->params.function = req->function;
+	cfg->security = CONFIG_SECURITY_CLEAR;
+	if (req->security == CM_SECURITY_PSP)
+		cfg->security = CONFIG_SECURITY_AES_GCM_128 + req->version;
+}
+
+int agent_accept(void *arg, const struct cm_request *req, struct cm_local *out, char *err,
+		 size_t errlen)
+{
+	struct agent *a = arg;
+	struct conn_config cfg;
+	struct agent_conn *c;
+	int section = policy_check(&a->config, a->peer_conns, req, err, errlen);
+	int cid = section < 0 ? section : agent_cid_choose(a, err, errlen);
+
+	if (cid < 0) {
+		a->stats.dials_refused++;
+		log_ratelimited(LOG_LEVEL_WARN, &a->refusals, "connection refused: %s", err);
+		return cid;
+	}
+	configure(a, &a->config.peers[section], cid, req, &cfg);
+	c = agent_conn_new(a, &cfg, err, errlen);
+	if (!c)
+		return -ENOMEM;
+	c->accepted = true;
+	c->section = (uint32_t)section;
+	a->peer_conns[section]++;
+	agent_conn_offer(c, out);
+	return 0;
+}
+
+/* One word of the list at |*text|, which is left behind it. */
+static int take_address(const char **text, uint8_t addr[16])
+{
+	char word[INET6_ADDRSTRLEN] = "";
+	size_t len;
+
+	*text += strspn(*text, ", ");
+	len = strcspn(*text, ", ");
+	if (len > 0 && len < sizeof(word))
+		memcpy(word, *text, len);
+	*text += len;
+	memset(addr, 0, 16);
+	if (inet_pton(AF_INET, word, addr) == 1)
+		return AF_INET;
+	return inet_pton(AF_INET6, word, addr) == 1 ? AF_INET6 : AF_UNSPEC;
+}
+
+int agent_listen(struct agent *a, char *err, size_t errlen)
+{
+	const char *text = a->config.agent.listen;
+	int ret = 0;
+
+	while (ret == 0 && text[strspn(text, ", ")]) {
+		uint8_t addr[16];
+		int family = take_address(&text, addr);
+
+		if (family == AF_UNSPEC) {
+			snprintf(err, errlen, "listen must be IPv4 or IPv6 addresses, not \"%s\"",
+				 a->config.agent.listen);
+			return -EINVAL;
+		}
+		ret = cm_listen(a->cm, family, addr, err, errlen);
+	}
+	return ret;
+}
