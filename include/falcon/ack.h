@@ -65,7 +65,7 @@ FALCON_INLINE void falcon_ack_common(const struct falcon_conn *c, __u32 flow,
 /*
  * Compose the ACK that connection |c| owes to |flow| (Falcon 9.1.6): bases first, bitmaps after, so
  * that the statement is true however packets arrive meanwhile. Chooses BACK or EACK by the rules
- * there; an EACK takes the OWN bits along.
+ * there, RACK-TLP's among them: an EACK if any bitmap says anything. It takes the OWN bits along.
  */
 FALCON_INLINE void falcon_ack_compose(struct falcon_conn *c, __u32 flow, struct falcon_ack *a)
 {
@@ -76,7 +76,7 @@ FALCON_INLINE void falcon_ack_compose(struct falcon_conn *c, __u32 flow, struct 
 	falcon_ring_snapshot(c->rx.data_rx, FALCON_DATA_WORDS, a->rdbpsn, a->data_rx, 4);
 	falcon_ring_snapshot(c->rx_acked.req_ack, FALCON_REQ_WORDS, a->rrbpsn, a->req, 2);
 	extended = falcon_bitmap_any(a->req, 2) || falcon_bitmap_any(a->data_ack, 4) ||
-		   falcon_bitmap_has_hole(a->data_rx, 4) || falcon_load(&c->rx.own);
+		   falcon_bitmap_any(a->data_rx, 4) || falcon_load(&c->rx.own);
 	if (extended)
 		a->own = (__u8)falcon_fetch_and(&c->rx.own, 0U);
 	a->type = extended ? FALCON_EACK : FALCON_BACK;

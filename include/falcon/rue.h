@@ -102,6 +102,14 @@ enum falcon_rue_delay {
 	F(delay_select, 250, 2)
 
 /*
+ * Loss recovery is the engine's to tune, too (paper 4.1, Table 3), but 10.6.2.2 has no fields for it:
+ * in its reserved tail, in Falcon time units; 0 leaves the timeout to what is computed from the RTT.
+ */
+#define FALCON_RUE_RESULT_LOSS_FIELDS(F)                                                          \
+	F(rack_rto, 252, 24)                                                                      \
+	F(tlp_timeout, 276, 24)
+
+/*
  * The reference divides cc_metadata: the lower 22 bits are the RUE's (ACKs carry no more), the
  * upper two of an event the ACK's OWN bits, of a result 0.
  */
@@ -115,6 +123,7 @@ enum falcon_rue_event_bits { FALCON_RUE_EVENT_FIELDS(FALCON_EV_ENUM) };
 enum falcon_rue_result_bits {
 	FALCON_RUE_RESULT_FIELDS(FALCON_RES_ENUM)
 	FALCON_RUE_RESULT_ECHO_FIELDS(FALCON_RES_ENUM)
+	FALCON_RUE_RESULT_LOSS_FIELDS(FALCON_RES_ENUM)
 };
 #undef FALCON_EV_ENUM
 #undef FALCON_RES_ENUM

@@ -92,6 +92,20 @@ VERIFY(back_sent)
 	assert_memory_equal(c->rx.data_rx, before->rx.data_rx, sizeof(c->rx.data_rx));
 }
 
+/* Without a hole, too: RACK has to know (Falcon 9.1.6). */
+VERIFY(received_told)
+{
+	struct packet_reply out;
+
+	check_turned(e, c, p, r, &out);
+	check_statement(c, before, p, &out);
+	assert_int_equal(out.ack.type, FALCON_EACK);
+	assert_int_equal(out.ack.data_rx[0], 7);
+	assert_int_equal(out.ack.data_ack[0], 0);
+	assert_int_equal(c->rx.accepted, 0);
+	assert_memory_equal(c->rx.data_rx, before->rx.data_rx, sizeof(c->rx.data_rx));
+}
+
 /* A hole in what was received, something acknowledged out of order, and a request. */
 HEADER(duplicate_with_holes)
 {
@@ -252,7 +266,8 @@ HEADER(no_credit_beyond)
 }
 
 static const struct verdict_case cases[] = {
-	{ "dup_acked: BACK", FALCON_V_dup_acked, .header = duplicate, .verify = back_sent },
+	{ "dup_acked: received in sequence", FALCON_V_dup_acked, .header = duplicate,
+	  .verify = received_told },
 	{ "dup_acked: EACK", FALCON_V_dup_acked, .header = duplicate_with_holes,
 	  .verify = eack_sent },
 	{ "dup_acked: frame grows", FALCON_V_dup_acked, .header = small_duplicate,
@@ -260,7 +275,7 @@ static const struct verdict_case cases[] = {
 	{ "dup_acked: request", FALCON_V_dup_acked, .header = duplicate_request,
 	  .verify = back_sent },
 	{ "dup_acked: no credit", FALCON_V_dup_acked, .header = no_credit_duplicate,
-	  .verify = back_sent },
+	  .verify = received_told },
 	{ "old_acked", FALCON_V_old_acked, .header = old, .verify = back_sent },
 	{ "old_acked: by 2^31 - 1", FALCON_V_old_acked, .header = very_old, .verify = back_sent },
 	{ "old_acked: no credit", FALCON_V_old_acked, .header = no_credit_old,

@@ -241,6 +241,7 @@ static inline struct fcore_params env_params(bool ordered)
 	p.ack_count = 1000;
 	p.ar_percent = 0;
 	p.ar_fcwnd = 0;
+	p.early_retx = FCORE_EARLY_OOO;
 	return p;
 }
 

@@ -116,6 +116,7 @@ static void check_quiet(const struct pair *p)
 		const struct fcore_stats *s = fcore_conn_stats(p->net.host[h].conn);
 
 		assert_int_equal(s->tx_retx_rto + s->tx_retx_early + s->tx_retx_own, 0);
+		assert_int_equal(s->tx_retx_rack + s->rack_spurious, 0);
 		assert_int_equal(s->tx_resyncs + s->tx_nacks + s->rx_discarded, 0);
 	}
 	assert_int_equal(p->net.events[kRueEventTypeRetx], 0);

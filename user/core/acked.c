@@ -6,7 +6,8 @@
 #include "core/conn.h"
 
 /* |psn| of |w| is acknowledged, the first time that we hear of it. */
-static void free_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn)
+static void free_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bool heard,
+			uint64_t now)
 {
 	struct fc_ctx *ctx = fc_ctx(w, psn);
 	struct fc_flow *f = &c->flow[ctx->flow];
@@ -15,6 +16,8 @@ static void free_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn)
 	f->outstanding--;
 	f->acked++;
 	f->moved = true;
+	if (c->rack)
+		fc_rack_arrived(c, ctx, true, !heard, w == &c->req, now);
 	if (w->npending)
 		fc_retx_unmark(w, psn);
 	if (fc_is_request(ctx->type)) {
@@ -31,7 +34,7 @@ static void free_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn)
 }
 
 /* All below the base the peer has sent. Returns true if it moved. */
-static bool cumulative(struct fcore_conn *c, struct fc_win *w)
+static bool cumulative(struct fcore_conn *c, struct fc_win *w, uint64_t now)
 {
 	uint32_t to = falcon_load(w->shared_base), from = w->base;
 
@@ -41,40 +44,67 @@ static bool cumulative(struct fcore_conn *c, struct fc_win *w)
 	while (falcon_seq_diff(to, w->base) > 0 && !c->closed) {
 		uint32_t psn = w->base++, bit = 1U << (psn & 31);
 		uint32_t *done = fc_bits(w, w->done, psn >> FALCON_GROUP_SHIFT);
-		bool known = *done & bit;
+		uint32_t *heard = fc_bits(w, w->heard, psn >> FALCON_GROUP_SHIFT);
+		bool known = *done & bit, was_heard = *heard & bit;
 
 		*done &= ~bit;
+		*heard &= ~bit;
 		if (!known)
-			free_packet(c, w, psn);
+			free_packet(c, w, psn, was_heard, now);
 	}
+	if (falcon_seq_diff(w->arrived_end, w->base) < 0)
+		w->arrived_end = w->base;
 	return w->base != from;
 }
 
+/* What EACKs report as received and RACK has not seen: |bits| of group |g|. */
+static void hear(struct fcore_conn *c, struct fc_win *w, uint32_t g, uint32_t bits, uint64_t now)
+{
+	*fc_bits(w, w->heard, g) |= bits;
+	for (; bits; bits &= bits - 1) {
+		uint32_t psn = (g << FALCON_GROUP_SHIFT) + (uint32_t)__builtin_ctz(bits);
+
+		fc_rack_arrived(c, fc_ctx(w, psn), false, true, false, now);
+	}
+}
+
 /* What EACKs have acknowledged ahead of the base. Returns true if there was something new. */
-static bool selective(struct fcore_conn *c, struct fc_win *w)
+static bool selective(struct fcore_conn *c, struct fc_win *w, uint64_t now)
 {
 	uint32_t last = (w->next - 1) >> FALCON_GROUP_SHIFT;
 	uint32_t g = w->base >> FALCON_GROUP_SHIFT;
 	bool any = false;
 
 	for (; w->base != w->next && falcon_group_diff(g, last) <= 0; g++) {
-		uint32_t *done = fc_bits(w, w->done, g);
-		uint32_t fresh = fc_ring_bits(w, w->acked_ring, g) &
-				 fc_group_mask(g, w->base, w->next) & ~*done;
+		uint32_t *done = fc_bits(w, w->done, g), heard = *fc_bits(w, w->heard, g);
+		uint32_t mask = fc_group_mask(g, w->base, w->next);
+		uint32_t fresh = fc_ring_bits(w, w->acked_ring, g) & mask & ~*done;
+		uint32_t rx = fc_ring_bits(w, w->rx_ring, g) & mask;
 
 		any |= fresh != 0;
+		if (rx)
+			w->arrived_end = (g << FALCON_GROUP_SHIFT) + 32 -
+					 (uint32_t)__builtin_clz(rx);
+		rx &= ~(heard | *done | fresh);
+		if (c->rack && w == &c->data && rx) {
+			hear(c, w, g, rx, now);
+			any = true;
+		}
 		/* One by one: what closing amid this finds not done, it gives back. */
 		for (; fresh && !c->closed; fresh &= fresh - 1) {
-			*done |= fresh & -fresh;
-			free_packet(c, w, (g << FALCON_GROUP_SHIFT) +
-						  (uint32_t)__builtin_ctz(fresh));
+			uint32_t bit = fresh & -fresh;
+
+			*done |= bit;
+			free_packet(c, w,
+				    (g << FALCON_GROUP_SHIFT) + (uint32_t)__builtin_ctz(fresh),
+				    heard & bit, now);
 		}
 	}
 	return any;
 }
 
 /* 9.2.3: T1 and the ACK's reception time give the RTT. */
-static void sample_rtt(struct fcore_conn *c, struct fc_flow *f)
+static void sample_rtt(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 {
 	uint64_t t = falcon_load(&c->shared->tx_acked.t1_t4[f->index]);
 	uint32_t t1 = (uint32_t)(t >> 32), units = (uint32_t)t - t1;
@@ -87,6 +117,7 @@ static void sample_rtt(struct fcore_conn *c, struct fc_flow *f)
 	f->rtt = ((uint64_t)units << FALCON_TIME_SHIFT) / FALCON_PS_PER_NS;
 	f->srtt = f->srtt ? f->srtt - (f->srtt >> FC_RTT_SHIFT) + (f->rtt >> FC_RTT_SHIFT) : f->rtt;
 	c->stats.rtt_ns = f->srtt;
+	fc_rack_sample(f, now);
 }
 
 /* What an acknowledgment means to the flows it was for. */
@@ -114,32 +145,46 @@ static void take_answers_owed(struct fcore_conn *c, uint64_t now)
 	fc_ack_owe(c, 0, now, 0, true);
 }
 
+/* What is left on the wire: lost, late or well. */
+static void take_stock(struct fcore_conn *c, bool acked, bool moved, uint64_t now)
+{
+	if (acked && c->rack)
+		fc_rack_detect(c, now);
+	if (acked)
+		fc_retx_adapt(c, now);
+	take_answers_owed(c, now);
+	if (moved) {
+		c->last_ack = now;
+		flows_moved(c, now);
+		fc_tlp_progress(c, now);
+		fc_sched_wake(c);
+	}
+}
+
 void fcore_acked(struct fcore_conn *c, uint64_t now)
 {
 	struct falcon_tx_acked *tx = &c->shared->tx_acked;
 	uint32_t acks = falcon_load(&tx->acks), eacks = falcon_load(&tx->eacks);
-	bool moved;
+	bool moved, acked = acks != c->seen_acks;
 
 	fc_enter(c->core);
-	if (acks != c->seen_acks) {
+	if (acked) {
 		c->seen_acks = acks;
 		c->last_ack = now;
 		for (uint32_t i = 0; i < c->nflows; i++)
-			sample_rtt(c, &c->flow[i]);
+			sample_rtt(c, &c->flow[i], now);
 	}
-	moved = cumulative(c, &c->data);
-	moved |= cumulative(c, &c->req);
+	moved = cumulative(c, &c->data, now);
+	moved |= cumulative(c, &c->req, now);
 	if (eacks != c->seen_eacks) {
 		c->seen_eacks = eacks;
-		moved |= selective(c, &c->data);
-		moved |= selective(c, &c->req);
-		fc_retx_early(c, falcon_load(&tx->own) ? falcon_fetch_and(&tx->own, 0U) : 0, now);
+		moved |= selective(c, &c->data, now);
+		moved |= selective(c, &c->req, now);
+		fc_early(c, falcon_load(&tx->own) ? falcon_fetch_and(&tx->own, 0U) : 0, now);
 	}
-	take_answers_owed(c, now);
+	/* A completion may have closed it: then nothing may be armed any more. */
+	if (!c->dead)
+		take_stock(c, acked, moved, now);
 	fc_init_settle(c);
-	if (moved) {
-		flows_moved(c, now);
-		fc_sched_wake(c);
-	}
 	fc_leave(c->core);
 }

@@ -9,6 +9,7 @@
 #define FALCON_CORE_CONN_H
 
 #include "core/core.h"
+#include "core/flow.h"
 #include "core/list.h"
 #include "core/wheel.h"
 #include "falcon/ack.h"
@@ -63,12 +64,16 @@ enum fc_retx_reason {
 	FC_RETX_RTO,
 	FC_RETX_EARLY,
 	FC_RETX_OWN,
+	FC_RETX_RACK,
+	FC_RETX_PROBE,	/* no loss known: the peer is asked for news */
 	FC_RETX_RESYNC,	/* not a loss: the packet became a Resync */
 };
 
 enum fc_ctx_flag {
 	FC_CTX_RESYNC = 0x01,	/* send a Resync in its place (9.1.8) */
 	FC_CTX_COUNTED = 0x02,	/* retransmitted request, counted in [R/D]ORRC */
+	FC_CTX_AGAIN = 0x04,	/* sent more than once */
+	FC_CTX_RACK = 0x08,	/* the latest time because RACK held it for lost */
 };
 
 /* A packet on the wire: what it takes to build it again. Ring slot: PSN modulo the window. */
@@ -76,6 +81,7 @@ struct fc_ctx {
 	uint64_t last_tx;	/* ns of the latest transmission */
 	uint64_t hold;		/* RNR: not due before, ns; 0: last_tx and RTO decide */
 	uint32_t rsn;
+	uint32_t order;		/* of the latest transmission among all of the connection */
 	uint8_t type;		/* enum falcon_packet_type of the original */
 	uint8_t proto;
 	uint8_t flags;		/* enum fc_ctx_flag */
@@ -97,6 +103,8 @@ struct fc_win {
 	uint32_t words;		/* of |acked_ring| and |rx_ring| */
 	uint32_t done[FC_MAX_WIN / 32];		/* acknowledged ahead of |base| */
 	uint32_t pending[FC_MAX_WIN / 32];	/* to be retransmitted */
+	uint32_t heard[FC_MAX_WIN / 32];	/* reported as received, and RACK has seen it */
+	uint32_t arrived_end;	/* one past the highest PSN known to have arrived, or |base| */
 	struct fc_ctx *ctx;	/* |size| of them */
 	uint32_t *shared_next;	/* cc.data_next or cc.req_next */
 	const uint32_t *shared_base;	/* tx_acked.data_base or .req_base */
@@ -186,53 +194,13 @@ struct fc_xlr {
 	bool used;
 };
 
-/* What the ACKs of one of the peer's flows wait for (9.1.6); coalescing is per flow (paper 4.3). */
-struct fc_ack {
-	uint64_t deadline;	/* of its ACK Coalescing Timer, ns, while an ACK is owed */
-	uint32_t count;		/* packets to acknowledge since its last ACK */
-};
-
-/* What an engine wants to see again in the flow's next event (10.6.2), in the event's units. */
-struct fc_rue {
-	uint32_t gap;		/* inter_packet_gap */
-	uint32_t rto;
-	uint32_t window_time_marker;	/* fabric_window_time_marker */
-	uint32_t base_delay_target;
-	uint32_t delay_state;
-	uint32_t rtt_state;
-	uint8_t cc_opaque;
-};
-
-/* One of our flows (paper 4.3): a path with a congestion window of its own. */
-struct fc_flow {
-	uint32_t fcwnd;		/* packets, 11.10 fixed point */
-	uint32_t outstanding;	/* packets last sent on it and not acknowledged */
-	uint32_t acked;		/* packets of it acknowledged since its last RUE event */
-	uint16_t path;		/* what switches hash, beside |index| */
-	uint8_t index;
-	uint8_t ar_credit;	/* percent towards the next AR */
-	uint8_t timeouts;	/* in a row, with nothing of it acknowledged in between */
-	bool moved;		/* something of it was acknowledged just now */
-	uint32_t draws;		/* how often |path| was drawn anew */
-	uint64_t rto;		/* ns */
-	uint64_t rtt, srtt;	/* latest sample and smoothed, ns; 0: none yet */
-	/*
-	 * While fcwnd is below 1: ns from a packet's acknowledgment to the next packet (10.6.2.1:
-	 * ipg = 1/R - RTT), or from one retransmission to the next; 0: not paced.
-	 */
-	uint64_t pace_gap;
-	uint64_t pace_from;	/* when its latest packet was sent or acknowledged, ns */
-	uint64_t last_timeout;	/* ns */
-	uint64_t seen_t1_t4;	/* tx_acked.t1_t4 of the latest RTT sample */
-	uint64_t sent, lost;	/* packets, retransmissions among them; timed out or found lost */
-	struct fc_rue rue;
-};
-
 enum fc_timer_kind {
 	FC_TIMER_RTO,	/* earliest retransmission; armed by sending, fires fc_retx_timeout() */
 	FC_TIMER_ACK,	/* ACK Coalescing Timer; armed by receiving, fires fc_ack_timeout() */
 	FC_TIMER_TXN,	/* oldest transaction; armed by submitting, fires fc_init_timeout() */
 	FC_TIMER_RNR,	/* earliest redelivery; armed by an RNR answer, fires fc_tgt_timeout() */
+	FC_TIMER_RACK,	/* next packet that may be late no more; fires fc_rack_timeout() */
+	FC_TIMER_TLP,	/* Probe Timeout; armed by sending and by progress, fires fc_tlp_timeout() */
 	FC_TIMER_PACE,	/* next departure on a paced flow; fires fc_sched_wake() */
 	FC_TIMERS,
 };
@@ -278,6 +246,16 @@ struct fcore_conn {
 	uint32_t seen_acks, seen_eacks;		/* tx_acked counters last processed */
 	uint32_t seen_answers;			/* rx.answers_owed last processed */
 	uint64_t last_ack;			/* ns when an ACK was last seen */
+	bool rack;				/* FCORE_EARLY_RACK */
+	bool rack_all;				/* a retransmission arrived: all on the wire are suspect */
+	bool probed;				/* since the latest progress a probe was sent */
+	uint64_t active;			/* ns of the latest progress: first transmission or ACK */
+	uint64_t probe_at;			/* ns of the latest probe */
+	uint64_t tlp;				/* TLP timeout that the RUE has set, ns; 0: none */
+	uint32_t tx_order;			/* transmissions of reliable packets */
+	uint32_t retx_room;			/* [R/D]ORRC stays below; resource NACKs lower it */
+	uint64_t retx_room_at;			/* ns when |retx_room| last changed */
+	uint32_t seen_refused;			/* tx_acked.nacks_resource last processed */
 	struct fc_ack ack[FALCON_MAX_FLOWS];	/* of the peer's flows, however many it has */
 	struct fc_timer timer[FC_TIMERS];
 	struct fcore_account *account[FCORE_LEVELS];	/* |own| is the last */
@@ -415,52 +393,54 @@ static inline void fc_arm(struct fcore_conn *c, enum fc_timer_kind kind, uint64_
 	fc_timer_arm_earlier(&c->core->wheel, &c->timer[kind], deadline);
 }
 
-/* flow.c */
-/* Windows, RTO and path of each flow, from the parameters. */
-void fc_flow_init(struct fcore_conn *c);
-/* Pacing keeps the next packet of |f| back. */
-static inline bool fc_flow_paced(const struct fc_flow *f, uint64_t now)
-{
-	return f->pace_gap && now < f->pace_from + f->pace_gap;
-}
-/* The flow with the largest open window that may send now, in turn among equals, or NULL. */
-struct fc_flow *fc_flow_choose(struct fcore_conn *c, uint64_t now);
-/* The same, at no cost where there is no choice. */
+/* fc_flow_choose(), at no cost where there is no choice. */
 static inline struct fc_flow *fc_flow_pick(struct fcore_conn *c, uint64_t now)
 {
 	if (c->nflows > 1)
 		return fc_flow_choose(c, now);
 	return fc_flow_paced(c->flow, now) ? NULL : c->flow;
 }
-/* When the next paced flow may send, ns. */
-uint64_t fc_flow_departure(const struct fcore_conn *c);
-/* Derive what the gates compare with from the flows' windows and |ncwnd|, packets. */
-void fc_flow_windows(struct fcore_conn *c, uint32_t ncwnd);
-/* What goes out on |flow|, one of ours or an ACK for the peer's, takes this path. */
-uint16_t fc_flow_path(const struct fcore_conn *c, uint32_t flow);
-/* Take another path: congestion (PLB, 10.4) or an outage (Protective ReRoute, paper 3.2). */
-void fc_flow_repath(struct fcore_conn *c, struct fc_flow *f);
-/* A packet of |f| has timed out. */
-void fc_flow_timed_out(struct fcore_conn *c, struct fc_flow *f, uint64_t now);
-/* Put into |e| what belongs to |f|; of a single flow it is there already. */
-void fc_flow_event(const struct fcore_conn *c, const struct fc_flow *f,
-		   struct falcon_rue_event *e);
 
-/* retx.c */
-void fc_retx_timeout(struct fcore_conn *c, uint64_t now);
-/* An EACK has come; |own| are the OWN bits taken (9.1.4). */
-void fc_retx_early(struct fcore_conn *c, uint32_t own, uint64_t now);
+/* retx.c: the queue of retransmissions */
 /* Queue |psn| for retransmission; nothing happens if it is queued already. */
 void fc_retx_mark(struct fcore_conn *c, struct fc_win *w, uint32_t psn, enum fc_retx_reason why);
 /* Take |psn| out of the queue again. */
 void fc_retx_unmark(struct fc_win *w, uint32_t psn);
+/* No longer an outstanding retransmission in the sense of [R/D]ORRC (9.1.2). */
+void fc_retx_uncount(struct fc_win *w, struct fc_ctx *ctx);
 /* Send a Resync in the place of |psn| from now on (9.1.8). */
 void fc_retx_resync(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
 		    enum falcon_resync_code code);
 /* Send, on |f|, the next queued retransmission that the gates of 9.1.2 allow. */
 enum fc_sent fc_retx_send(struct fcore_conn *c, struct fc_flow *f, uint64_t now);
-/* When |psn| is due again, ns. */
-uint64_t fc_retx_deadline(const struct fcore_conn *c, const struct fc_ctx *ctx);
+/* An ACK or NACK has been taken in: fewer or more retransmissions may be outstanding (9.2.4). */
+void fc_retx_adapt(struct fcore_conn *c, uint64_t now);
+/* Bits of group |g| of what is on the wire in |w|, has not arrived and is not queued. */
+static inline uint32_t fc_missing(const struct fc_win *w, uint32_t g)
+{
+	uint32_t i = g & (w->size / 32 - 1);
+
+	return ~(fc_ring_bits(w, w->rx_ring, g) | w->done[i] | w->pending[i]);
+}
+
+/* rto.c */
+void fc_rto_timeout(struct fcore_conn *c, uint64_t now);
+/* When the packet in |ctx| is due again, ns. */
+uint64_t fc_rto_deadline(const struct fcore_conn *c, const struct fc_ctx *ctx);
+
+/* early.c: an EACK has come; |own| are the OWN bits taken (9.1.4). */
+void fc_early(struct fcore_conn *c, uint32_t own, uint64_t now);
+
+/* tlp.c */
+void fc_tlp_timeout(struct fcore_conn *c, uint64_t now);
+/* A first transmission, or an acknowledgment: the Probe Timeout begins anew. */
+void fc_tlp_sent(struct fcore_conn *c, uint64_t now);
+void fc_tlp_progress(struct fcore_conn *c, uint64_t now);
+/*
+ * The packet in |ctx| has timed out. True if the peer has been silent since it was sent, and was not
+ * asked: then a probe is sent first.
+ */
+bool fc_tlp_first(struct fcore_conn *c, const struct fc_ctx *ctx, uint64_t now);
 
 /* ack.c */
 /*

@@ -18,6 +18,7 @@ void fcore_params_default(struct fcore_params *p)
 		.ar_fcwnd = 8,
 		.ar_percent = 10,
 		.ooo_threshold = 2,
+		.early_retx = FCORE_EARLY_RACK,
 		.flows = 1,
 		.prr_threshold = 2,
 	};
@@ -104,6 +105,7 @@ static void init_windows(struct fcore_conn *c, struct fc_ctx *ctx)
 		.shared_base = &s->tx_acked.data_base,
 		.acked_ring = s->tx_acked.data_ack,
 		.rx_ring = s->tx_acked.data_rx,
+		.arrived_end = c->params.tx_data_psn,
 	};
 	c->req = (struct fc_win){
 		.base = c->params.tx_req_psn,
@@ -115,6 +117,7 @@ static void init_windows(struct fcore_conn *c, struct fc_ctx *ctx)
 		.shared_base = &s->tx_acked.req_base,
 		.acked_ring = s->tx_acked.req_ack,
 		.rx_ring = s->tx_acked.req_ack,
+		.arrived_end = c->params.tx_req_psn,
 	};
 	falcon_ring_init(c->arrived_data, FALCON_DATA_WORDS, c->params.rx_data_psn);
 	falcon_ring_init(c->arrived_req, FALCON_REQ_WORDS, c->params.rx_req_psn);
@@ -175,6 +178,8 @@ struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falc
 	c->params.ar_percent = fc_min(params->ar_percent, 100);
 	c->ordered = params->ordered;
 	c->last_ack = now;
+	c->rack = params->early_retx == FCORE_EARLY_RACK;
+	c->retx_room = UINT32_MAX;
 	c->init_base = c->init_told = c->init_send = c->init_next = params->tx_rsn;
 	c->tgt_cursor = c->tgt_next = params->rx_rsn;
 	fc_list_init(&c->link);

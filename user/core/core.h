@@ -109,6 +109,12 @@ struct fcore_ops {
 	void (*on_fatal)(void *arg, struct fcore_conn *c, const char *why);
 };
 
+/* Which heuristic finds lost packets before their timeout. */
+enum fcore_early_retx {
+	FCORE_EARLY_OOO,	/* OOO distance (Falcon 9.1.4) */
+	FCORE_EARLY_RACK,	/* RACK-TLP (paper 4.1, RFC 8985) */
+};
+
 /* Per-connection parameters (Falcon 9.1.1), fixed while the connection lives. */
 struct fcore_params {
 	bool ordered;
@@ -131,6 +137,9 @@ struct fcore_params {
 	uint32_t ar_fcwnd;		/* ACK Request Fcwnd Threshold, packets */
 	uint32_t ar_percent;		/* ACK Request Percent, 0..100 */
 	uint32_t ooo_threshold;		/* Out-of-order Distance Threshold, PSNs */
+	enum fcore_early_retx early_retx;
+	uint64_t rack_rto_ns;		/* RACK: a packet is lost after; 0: RTT and reordering window */
+	uint64_t tlp_ns;		/* RACK: silence after which a probe is sent; 0: from the RTT */
 	uint32_t flows;			/* paths used at a time, 1..FALCON_MAX_FLOWS (paper 4.3) */
 	uint32_t prr_threshold;		/* timeouts in a row until a flow changes its path; 0: never */
 	uint64_t path_seed;		/* what the flows' paths are drawn from: any number */
@@ -155,6 +164,9 @@ struct fcore_stats {
 	uint64_t tx_retx_rto;		/* retransmitted on timeout */
 	uint64_t tx_retx_early;		/* retransmitted early: OOO distance */
 	uint64_t tx_retx_own;		/* retransmitted early: EACK-OWN */
+	uint64_t tx_retx_rack;		/* retransmitted early: RACK */
+	uint64_t tx_probes;		/* retransmitted to get news: tail loss probes */
+	uint64_t rack_spurious;		/* times RACK proved hasty and allowed more reordering */
 	uint64_t tx_acks;		/* BACKs and EACKs sent by the core */
 	uint64_t tx_nacks;
 	uint64_t nacks_withheld;	/* of refused packets: the peer is refused too often to be told */

@@ -40,6 +40,9 @@ void fc_flow_repath(struct fcore_conn *c, struct fc_flow *f)
 	if (f->path == old)
 		f->path ^= 1;
 	f->timeouts = 0;
+	/* Another path, another least round trip. */
+	f->rack.epoch_end = 0;
+	f->rack.min_rtt = 0;
 	c->stats.repaths++;
 }
 
@@ -170,6 +173,8 @@ void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, u
 		return;
 	keep_state(c, f, r);
 	set_rto(c, f, (uint32_t)falcon_res_get(r, retransmit_timeout), now);
+	f->rack.rto = units_ns((uint32_t)falcon_res_get(r, rack_rto));
+	c->tlp = units_ns((uint32_t)falcon_res_get(r, tlp_timeout));
 	if (falcon_res_get(r, randomize_path))
 		fc_flow_repath(c, f);
 	f->fcwnd = fcwnd << FRACTION | (uint32_t)falcon_res_get(r, fcwnd_fraction);

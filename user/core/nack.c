@@ -62,6 +62,7 @@ static void hold_back(struct fc_win *w, uint32_t psn, uint64_t until)
 	ctx->retx = 0;
 	ctx->hold = until;
 	fc_retx_unmark(w, psn);
+	fc_retx_uncount(w, ctx);
 }
 
 static bool is_acked(struct fc_win *w, uint32_t psn)

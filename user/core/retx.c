@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Retransmission: on timeout, and early on what EACKs tell (Falcon 9.1.4, 9.1.5).
+ * Retransmission: the queue and its gates (Falcon 9.1.2).
  *
- * The retransmit timer of every packet is kept as its time of transmission; one wheel timer a
- * connection stands at or before the earliest deadline and, when it fires, looks at the at most
- * 192 packets on the wire. That is equivalent to a timer a packet, and costs the packets nothing.
- *
- * A packet to be retransmitted is marked in its window's bitmap; the scheduler sends it when the
- * gates of 9.1.2 allow.
+ * rto.c, early.c, rack.c, tlp.c and nack.c find what has to be sent again and mark it in its window's
+ * bitmap; the scheduler sends it when the gates allow.
  */
 #include "core/conn.h"
+
+void fc_retx_uncount(struct fc_win *w, struct fc_ctx *ctx)
+{
+	if (!(ctx->flags & FC_CTX_COUNTED))
+		return;
+	ctx->flags &= (uint8_t)~FC_CTX_COUNTED;
+	w->orrc--;
+}
 
 void fc_retx_mark(struct fcore_conn *c, struct fc_win *w, uint32_t psn, enum fc_retx_reason why)
 {
@@ -22,10 +26,7 @@ void fc_retx_mark(struct fcore_conn *c, struct fc_win *w, uint32_t psn, enum fc_
 	w->npending++;
 	ctx->reason = (uint8_t)why;
 	/* 9.1.2: eligible again, so no longer an outstanding retransmission. */
-	if (ctx->flags & FC_CTX_COUNTED) {
-		ctx->flags &= (uint8_t)~FC_CTX_COUNTED;
-		w->orrc--;
-	}
+	fc_retx_uncount(w, ctx);
 	fc_sched_wake(c);
 }
 
@@ -52,167 +53,30 @@ void fc_retx_resync(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
 	fc_retx_mark(c, w, psn, FC_RETX_RESYNC);
 }
 
-uint64_t fc_retx_deadline(const struct fcore_conn *c, const struct fc_ctx *ctx)
-{
-	uint32_t doublings = ctx->retx < FC_RTO_BACKOFF ? ctx->retx : FC_RTO_BACKOFF;
-	/* A timeout below the round trip would repeat everything: hosts that share CPUs get there. */
-	const struct fc_flow *f = &c->flow[ctx->flow];
-	uint64_t floor = f->srtt * FC_RTO_MIN_RTTS;
-	uint64_t due = ctx->last_tx + ((f->rto > floor ? f->rto : floor) << doublings);
-
-	return ctx->hold > due ? ctx->hold : due;
-}
-
 /*
- * The peer has this packet, and has shown itself alive since we sent it: its upper layer is just
- * not done. Sending it again asks for news, but is no attempt that failed.
+ * A peer short of resources (9.2.4) has the RUE lower ncwnd; until that bites, and for engines that
+ * do not, each round trip with a resource NACK halves what may be retransmitted at a time, each one
+ * without doubles it. A packet that was refused goes out "as normal", but not into the same wall at
+ * the rate that raised it.
  */
-static bool is_held_by_peer(const struct fcore_conn *c, const struct fc_win *w,
-			    const struct fc_ctx *ctx, uint32_t psn)
+void fc_retx_adapt(struct fcore_conn *c, uint64_t now)
 {
-	return falcon_ring_test(w->rx_ring, w->words, psn) && c->last_ack >= ctx->last_tx;
-}
+	uint32_t refused = falcon_load(&c->shared->tx_acked.nacks_resource);
+	bool again = refused != c->seen_refused;
 
-/* Resync attempts are exhausted, too. */
-static void fail(struct fcore_conn *c)
-{
-	struct fcore *core = c->core;
-
-	c->dead = true;
-	fc_sched_remove(c);
-	fc_res_reclaim_tx(c);
-	if (core->ops.on_fatal)
-		core->ops.on_fatal(core->arg, c, "retransmit attempts exhausted");
-}
-
-/* The retransmit timer of |psn| has expired (9.1.5, 11). */
-static void expire(struct fcore_conn *c, struct fc_win *w, uint32_t psn, uint64_t now)
-{
-	struct fc_ctx *ctx = fc_ctx(w, psn);
-	bool held = is_held_by_peer(c, w, ctx, psn);
-
-	if (!held)
-		fc_flow_timed_out(c, &c->flow[ctx->flow], now);
-
-	if (ctx->retx < c->params.max_retx)
-		ctx->retx++;
-	else if (held)
-		ctx->retx = (uint8_t)c->params.max_retx;
-	else if (ctx->flags & FC_CTX_RESYNC)
-		fail(c);
-	else {
-		if (fc_is_request(ctx->type))
-			fc_init_fail(c, ctx->rsn, kCmplLocalTO, 0);
-		fc_retx_resync(c, w, psn, FALCON_RESYNC_RETX_ERROR);
+	if (!again && c->retx_room == UINT32_MAX)
 		return;
-	}
-	if (!c->dead)
-		fc_retx_mark(c, w, psn, FC_RETX_RTO);
-}
-
-/* Mark what is due in |w|; the earliest deadline of the rest, FCORE_NEVER if there is none. */
-static uint64_t window_timeout(struct fcore_conn *c, struct fc_win *w, uint64_t now)
-{
-	uint64_t earliest = FCORE_NEVER;
-
-	for (uint32_t psn = w->base; psn != w->next && !c->dead; psn++) {
-		uint32_t g = psn >> FALCON_GROUP_SHIFT;
-		uint32_t idle = *fc_bits(w, w->done, g) | *fc_bits(w, w->pending, g);
-		uint64_t due;
-
-		if (idle & 1U << (psn & 31))
-			continue;
-		due = fc_retx_deadline(c, fc_ctx(w, psn));
-		if (due <= now)
-			expire(c, w, psn, now);
-		else if (due < earliest)
-			earliest = due;
-	}
-	return earliest;
-}
-
-void fc_retx_timeout(struct fcore_conn *c, uint64_t now)
-{
-	uint64_t data, req;
-
-	if (c->dead)
+	c->seen_refused = refused;
+	if (now - c->retx_room_at < c->stats.rtt_ns)
 		return;
-	data = window_timeout(c, &c->data, now);
-	req = window_timeout(c, &c->req, now);
-	if (c->dead)
-		return;
-	if (req < data)
-		data = req;
-	if (data != FCORE_NEVER)
-		fc_arm(c, FC_TIMER_RTO, data);
-}
-
-/* Recency check: at least a round trip has passed since the latest transmission. */
-static void mark_unless_recent(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
-			       enum fc_retx_reason why, uint64_t now)
-{
-	const struct fc_ctx *ctx = fc_ctx(w, psn);
-	const struct fc_flow *f = &c->flow[ctx->flow];
-	uint64_t smooth = f->srtt ? f->srtt : f->rto;
-	uint64_t rtt = smooth > f->rtt ? smooth : f->rtt;
-
-	/* RNRed, it is not lost, although the peer's bitmap has a hole there. */
-	if (ctx->hold > now)
-		return;
-	if (ctx->last_tx + rtt < now)
-		fc_retx_mark(c, w, psn, why);
-}
-
-/* Mark the PSNs in [base, end) of |w| that the peer has not received. */
-static void mark_missing(struct fcore_conn *c, struct fc_win *w, uint32_t end,
-			 enum fc_retx_reason why, uint64_t now)
-{
-	uint32_t last = (end - 1) >> FALCON_GROUP_SHIFT;
-
-	for (uint32_t g = w->base >> FALCON_GROUP_SHIFT; falcon_group_diff(g, last) <= 0; g++) {
-		uint32_t missing = ~(fc_ring_bits(w, w->rx_ring, g) | *fc_bits(w, w->done, g) |
-				     *fc_bits(w, w->pending, g)) &
-				   fc_group_mask(g, w->base, end);
-
-		for (; missing; missing &= missing - 1)
-			mark_unless_recent(c, w,
-					   (g << FALCON_GROUP_SHIFT) +
-						   (uint32_t)__builtin_ctz(missing),
-					   why, now);
-	}
-}
-
-/* One past the highest PSN of |w| that the peer has received; |w->base| if none is known. */
-static uint32_t received_end(const struct fc_win *w)
-{
-	uint32_t first = w->base >> FALCON_GROUP_SHIFT;
-	uint32_t g = (w->next - 1) >> FALCON_GROUP_SHIFT;
-
-	for (; falcon_group_diff(g, first) >= 0; g--) {
-		uint32_t bits = fc_ring_bits(w, w->rx_ring, g) & fc_group_mask(g, w->base, w->next);
-
-		if (bits)
-			return (g << FALCON_GROUP_SHIFT) + 32 - (uint32_t)__builtin_clz(bits);
-	}
-	return w->base;
-}
-
-static void window_early(struct fcore_conn *c, struct fc_win *w, bool own, uint64_t now)
-{
-	uint32_t end = received_end(w) - 1 - c->params.ooo_threshold;
-
-	if (w->base == w->next)
-		return;
-	if (own)
-		mark_missing(c, w, w->next, FC_RETX_OWN, now);
-	if (falcon_seq_diff(end, w->base) > 0)
-		mark_missing(c, w, end, FC_RETX_EARLY, now);
-}
-
-void fc_retx_early(struct fcore_conn *c, uint32_t own, uint64_t now)
-{
-	window_early(c, &c->data, own & FALCON_OWN_DATA, now);
-	window_early(c, &c->req, own & FALCON_OWN_REQ, now);
+	c->retx_room_at = now;
+	if (again)
+		c->retx_room = fc_min(c->retx_room, c->ncwnd) / 2;
+	else
+		c->retx_room = c->retx_room < c->ncwnd ? c->retx_room * 2 : UINT32_MAX;
+	if (!c->retx_room)
+		c->retx_room = 1;
+	fc_sched_wake(c);
 }
 
 /* A packet to send again. */
@@ -250,7 +114,8 @@ static bool allowed(const struct fcore_conn *c, const struct candidate *a)
 {
 	if (!fc_tx_fits(a->w, a->psn))
 		return false;
-	return !fc_is_request(fc_ctx(a->w, a->psn)->type) || a->w->orrc < c->ncwnd;
+	return !fc_is_request(fc_ctx(a->w, a->psn)->type) ||
+	       a->w->orrc < fc_min(c->ncwnd, c->retx_room);
 }
 
 /* Between a queued push and a queued Pull Request: RSN order, even if the first must wait. */
@@ -288,12 +153,18 @@ static struct candidate next_candidate(struct fcore_conn *c)
 	return r;
 }
 
+static bool is_loss(uint8_t reason)
+{
+	return reason != FC_RETX_RESYNC && reason != FC_RETX_PROBE;
+}
+
 /* Falcon 10.6.2.1: a retransmission is an event for the RUE, of the flow that lost the packet. */
 static void tell_rue(struct fcore_conn *c, const struct fc_ctx *ctx, const struct fc_flow *lost)
 {
 	struct falcon_rue_event e = { 0 };
 
-	if (!c->core->ops.rue_event || ctx->reason == FC_RETX_RESYNC)
+	/* A Resync and a probe say nothing of the network. */
+	if (!c->core->ops.rue_event || !is_loss(ctx->reason))
 		return;
 	falcon_rue_event_state(c->shared, lost->index, &e);
 	fc_flow_event(c, lost, &e);
@@ -310,6 +181,8 @@ static void count(struct fcore_stats *s, uint8_t reason)
 	s->tx_retx_rto += reason == FC_RETX_RTO;
 	s->tx_retx_early += reason == FC_RETX_EARLY;
 	s->tx_retx_own += reason == FC_RETX_OWN;
+	s->tx_retx_rack += reason == FC_RETX_RACK;
+	s->tx_probes += reason == FC_RETX_PROBE;
 }
 
 enum fc_sent fc_retx_send(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
@@ -325,15 +198,17 @@ enum fc_sent fc_retx_send(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 	if (fc_tx_packet(c, a.w, a.psn, f, true, true))
 		return FC_STALLED;
 	old->outstanding--;
-	old->lost += ctx->reason != FC_RETX_RESYNC;
+	old->lost += is_loss(ctx->reason);
 	fc_retx_unmark(a.w, a.psn);
 	ctx->last_tx = now;
+	ctx->flags = (uint8_t)((ctx->flags & ~FC_CTX_RACK) | FC_CTX_AGAIN |
+			       (ctx->reason == FC_RETX_RACK ? FC_CTX_RACK : 0));
 	if (fc_is_request(ctx->type)) {
 		ctx->flags |= FC_CTX_COUNTED;
 		a.w->orrc++;
 	}
 	count(&c->stats, ctx->reason);
 	tell_rue(c, ctx, old);
-	fc_arm(c, FC_TIMER_RTO, fc_retx_deadline(c, ctx));
+	fc_arm(c, FC_TIMER_RTO, fc_rto_deadline(c, ctx));
 	return FC_SENT;
 }

@@ -101,13 +101,19 @@ static void fire(void *arg, struct fc_timer *t, uint64_t now)
 	(void)arg;
 	switch (t->kind) {
 	case FC_TIMER_RTO:
-		fc_retx_timeout(c, now);
+		fc_rto_timeout(c, now);
 		break;
 	case FC_TIMER_ACK:
 		fc_ack_timeout(c, now);
 		break;
 	case FC_TIMER_TXN:
 		fc_init_timeout(c, now);
+		break;
+	case FC_TIMER_RACK:
+		fc_rack_timeout(c, now);
+		break;
+	case FC_TIMER_TLP:
+		fc_tlp_timeout(c, now);
 		break;
 	case FC_TIMER_RNR:
 		fc_tgt_timeout(c, now);

@@ -59,6 +59,7 @@ int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, struct fc
 		return -EAGAIN;
 	c->stats.tx_resyncs += resync;
 	ctx->flow = f->index;
+	ctx->order = ++c->tx_order;
 	c->last_flow = f->index;
 	f->outstanding++;
 	f->sent++;
@@ -113,6 +114,7 @@ static enum fc_sent tx_first(struct fcore_conn *c, struct fc_win *w, struct fc_c
 	ctx->last_tx = now;
 	c->stats.tx_packets++;
 	fc_arm(c, FC_TIMER_RTO, now + f->rto);
+	fc_tlp_sent(c, now);
 	return FC_SENT;
 }
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Early retransmission by PSNs (Falcon 9.1.4): out-of-window notifications, and OOO distance, for
+ * which RACK stands in where it is chosen.
+ */
+#include "core/conn.h"
+
+/* Recency check: at least a round trip has passed since the latest transmission. */
+static void mark_unless_recent(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
+			       enum fc_retx_reason why, uint64_t now)
+{
+	const struct fc_ctx *ctx = fc_ctx(w, psn);
+	const struct fc_flow *f = &c->flow[ctx->flow];
+	uint64_t smooth = f->srtt ? f->srtt : f->rto;
+	uint64_t rtt = smooth > f->rtt ? smooth : f->rtt;
+
+	/* RNRed, it is not lost, although the peer's bitmap has a hole there. */
+	if (ctx->hold > now)
+		return;
+	if (ctx->last_tx + rtt < now)
+		fc_retx_mark(c, w, psn, why);
+}
+
+/* Mark the PSNs in [base, end) of |w| that the peer has not received. */
+static void mark_missing(struct fcore_conn *c, struct fc_win *w, uint32_t end,
+			 enum fc_retx_reason why, uint64_t now)
+{
+	uint32_t last = (end - 1) >> FALCON_GROUP_SHIFT;
+
+	for (uint32_t g = w->base >> FALCON_GROUP_SHIFT; falcon_group_diff(g, last) <= 0; g++) {
+		uint32_t missing = fc_missing(w, g) & fc_group_mask(g, w->base, end);
+
+		for (; missing; missing &= missing - 1)
+			mark_unless_recent(c, w,
+					   (g << FALCON_GROUP_SHIFT) +
+						   (uint32_t)__builtin_ctz(missing),
+					   why, now);
+	}
+}
+
+static void window_early(struct fcore_conn *c, struct fc_win *w, bool own, uint64_t now)
+{
+	uint32_t end = w->arrived_end - 1 - c->params.ooo_threshold;
+
+	if (w->base == w->next)
+		return;
+	if (own)
+		mark_missing(c, w, w->next, FC_RETX_OWN, now);
+	if (!c->rack && falcon_seq_diff(end, w->base) > 0)
+		mark_missing(c, w, end, FC_RETX_EARLY, now);
+}
+
+void fc_early(struct fcore_conn *c, uint32_t own, uint64_t now)
+{
+	window_early(c, &c->data, own & FALCON_OWN_DATA, now);
+	window_early(c, &c->req, own & FALCON_OWN_REQ, now);
+}
