@@ -30,6 +30,7 @@ static const char *const modes[] = {"transport", "tunnel", NULL};
 static const char *const xsk_modes[] = {"auto", "copy", "zerocopy", NULL};
 static const char *const rue_modes[] = {"inline", "thread", NULL};
 static const char *const delays[] = {"full", "fabric", "forward", "reverse", NULL};
+static const char *const early_retxs[] = {"ooo", "rack", NULL};	/* enum fcore_early_retx */
 static const char *const rx_csums[] = {"verify", "trusted", NULL};
 
 /* In [agent], and in a connection, which inherits them. */
@@ -125,6 +126,16 @@ static const struct config_key param_keys[] = {
 	 .help = "share of the packets that request an ACK above ar_fcwnd"},
 	{"ooo_threshold", UINT(1, 127), AT(struct fcore_params, ooo_threshold), .unit = "packets",
 	 .help = "distance behind the newest received packet that makes a packet lost"},
+	{"flows", UINT(1, FALCON_MAX_FLOWS), AT(struct fcore_params, flows),
+	 .help = "paths used at a time"},
+	{"prr_threshold", UINT(0, 255), AT(struct fcore_params, prr_threshold), .zero = "never",
+	 .help = "timeouts in a row after which a flow takes another path"},
+	{"early_retx", ENUM(early_retxs), AT(struct fcore_params, early_retx),
+	 .help = "how lost packets are found before they time out: OOO distance, or RACK-TLP"},
+	{"rack_rto_us", SCALED(0, 60000000, 1000, "us"), AT(struct fcore_params, rack_rto_ns),
+	 .zero = "auto", .help = "time after which RACK holds an overtaken packet for lost"},
+	{"tlp_us", SCALED(0, 60000000, 1000, "us"), AT(struct fcore_params, tlp_ns),
+	 .zero = "auto", .help = "silence after which RACK-TLP probes the peer"},
 };
 
 static const struct config_key port_keys[] = {

@@ -141,6 +141,7 @@ static void fill_params(const struct agent_conn *c, struct fcore_params *p)
 	p->rx_data_psn = c->peer.data_psn;
 	p->rx_req_psn = c->peer.req_psn;
 	p->rx_rsn = c->peer.rsn;
+	p->path_seed = c->shared->id.incarnation;
 }
 
 /* Protocol state for this incarnation, open to XDP. */

@@ -66,22 +66,28 @@ static uint32_t lowest(struct fc_win *w, uint64_t now)
 	return any;
 }
 
-/* Queue the probe. Whatever is queued already is as good as one: all of it asks for an ACK. */
-static void probe(struct fcore_conn *c, uint64_t now)
+/*
+ * Queue the probe. Whatever is queued already is as good as one: all of it asks for an ACK. False if
+ * the peer wants everything kept back (RNR).
+ */
+static bool probe(struct fcore_conn *c, uint64_t now)
 {
 	uint32_t data = lowest(&c->data, now), req = lowest(&c->req, now);
 	bool have_data = data != c->data.next, have_req = req != c->req.next;
 	bool older = have_req && have_data &&
 		     fc_ctx(&c->req, req)->last_tx < fc_ctx(&c->data, data)->last_tx;
 
+	if (!have_data && !have_req)
+		return false;
 	c->probed = true;
 	c->probe_at = now;
 	if (c->data.npending | c->req.npending)
-		return;
-	if (have_req && (older || !have_data))
+		return true;
+	if (older || !have_data)
 		fc_retx_mark(c, &c->req, req, FC_RETX_PROBE);
-	else if (have_data)
+	else
 		fc_retx_mark(c, &c->data, data, FC_RETX_PROBE);
+	return true;
 }
 
 void fc_tlp_timeout(struct fcore_conn *c, uint64_t now)
@@ -100,6 +106,5 @@ bool fc_tlp_first(struct fcore_conn *c, const struct fc_ctx *ctx, uint64_t now)
 {
 	if (!c->rack || c->probed || c->last_ack > ctx->last_tx)
 		return false;
-	probe(c, now);
-	return true;
+	return probe(c, now);
 }
