@@ -59,7 +59,7 @@ static void every_key(void **state)
 		"control_port = 2000\nlog_level = debug\nreplay_margin_ms = 2\nrue_p1_us = 3\n"
 		"rue_p2_packets = 4\nfcwnd = 5\nncwnd = 6\nrto_us = 70\nmax_retx = 8\n"
 		"txn_timeout_ms = 9\nack_timeout_us = 10\nack_count = 11\nar_fcwnd = 12\n"
-		"ar_percent = 13\nooo_threshold = 14\n"
+		"ar_percent = 13\nooo_threshold = 14\nflows = 15\nprr_threshold = 16\n"
 		"[ port  eth0 ]\n"
 		"  queues = 2 ; comment\n\tmode = copy\nrx_csum = trusted\n"
 		"[port eth1]\n"
@@ -93,6 +93,8 @@ static void every_key(void **state)
 	assert_int_equal(a->params.ar_fcwnd, 12);
 	assert_int_equal(a->params.ar_percent, 13);
 	assert_int_equal(a->params.ooo_threshold, 14);
+	assert_int_equal(a->params.flows, 15);
+	assert_int_equal(a->params.prr_threshold, 16);
 	assert_int_equal(cfg.nports, 2);
 	assert_string_equal(cfg.ports[0].ifname, "eth0");
 	assert_int_equal(cfg.ports[0].queues, 2);

@@ -66,6 +66,7 @@ struct agent_conn {
 	TAILQ_ENTRY(agent_conn) rekey_link;	/* of that state's list */
 	uint32_t mtu;			/* bytes */
 	uint32_t segment;		/* raw payload bytes a transaction */
+	uint32_t flows;			/* paths used at a time: what both ends can */
 	uint64_t tx_unrouted;		/* packets dropped for want of a route */
 	uint64_t tx_unsealed;		/* packets not sent because they could not be sealed */
 	uint64_t rx_answered;		/* ACKs and NACKs the agent itself sent for refused packets */

@@ -132,8 +132,12 @@ static void size_segment(struct agent_conn *c)
 								 : c->segment;
 }
 
-static void fill_params(const struct agent_conn *c, struct fcore_params *p)
+static void fill_params(struct agent_conn *c, struct fcore_params *p)
 {
+	/* Without a handshake the peer has not said, and is configured alike. */
+	c->flows = c->cfg.params.flows;
+	if (c->peer.params.flows && c->peer.params.flows < c->flows)
+		c->flows = c->peer.params.flows;
 	*p = c->cfg.params;
 	p->tx_data_psn = c->ours.data_psn;
 	p->tx_req_psn = c->ours.req_psn;
@@ -141,6 +145,7 @@ static void fill_params(const struct agent_conn *c, struct fcore_params *p)
 	p->rx_data_psn = c->peer.data_psn;
 	p->rx_req_psn = c->peer.req_psn;
 	p->rx_rsn = c->peer.rsn;
+	p->flows = c->flows;
 	p->path_seed = c->shared->id.incarnation;
 }
 
@@ -258,7 +263,7 @@ void agent_conn_offer(struct agent_conn *c, struct cm_local *out)
 		.security = c->cfg.security == CONFIG_SECURITY_CLEAR ? CM_SECURITY_CLEAR
 								      : CM_SECURITY_PSP,
 		.params = {
-			.flows = 1,
+			.flows = (uint8_t)c->cfg.params.flows,
 			.data_window = FALCON_DATA_WINDOW,
 			.req_window = FALCON_REQ_WINDOW,
 		},

@@ -221,7 +221,7 @@ static bool complete(const struct agent_conn *c, uint32_t flow, struct flow *f,
 
 	if (!fcore_rue_event(c->agent->core, e))
 		return false;
-	if (c->cfg.params.flows <= 1)
+	if (c->flows <= 1)
 		refresh(cc, e);
 	acked = (uint32_t)falcon_ev_get(e, num_packets_acked) + f->acked_owed;
 	falcon_ev_set(e, ncwnd, cc->ncwnd);
