@@ -3,7 +3,7 @@
 # stage they share.
 
 BPF_TESTS := verdict_drop verdict_psp verdict_rx verdict_ack verdict_answer s11_receiver spi \
-	differential mutate starve
+	differential mutate starve room
 BPF_STAGE := env conn packet reference traffic verdict
 BPF_BINS := $(BPF_TESTS:%=$(B)/selftests/bpf/%.t)
 
@@ -13,10 +13,12 @@ $(BPF_BINS): $(B)/selftests/bpf/%.t: $(B)/obj/selftests/bpf/%.o \
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lcmocka -lxdp -lbpf
 
-# A neighbour for falcon_rx in libxdp's dispatcher.
-$(B)/selftests/bpf/pass.bpf.o: selftests/bpf/pass.bpf.c
+# Programs that run beside falcon_rx, or before it.
+BPF_HELPERS := $(B)/selftests/bpf/pass.bpf.o $(B)/selftests/bpf/headroom.bpf.o
+
+$(BPF_HELPERS): $(B)/selftests/bpf/%.bpf.o: selftests/bpf/%.bpf.c
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
 
-TESTS += $(BPF_BINS) $(B)/selftests/bpf/pass.bpf.o
+TESTS += $(BPF_BINS) $(BPF_HELPERS)
