@@ -5,7 +5,7 @@
 # Transfers over links of every badness, IPv4 and IPv6: each operation ends well, data is what it
 # was, nothing is left under way. Goodput is printed beside that of the same link unimpaired just
 # before, and not asserted: others may use the machine. FALCON_TEST_FULL=1 tries more impairments,
-# pulls, longer runs and larger packets, some minutes in all.
+# pulls, longer runs, larger packets and four paths, ten minutes and more in all.
 # shellcheck source=selftests/net/lab.sh disable=SC2317 # functions that tap_run calls
 . "$(dirname "$0")/lab.sh"
 tap_need falcond falconctl falcon-perf falcon-cp jq
@@ -142,5 +142,8 @@ transfers()
 
 random_file file $((COPY_MB * 1024 * 1024 + 17))
 transfers
-[ -z "$FULL" ] || transfers --mtu 3498
+if [ -n "$FULL" ]; then
+	transfers --mtu 3498
+	transfers --paths 4 --set flows=4
+fi
 tap_done
