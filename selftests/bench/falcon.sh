@@ -1,17 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# falcon-perf between two hosts of the lab, as JSON on stdout: selftests/bench/falcon.sh MTU on|off
+# falcon-perf between two hosts of the lab, as JSON on stdout: selftests/bench/falcon.sh MTU on|off|psp
 #
 # Operations/s of pushes and pulls of 8 and 64 bytes, goodput with operations of a whole segment
 # (of pushes also with fixed windows, to tell what congestion control costs), latency with one
-# operation at a time. The second argument is falcon-lab's --offload.
+# operation at a time. The second argument is falcon-lab's --offload for clear connections, or the
+# --security of encrypted ones.
 # BENCH_SECONDS is how long each load runs (default 2).
 set -euo pipefail
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
 BUILD=${BUILD:-$TOP/build}
 SECS=${BENCH_SECONDS:-2}
 MTU=$1
-OFFLOAD=$2
+KIND=$2
 DEPTH=256
 export FALCON_LAB=bench$$
 LAB=$BUILD/falcon-lab
@@ -44,7 +45,11 @@ answered()
 	timeout 5 "$LAB" exec a -- falcon-perf b --count 1 --timeout 1 -j >"$TMP/first" 2>/dev/null
 }
 
-"$LAB" up --clear --mtu "$MTU" --offload "$OFFLOAD" >&2
+case $KIND in
+on | off) lab=(--clear --offload "$KIND") ;;
+*) lab=(--security "$KIND") ;;
+esac
+"$LAB" up "${lab[@]}" --mtu "$MTU" >&2
 "$LAB" exec b -- falcon-perf --serve >&2 &
 server=$!
 for ((i = 0; i < 20; i++)); do
@@ -61,5 +66,5 @@ perf push_mtu_fixed --op push --size "$segment" --depth $DEPTH
 perf pull_mtu --op pull --size "$segment" --depth $DEPTH
 perf push_latency --op push --size 64 --depth 1
 perf pull_latency --op pull --size 64 --depth 1
-jq -s --argjson mtu "$MTU" --arg offload "$OFFLOAD" \
-	'add + {mtu: $mtu, offload: ($offload == "on")}' "$TMP/results"
+jq -s --argjson mtu "$MTU" --arg kind "$KIND" \
+	'add + {mtu: $mtu, offload: ($kind == "on"), encrypted: ($kind == "psp")}' "$TMP/results"

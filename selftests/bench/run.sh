@@ -8,7 +8,8 @@
 #
 # Ratios: operations/s to the packets/s from AF_XDP to AF_XDP at 64-byte frames; goodput to the
 # Gb/s from AF_XDP to AF_XDP at full frames, headers of the frames included in the latter only;
-# latency, from submission to completion, to a round trip of kernel UDP.
+# latency, from submission to completion, to a round trip of kernel UDP. Of encrypted connections, all
+# of it to the clear ones' (offload on) of the same run.
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)
 TOP=$(cd "$HERE/../.." && pwd)
@@ -39,15 +40,25 @@ for mtu in $MTUS; do
 	for ((round = 1; round <= ROUNDS; round++)); do
 		echo "bench: MTU $mtu, round $round of $ROUNDS" >&2
 		"$HERE/ceiling.sh" "$mtu" >"$parts/$mtu.link.$round"
-		for offload in on off; do
-			"$HERE/falcon.sh" "$mtu" "$offload" >"$parts/$mtu.$offload.$round"
+		for kind in on psp off; do
+			"$HERE/falcon.sh" "$mtu" "$kind" >"$parts/$mtu.$kind.$round"
 		done
 	done
-	for what in link on off; do
+	for what in link on psp off; do
 		best "$parts/$mtu.$what".* >"$parts/$mtu.$what"
 	done
 	jq -n --slurpfile link "$parts/$mtu.link" --slurpfile on "$parts/$mtu.on" \
-		--slurpfile off "$parts/$mtu.off" '
+		--slurpfile off "$parts/$mtu.off" --slurpfile psp "$parts/$mtu.psp" '
+		def to_clear($c): . + {
+			ratio: (with_entries(
+				if .value | type != "object" then empty
+				elif .key | endswith("latency") then
+					.key as $k | ({key: ($k + "_p50"), value: (.value.latency_us.p50 /
+						$c[$k].latency_us.p50)}, {key: ($k + "_p99"),
+						value: (.value.latency_us.p99 / $c[$k].latency_us.p99)})
+				elif .key | test("_mtu") then
+					.value = .value.goodput_gbps / $c[.key].goodput_gbps
+				else .value = .value.ops_per_s / $c[.key].ops_per_s end))};
 		def against($l): . + {
 			ratio: {
 				push_8: (.push_8.ops_per_s / $l.recv_64.pps),
@@ -62,7 +73,8 @@ for mtu in $MTUS; do
 					(2 * $l.udp.oneway_p99_us))
 			}};
 		{mtu: $link[0].mtu, link: $link[0],
-		 falcon: {on: ($on[0] | against($link[0])), off: ($off[0] | against($link[0]))}}' \
+		 falcon: {on: ($on[0] | against($link[0])), off: ($off[0] | against($link[0])),
+			  psp: ($psp[0] | to_clear($on[0]))}}' \
 		>"$parts/$mtu.json"
 done
 jq -s --arg kernel "$(uname -r)" --argjson cpus "$(nproc)" --argjson seconds "${BENCH_SECONDS:-2}" \
@@ -74,28 +86,29 @@ jq -r '
 	def n($d): . * pow(10; $d) | round / pow(10; $d);
 	def pct: . * 100 | round | tostring + " %";
 	.runs[] | . as $r | .link as $l |
-	(["MTU \(.mtu)", "link alone", "offload on", "ratio", "offload off", "ratio"],
-	 ["AF_XDP to XDP drop, 64 B frames, kpps", ($l.drop_64.pps / 1e3 | n(0)), "", "", "", ""],
-	 ["AF_XDP to XDP drop, full frames, Gb/s", ($l.drop_mtu.gbps | n(1)), "", "", "", ""],
-	 ["TCP (iperf3), Gb/s", ($l.tcp.gbps | n(1)), "", "", "", ""],
+	(["MTU \(.mtu)", "link alone", "offload on", "ratio", "offload off", "ratio", "encrypted",
+	  "of clear"],
+	 ["AF_XDP to XDP drop, 64 B frames, kpps", ($l.drop_64.pps / 1e3 | n(0))],
+	 ["AF_XDP to XDP drop, full frames, Gb/s", ($l.drop_mtu.gbps | n(1))],
+	 ["TCP (iperf3), Gb/s", ($l.tcp.gbps | n(1))],
 	 ["operations 8 B push, kop/s", ($l.recv_64.pps / 1e3 | n(0)),
-	  (.falcon.on, .falcon.off | (.push_8.ops_per_s / 1e3 | n(0)), (.ratio.push_8 | pct))],
+	  (.falcon.on, .falcon.off, .falcon.psp | (.push_8.ops_per_s / 1e3 | n(0)), (.ratio.push_8 | pct))],
 	 ["operations 64 B push, kop/s", ($l.recv_64.pps / 1e3 | n(0)),
-	  (.falcon.on, .falcon.off | (.push_64.ops_per_s / 1e3 | n(0)), (.ratio.push_64 | pct))],
+	  (.falcon.on, .falcon.off, .falcon.psp | (.push_64.ops_per_s / 1e3 | n(0)), (.ratio.push_64 | pct))],
 	 ["operations 64 B pull, kop/s", ($l.recv_64.pps / 1e3 | n(0)),
-	  (.falcon.on, .falcon.off | (.pull_64.ops_per_s / 1e3 | n(0)), (.ratio.pull_64 | pct))],
+	  (.falcon.on, .falcon.off, .falcon.psp | (.pull_64.ops_per_s / 1e3 | n(0)), (.ratio.pull_64 | pct))],
 	 ["goodput push, Gb/s", ($l.recv_mtu.gbps | n(1)),
-	  (.falcon.on, .falcon.off | (.push_mtu.goodput_gbps | n(2)), (.ratio.push_mtu | pct))],
+	  (.falcon.on, .falcon.off, .falcon.psp | (.push_mtu.goodput_gbps | n(2)), (.ratio.push_mtu | pct))],
 	 ["  with cc = fixed", ($l.recv_mtu.gbps | n(1)),
-	  (.falcon.on, .falcon.off | (.push_mtu_fixed.goodput_gbps | n(2)), (.ratio.push_mtu_fixed | pct))],
+	  (.falcon.on, .falcon.off, .falcon.psp | (.push_mtu_fixed.goodput_gbps | n(2)), (.ratio.push_mtu_fixed | pct))],
 	 ["goodput pull, Gb/s", ($l.recv_mtu.gbps | n(1)),
-	  (.falcon.on, .falcon.off | (.pull_mtu.goodput_gbps | n(2)), (.ratio.pull_mtu | pct))],
+	  (.falcon.on, .falcon.off, .falcon.psp | (.pull_mtu.goodput_gbps | n(2)), (.ratio.pull_mtu | pct))],
 	 ["latency 64 B p50, us (UDP round trip)", (2 * $l.udp.oneway_p50_us | n(1)),
-	  (.falcon.on, .falcon.off | (.push_latency.latency_us.p50 | n(1)),
+	  (.falcon.on, .falcon.off, .falcon.psp | (.push_latency.latency_us.p50 | n(1)),
 	   (.ratio.push_latency_p50 | pct))],
 	 ["latency 64 B p99, us (UDP round trip)", (2 * $l.udp.oneway_p99_us | n(1)),
-	  (.falcon.on, .falcon.off | (.push_latency.latency_us.p99 | n(1)),
+	  (.falcon.on, .falcon.off, .falcon.psp | (.push_latency.latency_us.p99 | n(1)),
 	   (.ratio.push_latency_p99 | pct))],
-	 ["", "", "", "", "", ""]) | @tsv' "$OUT/results.json" |
-	awk -F '\t' '{ printf "%-40s %12s %12s %8s %12s %8s\n", $1, $2, $3, $4, $5, $6 }'
+	 [""]) | @tsv' "$OUT/results.json" |
+	awk -F '\t' '{ printf "%-40s %12s %12s %8s %12s %8s %12s %8s\n", $1, $2, $3, $4, $5, $6, $7, $8 }'
 echo "results: ${OUT#"$TOP"/}/results.json"
