@@ -12,6 +12,8 @@ static const char usage_text[] =
 "falcon-psp --vectors DIR     replay a folder of cases, or one case\n"
 "falcon-psp --kdf FILE.csv    check derived keys\n"
 "falcon-psp --bench           measure sealing and opening\n"
+"falcon-psp --decrypt IN.pcap --keys FILE OUT.pcap\n"
+"                             make a capture readable, by falconctl key export\n"
 "\n"
 "  --show N       print at most N mismatches (20)\n"
 "  --seconds S    of each measurement, up to 60 (0.1)\n"
@@ -23,6 +25,8 @@ enum option_id {
 	OPT_VECTORS = 256,
 	OPT_KDF,
 	OPT_BENCH,
+	OPT_DECRYPT,
+	OPT_KEYS,
 	OPT_SHOW,
 	OPT_SECONDS,
 };
@@ -31,6 +35,8 @@ static const struct option options[] = {
 	{ "vectors", required_argument, NULL, OPT_VECTORS },
 	{ "kdf", required_argument, NULL, OPT_KDF },
 	{ "bench", no_argument, NULL, OPT_BENCH },
+	{ "decrypt", required_argument, NULL, OPT_DECRYPT },
+	{ "keys", required_argument, NULL, OPT_KEYS },
 	{ "show", required_argument, NULL, OPT_SHOW },
 	{ "seconds", required_argument, NULL, OPT_SECONDS },
 	{ "json", no_argument, NULL, 'j' },
@@ -40,8 +46,9 @@ static const struct option options[] = {
 };
 
 struct command {
-	int what;		/* OPT_VECTORS, OPT_KDF or OPT_BENCH */
+	int what;		/* OPT_VECTORS, OPT_KDF, OPT_BENCH or OPT_DECRYPT */
 	const char *path;
+	const char *keys, *out;	/* OPT_DECRYPT */
 	double seconds;
 	struct vector_options vectors;
 };
@@ -65,7 +72,7 @@ static double number(const char *text, double max)
 static void set_mode(struct command *c, int what, const char *path)
 {
 	if (c->what)
-		bad_usage("one of --vectors, --kdf and --bench at a time", "");
+		bad_usage("one of --vectors, --kdf, --bench and --decrypt at a time", "");
 	c->what = what;
 	c->path = path;
 }
@@ -75,7 +82,9 @@ static void set_option(struct command *c, int opt, const char *arg)
 	switch (opt) {
 	case OPT_VECTORS:
 	case OPT_KDF:
+	case OPT_DECRYPT:
 	case OPT_BENCH: set_mode(c, opt, arg); break;
+	case OPT_KEYS: c->keys = arg; break;
 	case OPT_SHOW: c->vectors.show = (unsigned long)number(arg, 1e9); break;
 	case OPT_SECONDS: c->seconds = number(arg, 60); break;
 	case 'j': c->vectors.json = true; break;
@@ -91,7 +100,11 @@ static int run(const struct command *c)
 	case OPT_VECTORS: return vectors(c->path, &c->vectors);
 	case OPT_KDF: return kdf_vectors(c->path, &c->vectors);
 	case OPT_BENCH: return bench(c->seconds, c->vectors.json);
-	default: bad_usage("one of --vectors, --kdf and --bench is needed", "");
+	case OPT_DECRYPT:
+		if (!c->keys || !c->out)
+			bad_usage("--decrypt needs --keys FILE and OUT.pcap", "");
+		return decrypt(c->path, c->out, c->keys);
+	default: bad_usage("one of --vectors, --kdf, --bench and --decrypt is needed", "");
 	}
 }
 
@@ -102,6 +115,8 @@ int main(int argc, char **argv)
 
 	while ((opt = getopt_long(argc, argv, "jVh", options, NULL)) != -1)
 		set_option(&c, opt, optarg);
+	if (c.what == OPT_DECRYPT && optind < argc)
+		c.out = argv[optind++];
 	if (optind < argc)
 		bad_usage("unexpected argument", argv[optind]);
 	rc = run(&c);

@@ -87,6 +87,12 @@ int kdf_vectors(const char *path, const struct vector_options *o);
 /* The same from an open stream |in| that |name| stands for; counts into |*n| and |*bad|. */
 int kdf_check(FILE *in, const char *name, unsigned long show, unsigned long *n, unsigned long *bad);
 
+/*
+ * Open what the keys in |keys|, exported by falconctl, open of the capture |in|, and write all of it to
+ * |out|. Returns the exit status: 0, or 2 after a message.
+ */
+int decrypt(const char *in, const char *out, const char *keys);
+
 /* Rates of sealing and opening, |seconds| a point. Returns the exit status. */
 int bench(double seconds, bool json);
 

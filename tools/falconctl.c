@@ -139,6 +139,24 @@ static int conn_reset(const struct options *o, const struct object *obj, int arg
 	return conn_op(o, "conn-reset", argc, argv);
 }
 
+/* JSON in any case, as falcon-psp --decrypt reads it. */
+static int key_export(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	json_t *reply, *rows;
+	int rc;
+
+	(void)obj;
+	if (argc > 0)
+		return ctl_usage_error("unexpected argument \"%s\"", argv[0]);
+	reply = ctl_request(o->socket, json_pack("{s:s}", "op", "key-export"));
+	rows = json_object_get(reply, "rows");
+	rc = rows && json_dumpf(rows, stdout, JSON_INDENT(1)) == 0 ? CTL_OK : CTL_FAILED;
+	if (rows)
+		putchar('\n');
+	json_decref(reply);
+	return rc;
+}
+
 /* Without a name, or with "all", the agent's master keys. */
 static int key_rotate(const struct options *o, const struct object *obj, int argc, char **argv)
 {
@@ -303,7 +321,8 @@ static const struct object objects[] = {
 	       "watch rates and windows")}},
 	{"key", "keys of the connections", key_columns,
 	 {SHOW(show_named, "[NAME]", "list SPIs and how much their keys have done"),
-	  {"rotate", "[NAME|all]", "replace a connection's keys, or the master keys", key_rotate}}},
+	  {"rotate", "[NAME|all]", "replace a connection's keys, or the master keys", key_rotate},
+	  {"export", "", "print keys of what is received, for falcon-psp --decrypt", key_export}}},
 	{"port", "interfaces and their AF_XDP sockets", port_columns,
 	 {SHOW(show_all, "", "list sockets")}},
 	{"client", "applications attached to the agent", client_columns,

@@ -6,7 +6,7 @@
 # rotated under them without a packet refused, and ends that disagree stay apart.
 # shellcheck source=selftests/net/lab.sh disable=SC2317 # functions that tap_run calls
 . "$(dirname "$0")/lab.sh"
-tap_need falcond falconctl falcon-cp jq tcpdump
+tap_need falcond falconctl falcon-cp falcon-psp jq tcpdump
 
 PLAIN='falcon-known-plaintext!'
 CAPTURES=()
@@ -28,9 +28,28 @@ caught_up()
 	grep -q end-of-capture "$SCRATCH/$1.pcap"
 }
 
+# readable FILE: lines of it that hold the known text.
 readable()
 {
-	grep -c -a -F "$PLAIN" "$SCRATCH/a.pcap"
+	grep -c -a -F "$PLAIN" "$SCRATCH/$1"
+}
+
+# With the keys, asked for on both hosts, a capture can be read; without, falcon-psp says so.
+try_keys()
+{
+	on a falconctl key export >"$SCRATCH/keys.b"
+	tap_run "another host's keys do not open it" psp_decrypts 0 "$SCRATCH/keys.b"
+	on b falconctl key export >>"$SCRATCH/keys.b"
+	tap_run "the receiver's do" psp_decrypts "[1-9][0-9]*" "$SCRATCH/keys.b"
+	between 1 "$(readable clear.pcap)" 1000000000 "and the text can be read then"
+	tap_is "$(grep -c 'KEYS EXPORTED' "/run/falcon-$FALCON_LAB/b/falcond.log")" 1 "the log says so"
+}
+
+# psp_decrypts NUMBER KEYS: falcon-psp opens so many packets of the capture.
+psp_decrypts()
+{
+	falcon-psp --decrypt "$SCRATCH/a.pcap" --keys "$2" "$SCRATCH/clear.pcap" |
+		grep -q " packets, $1 decrypted, "
 }
 
 # What a capture of a copy shows; with --clear it has to be found, or the search is of no use.
@@ -48,10 +67,10 @@ try_capture()
 	wait "${CAPTURES[@]}"
 	CAPTURES=()
 	if [ "$want" = yes ]; then
-		between 1 "$(readable)" 1000000000 "its text can be read in a capture"
+		between 1 "$(readable a.pcap)" 1000000000 "its text can be read in a capture"
 	else
-		tap_is "$(readable)" 0 "none of its text can be read in a capture"
-		tap_is "$(grep -c -a -F falcon-cp "$SCRATCH/a.pcap")" 0 "nor what it is"
+		tap_is "$(readable a.pcap)" 0 "none of its text can be read in a capture"
+		try_keys
 	fi
 	stop_serving
 }
@@ -164,9 +183,11 @@ random_file big $((SIZE_MB / 4 * 1024 * 1024 + 17))
 random_file big2 $((SIZE_MB / 4 * 1024 * 1024 + 5))
 
 try_capture yes --clear
-try_capture no
+try_capture no --set key_export=on
 
 lab_up --set pcid=on
+tap_is "$(on a falconctl key export 2>&1)" \
+	"falconctl: keys stay here; see key_export in falcon.conf(5)" "keys are not told by default"
 serve a
 serve b
 try_rotation

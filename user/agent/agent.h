@@ -169,6 +169,9 @@ int agent_accept(void *arg, const struct cm_request *req, struct cm_local *out, 
 /* accept.c: listen where [agent] says. 0, or a negative errno with a sentence in |err|. */
 int agent_listen(struct agent *a, char *err, size_t errlen);
 
+/* keys.c: the keys of what connections receive, for debugging: rows of name, spi, version, key. */
+json_t *agent_keys_json(struct agent *a);
+
 /* ulps.c: what the core and the raw layer call. */
 extern const struct fcore_ops agent_core_ops;
 extern const struct raw_ops agent_raw_ops;

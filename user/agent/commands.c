@@ -142,6 +142,17 @@ static int key_rotate(struct agent *a, struct control_client *cl, json_t *req, i
 	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
 }
 
+static int key_export(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		      json_t **reply)
+{
+	(void)req, (void)fds, (void)nfds;
+	if (!a->config.agent.key_export)
+		return control_error(reply, -EPERM, "keys stay here; see key_export in falcon.conf(5)");
+	log_warn("KEYS EXPORTED: pid=%d uid=%u now reads all traffic", cl->pid, cl->uid);
+	*reply = json_pack("{s:o}", "rows", agent_keys_json(a));
+	return 0;
+}
+
 static int show(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		json_t **reply)
 {
@@ -163,6 +174,7 @@ static const struct command {
 	{ "conn-set", agent_conn_set, true },
 	{ "rue-trace", agent_rue_trace, true },
 	{ "key-rotate", key_rotate, true },
+	{ "key-export", key_export, true },
 	{ "show", show, false },
 };
 

@@ -72,6 +72,7 @@ struct agent_options {
 	enum log_level log_level;
 	uint64_t replay_margin_ps;		/* Falcon 9.2.1 Replay Protection Margin */
 	bool pcid;				/* Falcon 9.2.1 PCID Match Enable */
+	bool key_export;			/* debugging: keys are told on request */
 	uint64_t key_lifetime_ns;		/* between rotations of master keys; 0: none */
 	uint64_t key_packets;			/* received with one key before it is replaced */
 	uint64_t key_bytes;			/* the same in bytes of PSP packets */

@@ -77,6 +77,8 @@ static const struct config_key agent_keys[] = {
 	 .help = "how much older than the newest packet's clock a packet may be"},
 	{"pcid", ENUM(off_on), AT(struct agent_options, pcid), .def = "off",
 	 .help = "ask peers for a PSP connection ID in every packet, and check it"},
+	{"key_export", ENUM(off_on), AT(struct agent_options, key_export), .def = "off",
+	 .help = "debugging: tell root the keys of connections, to decrypt captures"},
 	{"key_lifetime_s", SCALED(0, 604800, 1000000000, "s"),
 	 AT(struct agent_options, key_lifetime_ns), .def = "3600",
 	 .help = "time between rotations of the master keys; 0: only on request"},

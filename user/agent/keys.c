@@ -121,3 +121,36 @@ int agent_agree_security(struct agent_conn *c, char *err, size_t errlen)
 		snprintf(err, errlen, "the peer's key cannot be used");
 	return rc;
 }
+
+static void append_key(const struct agent_conn *c, uint32_t spi, json_t *rows)
+{
+	unsigned int len = psp_key_len(c->sec.version);
+	char hex[2 * PSP_KEY_MAX + 1];
+	uint8_t key[PSP_KEY_MAX];
+
+	if (sec_keys_derive(c->agent->keys, spi, c->sec.version, key) < 0)
+		return;
+	for (unsigned int i = 0; i < len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", key[i]);
+	json_array_append_new(rows, json_pack("{s:s, s:I, s:i, s:s}", "name", c->cfg.name, "spi",
+					      (json_int_t)spi, "version", c->sec.version, "key",
+					      hex));
+	OPENSSL_cleanse(key, sizeof(key));
+	OPENSSL_cleanse(hex, sizeof(hex));
+}
+
+json_t *agent_keys_json(struct agent *a)
+{
+	json_t *rows = json_array();
+
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+		const struct agent_conn *c = a->conns[cid];
+
+		if (!c || !c->core || sec_clear(&c->sec))
+			continue;
+		append_key(c, c->shared->id.cur_spi, rows);
+		if (c->shared->id.prev_spi != c->shared->id.cur_spi)
+			append_key(c, c->shared->id.prev_spi, rows);
+	}
+	return rows;
+}

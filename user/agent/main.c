@@ -163,7 +163,9 @@ static int open_keys(struct agent *a)
 		log_err("cannot make master keys in locked memory: %s; look at LimitMEMLOCK= or "
 			"ulimit -l",
 			strerror(-rc));
-	else if (a->config.agent.key_lifetime_ns)
+	if (rc == 0 && a->config.agent.key_export)
+		log_warn("KEYS CAN BE EXPORTED: key_export = on; whoever has them reads all traffic");
+	if (rc == 0 && a->config.agent.key_lifetime_ns)
 		a->rekey.next_rotation = spin_clock() + a->config.agent.key_lifetime_ns;
 	return rc;
 }
