@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 120
+# timeout: 300
 #
 # Each impairment of the lab does what it says, seen by numbered packets: what the switch or
 # falcon-wire says it did to them is exactly what the receiver finds.

@@ -40,7 +40,6 @@ refused()
 
 try_refusals()
 {
-	refused "encrypted by default" up
 	refused "not a number" up --clear --mtu 100
 	refused "is down" path 0 down
 	refused "from 0 to 3" up --no-agents --paths 4 --path 4:rate=1g
