@@ -20,12 +20,14 @@ PACKAGES=(
 	libbpf-dev
 	libc6-dev
 	libclang-rt-14-dev
+	libcap-dev
 	libcmocka-dev
 	libelf-dev
 	libinih-dev
 	libjansson-dev
 	libmnl-dev
 	libpcap-dev
+	libseccomp-dev
 	libssl-dev
 	libsystemd-dev
 	libxdp-dev

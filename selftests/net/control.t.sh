@@ -63,6 +63,10 @@ tap_is "$(setups)" "$before" "no connection had to be set up anew"
 kill "$capture" && wait "$capture" 2>/dev/null
 tap_run "what agents say is not to be read" no_traffic_in_plain
 
+agent=/proc/$(<"$RUN/a/falcond.pid")
+tap_is "$(cat "$agent"/task/*/status | grep -cE '^(NoNewPrivs:	1|Seccomp:	2)$')" \
+	$((2 * $(find "$agent/task" -mindepth 1 -maxdepth 1 | wc -l))) \
+	"every thread of the agent is in the sandbox"
 tap_run "host a is revoked" on b falconctl ca revoke a "dir=$RUN/ca"
 tap_wait 30 all_are false
 tap_run "its connections go down" all_are false

@@ -2,7 +2,7 @@
 # falcond, plain and with AddressSanitizer, and the fuzzer of its control protocol.
 
 AGENT_SRCS := $(wildcard user/agent/*.c user/cm/*.c user/io/*.c user/rue/*.c user/ulp/*.c)
-AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd openssl
+AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd openssl libseccomp libcap
 AGENT_LIBS := $(shell pkg-config --libs $(AGENT_PKGS)) -ldl -lpthread
 
 $(B)/falcond: $(AGENT_SRCS:%.c=$(B)/obj/%.o) $(B)/libfcore.a $(B)/libfcrypto.a
@@ -23,7 +23,7 @@ $(FUZZ_HANDSHAKE): selftests/fuzz/fuzz_handshake.c $(wildcard user/cm/*.[ch]) us
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$(WARN) $(COMMON) -o $@ $(filter %.c,$^) -lssl -lcrypto -lpthread
+		$(WARN) $(COMMON) -o $@ $(filter %.c,$^) -lssl -lcrypto -lcap -lpthread
 
 fuzz-handshake: $(FUZZ_HANDSHAKE)
 	$(Q)mkdir -p $(B)/fuzz/corpus/fuzz_handshake

@@ -14,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "agent/sandbox.h"
 #include "agent/rue.h"
 #include "agent/version.h"
 #include "io/spin.h"
@@ -301,7 +302,13 @@ int main(int argc, char **argv)
 	a->offload = o.offload >= 0 ? o.offload : a->config.agent.offload;
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	setrlimit(RLIMIT_NOFILE, &files);
-	rc = run(a);
+	rc = 0;
+	if (a->config.agent.sandbox)
+		rc = sandbox_enter(a->config.agent.socket_group[0], err, sizeof(err));
+	if (rc < 0)
+		log_err("%s", err);
+	else
+		rc = run(a);
 	config_free(&a->config);
 	free(a);
 	return rc < 0 ? 1 : 0;
