@@ -44,8 +44,8 @@ _falconctl()
 	case ${#rest[@]}:${rest[*]} in
 	0:*) words="$(_falconctl_words '') help -j -p -s -V -h" ;;
 	1:*) words="$(_falconctl_words "${rest[0]}") help" ;;
-	"2:conn show" | "2:conn del" | "2:conn reset" | "2:conn set" | "2:window show" | "2:rue show" | \
-		"2:rue set" | "2:key show") words=$(_falconctl_connections) ;;
+	"2:conn show" | "2:conn del" | "2:conn reset" | "2:conn set" | "2:window show" | \
+		"2:flow show" | "2:rue show" | "2:rue set" | "2:key show") words=$(_falconctl_connections) ;;
 	"2:key rotate") words="all $(_falconctl_connections)" ;;
 	"3:rue set "*) words="swift fixed" ;;
 	*:"rue trace "*) words="--count --seconds --conn" ;;

@@ -286,6 +286,11 @@ static const struct ctl_column client_columns[] = {
 	{"taken", "TAKEN"},	    {"completed", "COMPLETED"}, {"outstanding", "OUTSTANDING"},
 	{"messages", "MESSAGES"}, {"ring_full", "RING_FULL"}, {NULL, NULL},
 };
+static const struct ctl_column flow_columns[] = {
+	{"name", "NAME"},     {"flow", "FLOW"},	    {"path", "PATH"},	  {"fcwnd", "FCWND"},
+	{"outstanding", "OUT"}, {"rtt_us", "RTT_US"}, {"rto_us", "RTO_US"}, {"sent", "SENT"},
+	{"lost", "LOST"},     {"rx_ecn", "RX_ECN"}, {"rx_hops", "RX_HOPS"}, {NULL, NULL},
+};
 static const struct ctl_column rue_columns[] = {
 	{"name", "NAME"},	{"flow", "FLOW"},     {"algorithm", "ALGORITHM"},
 	{"profile", "PROFILE"}, {"fcwnd", "FCWND"},   {"ncwnd", "NCWND"},
@@ -311,6 +316,8 @@ static const struct object objects[] = {
 	 {SHOW(show_counters, "[all]", "list counters that are not zero, or all")}},
 	{"window", "sliding windows of the connections", window_columns,
 	 {SHOW(show_named, "[NAME]", "list windows, or one connection's in detail")}},
+	{"flow", "paths of the connections", flow_columns,
+	 {SHOW(show_named, "[NAME]", "list flows, or one connection's in detail")}},
 	{"rue", "congestion control, flow by flow", rue_columns,
 	 {SHOW(show_named, "[NAME]", "list windows, delays and pacing, or one connection's in detail"),
 	  {"set", "NAME ALGORITHM [PROFILE]", "change a connection's algorithm", ctl_rue_set},

@@ -27,7 +27,7 @@
 enum {
 	DEADLINE_MS = 60000,
 	BURST = 100,		/* packets, less than the data window */
-	TOTAL = 10000,		/* packets of the long run */
+	TOTAL = 10000,		/* packets of the long run; in an emulated machine a tenth */
 };
 
 static struct env env;
@@ -240,7 +240,8 @@ static void short_of_frames__claims_equal_frames(void **state)
 {
 	uint64_t deadline = now_ms() + DEADLINE_MS;
 	static uint8_t got[TOTAL + 2 * FALCON_DATA_WINDOW];
-	const uint32_t first = 0U - TOTAL / 2;
+	const unsigned int total = getenv("VM") ? TOTAL / 10 : TOTAL;
+	const uint32_t first = 0U - total / 2;
 	unsigned int have = 0;
 	pthread_t thread;
 	uint32_t psn;
@@ -251,7 +252,7 @@ static void short_of_frames__claims_equal_frames(void **state)
 	window_base = first;
 	assert_int_equal(pthread_create(&thread, NULL, sender, NULL), 0);
 	grant(3, 3);
-	while (have < TOTAL && now_ms() < deadline) {
+	while (have < total && now_ms() < deadline) {
 		if (!take(&psn)) {
 			sched_yield();
 			continue;
@@ -268,7 +269,7 @@ static void short_of_frames__claims_equal_frames(void **state)
 		assert_int_equal(got[psn - first]++, 0);
 		have++;
 	}
-	assert_true(have >= TOTAL);
+	assert_true(have >= total);
 	assert_int_equal(env.conns[0].rx.accepted, have);
 	assert_true(env.credits[ENV_XSK].refused > 0);
 	assert_no_socket_drops(0);

@@ -25,7 +25,7 @@ past()
 
 flows_used()
 {
-	on a falconctl -j rue show "$1" | jq '[.[] | select(.sent > 0)] | length'
+	on a falconctl -j flow show "$1" | jq '[.[] | select(.sent > 0)] | length'
 }
 
 # paths_used: how many paths have carried packets from a to b.

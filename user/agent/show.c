@@ -267,6 +267,38 @@ static void show_version(struct agent *a, const struct agent_conn *only, json_t 
 					      a->offload));
 }
 
+/* One path of a connection, both ways: what we send on it, what of the peer's flow has come. */
+static void show_one_flow(const struct agent_conn *c, uint32_t flow, json_t *rows)
+{
+	const struct falcon_flow_rx *rx = &c->shared->rx.flow[flow];
+	json_t *row = json_pack("{s:s, s:i}", "name", c->cfg.name, "flow", (int)flow);
+	struct fcore_flow_stats s = {};
+
+	fcore_conn_flow(c->core, flow, &s);
+	put(row, "path", s.path);
+	json_object_set_new(row, "fcwnd", json_real(s.fcwnd / 1024.0));
+	put(row, "outstanding", s.outstanding);
+	json_object_set_new(row, "rtt_us", json_real((double)s.rtt_ns / 1000));
+	json_object_set_new(row, "rto_us", json_real((double)s.rto_ns / 1000));
+	put(row, "sent", s.sent);
+	put(row, "lost", s.lost);
+	put(row, "rx_ecn", falcon_load(&rx->ecn_count));
+	put(row, "rx_hops", falcon_load(&rx->hops));
+	json_array_append_new(rows, row);
+}
+
+static void show_flow(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+		const struct agent_conn *c = a->conns[cid];
+
+		if (!c || !c->core || (only && c != only))
+			continue;
+		for (uint32_t flow = 0; flow < c->flows; flow++)
+			show_one_flow(c, flow, rows);
+	}
+}
+
 static const struct {
 	const char *object;
 	show_fn fn;
@@ -274,7 +306,7 @@ static const struct {
 	{ "conn", show_conn },	       { "window", show_window }, { "port", show_port },
 	{ "counters", show_counters }, { "client", show_client }, { "config", show_config },
 	{ "version", show_version },   { "rue", agent_rue_show },
-	{ "key", show_key },
+	{ "key", show_key },	       { "flow", show_flow },
 };
 
 int agent_show(struct agent *a, json_t *req, json_t **reply)
