@@ -40,7 +40,8 @@ impair()
 sent()
 {
 	on a falconctl -j conn show "$1" |
-		jq -r '.[0] | [.tx_packets, .tx_retx_early + .tx_retx_own, .tx_retx_rto] | join(" ")'
+		jq -r '.[0] | [.tx_packets, .tx_retx_early + .tx_retx_own + .tx_retx_rack,
+			.tx_retx_rto] | join(" ")'
 }
 
 # rate CONNECTION OP: in $gbps, with in $retx the share of packets sent again early and late.

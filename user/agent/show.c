@@ -32,6 +32,8 @@ static void put_stats(json_t *row, const struct fcore_stats *s)
 	put(row, "tx_retx_rto", s->tx_retx_rto);
 	put(row, "tx_retx_early", s->tx_retx_early);
 	put(row, "tx_retx_own", s->tx_retx_own);
+	put(row, "tx_retx_rack", s->tx_retx_rack);
+	put(row, "repaths", s->repaths);
 	put(row, "tx_acks", s->tx_acks);
 	put(row, "tx_nacks", s->tx_nacks);
 	put(row, "tx_resyncs", s->tx_resyncs);
