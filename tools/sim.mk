@@ -18,3 +18,14 @@ $(B)/falcon-sim: $(SIM_OBJ) $(B)/libfcrypto.a
 $(B)/asan/falcon-sim: $(SIM_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libfcrypto.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) -o $@ $^ -ljansson -linih -lm -lcrypto
+
+FIGURES := $(patsubst tools/sim/figures/%.sim,$(B)/figures/%.png,$(wildcard tools/sim/figures/*.sim))
+
+figures: $(FIGURES)
+
+$(B)/figures/%.png: tools/sim/figures/%.sim $(B)/falcon-sim
+	$(call say,PLOT,$@)
+	@mkdir -p $(@D)
+	$(Q)$(B)/falcon-sim --csv $(@:.png=.csv) --plot $@ $<
+
+.PHONY: figures

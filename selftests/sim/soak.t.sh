@@ -27,10 +27,10 @@ soak()
 soak "8000 schedules" "$sim" 8000 1
 # A soak that has not met them has not looked.
 for reached in kCmplTargetNackCIE kCmplTargetNackNRE kCmplTargetNackCID kCmplLocalTO kCmplOpErr \
-	kCmplRemoteErr kCmplDeadConn rto early own resync rnr fatal refused pauses rue \
+	kCmplRemoteErr kCmplDeadConn rto early own rack resync rnr fatal refused pauses rue \
 	claims-released dup_acked old_acked resource_nacked zone_nacked rx_resync rx_resync_dup \
 	rx_nack ack_stale drop_csum; do
 	tap_run "the soak has met $reached" grep -qE "^# .* $reached [1-9]" "$out"
 done
-soak "2000 schedules under sanitizers" "$asan" 2000 100001
+soak "2000 schedules under sanitizers" "$asan" 2000 300001
 tap_done

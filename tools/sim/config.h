@@ -123,6 +123,10 @@ struct sim_conn_cfg {
 	/* struct fcore_params */
 	uint64_t fcwnd, ncwnd, rto, max_retx, txn_timeout, ack_timeout, ack_count;
 	uint64_t ar_fcwnd, ar_percent, ooo_threshold;
+	uint64_t early_retx;	/* enum fcore_early_retx */
+	uint64_t rack_rto, tlp;	/* 0: from the round trip */
+	uint64_t flows;
+	uint64_t prr_threshold;	/* timeouts in a row until a flow changes its path; 0: never */
 	uint64_t rue_every;	/* mean time between RUE results of any kind; 0: none */
 	char name[SIM_MAX_NAME];
 };

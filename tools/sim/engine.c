@@ -58,7 +58,7 @@ static bool open_engine(struct host *h, const struct rue_algorithm *a)
 		g->threshold[i] = size / 4 * (i + 1);
 	if (!a->create)
 		return true;
-	g->state = a->create(h->neps, params, why, sizeof(why));
+	g->state = a->create(h->neps * FALCON_MAX_FLOWS, params, why, sizeof(why));
 	if (!g->state)
 		fprintf(stderr, "%s: %s\n", a->name, why);
 	return g->state != NULL;
@@ -76,7 +76,8 @@ bool engine_open(struct sim *s)
 			return false;
 		/* 10.6.2.1: the engine finds what it keeps of a connection by this. */
 		for (uint32_t n = 0; n < h->neps; n++) {
-			h->ep[n]->shared->cc.base_delay_target = n;
+			for (uint32_t flow = 0; flow < h->ep[n]->cfg->flows; flow++)
+				fcore_rue_base(h->ep[n]->core, flow, n * FALCON_MAX_FLOWS + flow);
 			h->ep[n]->shared->cc.delay_select = (__u8)h->ep[n]->cfg->delay_select;
 		}
 	}
@@ -157,9 +158,10 @@ void engine_apply(struct endpoint *e, const struct falcon_rue_result *r)
 	uint64_t gap = falcon_res_get(r, inter_packet_gap) * FALCON_RUE_GAP_NS;
 
 	sim_trace(e->sim, "rue", e, fcwnd, ncwnd, 0);
-	e->fcwnd = fcwnd ? fcwnd : 1;
+	/* Of several flows, the connection's window is the sum, which the core alone knows. */
+	e->fcwnd = e->cfg->flows > 1 ? FALCON_DATA_WINDOW : fcwnd ? fcwnd : 1;
 	e->ncwnd = ncwnd ? ncwnd : 1;
-	e->pace_gap = fcwnd ? 0 : gap;
+	e->pace_gap = fcwnd || e->cfg->flows > 1 ? 0 : gap;
 	e->pace_last = 0;
 	fcore_rue_result(e->core, r, e->sim->now);
 	host_touch(e);
@@ -172,7 +174,7 @@ void engine_result(struct host *h)
 	struct waiting *w = &g->queue[g->head++ % g->size];
 	struct falcon_rue_result r = { 0 };
 
-	if (!w->ep->core)
+	if (!w->ep->core || !fcore_rue_event(h->core, &w->event))
 		return;
 	h->sim->totals.rue++;
 	g->algorithm->process(g->state, &w->event, falcon_time_of_ns(h->sim->now) & 0xffffff, &r);

@@ -157,6 +157,9 @@ static void random_parameters(struct sim_conn_cfg *c, struct rng *r)
 	c->rue_every = once_in(r, 4) ? spread(r, 5 * SIM_US, SIM_MS) : 0;
 	c->cc = c->rue_every || rng_below(r, 3) ? SIM_CC_NONE : SIM_CC_SWIFT;
 	c->delay_select = rng_below(r, 4);
+	c->early_retx = rng_below(r, 2);
+	c->flows = once_in(r, 3) ? spread(r, 2, 16) : 1;
+	c->prr_threshold = rng_below(r, 4);
 }
 
 static void random_connection(struct sim_conn_cfg *c, struct rng *r, uint64_t hosts, uint64_t heal)
@@ -237,6 +240,22 @@ static void make_clean(struct sim_cfg *cfg)
 	cfg->conn[0].txn_timeout = 30 * SIM_S;
 }
 
+/*
+ * Connections with several flows are not for hosts with little room: what is refused is sent again
+ * by its flow's timeout, and a round trip measured while the upper layer held back stretches that
+ * beyond any bound that can be checked.
+ */
+static void limit_flows(struct sim_cfg *cfg)
+{
+	bool small = false;
+
+	for (uint64_t i = 0; i < cfg->hosts; i++)
+		small |= cfg->host[i].pool || cfg->host[i].requests || cfg->host[i].rx_buffer ||
+			 cfg->host[i].credits < 2048;
+	for (uint64_t i = 0; small && i < cfg->nconns; i++)
+		cfg->conn[i].flows = 1;
+}
+
 void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
@@ -261,6 +280,7 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 	nconns = spread(&r, 1, 12);
 	for (uint64_t i = 0; i < nconns; i++)
 		random_connection(sim_cfg_add_conn(cfg), &r, cfg->hosts, cfg->heal);
+	limit_flows(cfg);
 	if (once_in(&r, 12))
 		make_harsh(cfg, &r);
 	else if (once_in(&r, 12))

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <core/resource.h>
+#include <core/core.h>
 
 #define ENTRY(sec, st, field, type, min, max, fault, names) \
 	{ sec, #field, type, offsetof(st, field), min, max, fault, names }
@@ -37,6 +37,7 @@ const char *const key_section_names[S_SECTIONS] = {
 };
 
 static const char *const cc_names[] = { "none", "fixed", "swift", NULL };
+static const char *const early_names[] = { "ooo", "rack", NULL };
 static const char *const delay_names[] = { "full", "fabric", "forward", "reverse", NULL };
 
 static const struct key keys[] = {
@@ -149,6 +150,11 @@ static const struct key keys[] = {
 	CONN(ar_fcwnd, T_COUNT, 0, 255),
 	CONN(ar_percent, T_COUNT, 0, 100),
 	CONN(ooo_threshold, T_COUNT, 0, 128),
+	CONN_NAME(early_retx, early_names, FCORE_EARLY_RACK),
+	CONN(rack_rto, T_TIME, TIMES),
+	CONN(tlp, T_TIME, TIMES),
+	CONN(flows, T_COUNT, 1, FALCON_MAX_FLOWS),
+	CONN(prr_threshold, T_COUNT, 0, 100),
 	CONN_FAULT(rue_every, T_TIME, SIM_S),
 };
 
@@ -204,6 +210,9 @@ const struct sim_conn_cfg conn_defaults = {
 	.ar_fcwnd = 8,
 	.ar_percent = 10,
 	.ooo_threshold = 2,
+	.early_retx = FCORE_EARLY_RACK,
+	.flows = 1,
+	.prr_threshold = 2,
 };
 
 const struct key *key_at(uint32_t i)

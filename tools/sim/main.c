@@ -14,14 +14,14 @@
 struct options {
 	const char *trace, *csv, *plot;
 	uint64_t soak, seed, show, only;
-	bool has_soak, has_seed, has_show, has_only, json, speed, check;
+	bool has_soak, has_seed, has_show, has_only, json, speed, check, first;
 };
 
 static const char usage_text[] =
 	"usage: falcon-sim [-j] [--trace FILE] [--csv FILE] [--plot FILE] [--seed S]\n"
 	"                  [--only N] [--speed] SCENARIO\n"
 	"       falcon-sim --check SCENARIO...\n"
-	"       falcon-sim --soak N [--seed S]\n"
+	"       falcon-sim --soak N [--seed S] [--first]\n"
 	"       falcon-sim --show S\n";
 
 static bool parse_number(const char *text, uint64_t *v)
@@ -45,6 +45,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "only", required_argument, NULL, 'o' },
 		{ "speed", no_argument, NULL, 'v' },
 		{ "check", no_argument, NULL, 'k' },
+		{ "first", no_argument, NULL, 'f' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -60,6 +61,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		case 'o': good &= o->has_only = parse_number(optarg, &o->only); break;
 		case 'v': o->speed = true; break;
 		case 'k': o->check = true; break;
+		case 'f': o->first = true; break;
 		case 't': o->trace = optarg; break;
 		case 'c': o->csv = optarg; break;
 		case 'g': o->plot = optarg; break;
@@ -203,6 +205,6 @@ int main(int argc, char **argv)
 	if (o.has_show)
 		return show(o.show);
 	if (o.has_soak)
-		return soak(o.soak, o.seed);
+		return soak(o.soak, o.seed, o.first);
 	return run_scenario(&o, argv[optind]);
 }

@@ -158,6 +158,12 @@ static void open_core(struct endpoint *e)
 		.ar_fcwnd = (uint32_t)c->ar_fcwnd,
 		.ar_percent = (uint32_t)c->ar_percent,
 		.ooo_threshold = (uint32_t)c->ooo_threshold,
+		.early_retx = (enum fcore_early_retx)c->early_retx,
+		.rack_rto_ns = c->rack_rto,
+		.tlp_ns = c->tlp,
+		.flows = (uint32_t)c->flows,
+		.prr_threshold = (uint32_t)c->prr_threshold,
+		.path_seed = e->salt,
 	};
 
 	e->core = fcore_conn_open(e->host->core, e->cid, e->shared, &p, e->sim->now);
@@ -278,6 +284,7 @@ static void add_up(struct sim *s)
 		t->retx_rto += st->tx_retx_rto;
 		t->retx_early += st->tx_retx_early;
 		t->retx_own += st->tx_retx_own;
+		t->retx_rack += st->tx_retx_rack;
 		t->resyncs += st->tx_resyncs;
 		t->released += st->claims_released;
 	}

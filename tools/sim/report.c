@@ -48,6 +48,7 @@ void report_totals(const struct sim_totals *t, FILE *out)
 	print_count(out, "rto", t->retx_rto);
 	print_count(out, "early", t->retx_early);
 	print_count(out, "own", t->retx_own);
+	print_count(out, "rack", t->retx_rack);
 	print_count(out, "resync", t->resyncs);
 	fprintf(out, "\n# faults:");
 	print_count(out, "rnr", t->rnr);

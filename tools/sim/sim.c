@@ -79,6 +79,9 @@ static uint64_t reckon_limit(const struct sim_cfg *cfg)
 
 		/* Of a burst into little room, each timeout may bring one across. */
 		limit += (1024 + (starved ? 64 * n : 0)) * c->rto + c->start + c->start_spread;
+		/* A timeout of the engine's choice, at most 2.2 s, doubles six times. */
+		if (c->cc)
+			limit += 300 * SIM_S;
 		if (c->load)
 			limit += n * c->mtu * 8 * SIM_S / c->load * 4;
 		limit += 2 * falcon_rnr_timeout_ns((__u8)c->rnr_code);
@@ -110,6 +113,9 @@ static void rate_update(struct endpoint *e)
 		falcon_res_put(&r, inter_packet_gap, 1 + rng_below(&e->rng, 150));
 		fcwnd = 0;
 	}
+	falcon_res_put(&r, connection_id,
+		       falcon_rue_id(e->cid, (uint32_t)rng_below(&e->rng, c->flows)));
+	falcon_res_put(&r, randomize_path, rng_below(&e->rng, 16) == 0);
 	falcon_res_put(&r, fcwnd, fcwnd);
 	falcon_res_put(&r, ncwnd, ncwnd);
 	falcon_res_put(&r, retransmit_timeout, falcon_time_of_ns(rto));

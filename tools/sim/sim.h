@@ -237,7 +237,7 @@ struct sim_totals {
 	uint64_t events, packet_events, packets;
 	uint64_t completions[16];	/* by enum falcon_completion_code */
 	uint64_t rnr, fatal, refused, pauses, rue;
-	uint64_t retx_rto, retx_early, retx_own, resyncs, released;
+	uint64_t retx_rto, retx_early, retx_own, retx_rack, resyncs, released;
 	uint64_t verdicts[FALCON_VERDICT_COUNT];
 };
 

@@ -152,7 +152,7 @@ static void add(struct sim_totals *sum, const struct sim_totals *t)
 		a[i] += b[i];
 }
 
-int soak(uint64_t n, uint64_t seed)
+int soak(uint64_t n, uint64_t seed, bool first)
 {
 	static struct sim_cfg cfg;
 	static struct sim s, again;
@@ -160,7 +160,7 @@ int soak(uint64_t n, uint64_t seed)
 	uint64_t violations = 0;
 
 	watch_for_crashes();
-	for (uint64_t i = 0; i < n; i++) {
+	for (uint64_t i = 0; i < n && !(first && violations); i++) {
 		snprintf(crash_note, sizeof(crash_note), "falcon-sim: died in seed %" PRIu64 "\n",
 			 seed + i);
 		sim_cfg_random(&cfg, seed + i);
@@ -172,7 +172,7 @@ int soak(uint64_t n, uint64_t seed)
 				sim_fail(&s, NULL, "the same seed gave another trace");
 		}
 		if (s.failed && violations++ < 10 * SHRINK_FIRST)
-			show_violation(&s, &cfg, violations <= SHRINK_FIRST);
+			show_violation(&s, &cfg, !first && violations <= SHRINK_FIRST);
 	}
 	report_totals(&sum, stdout);
 	printf("%" PRIu64 " schedules, %" PRIu64 " violations\n", n, violations);

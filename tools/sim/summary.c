@@ -109,7 +109,8 @@ static void sum_connections(const struct sim *s, uint32_t g, struct summary *sum
 			continue;
 		sum->packets += (double)st->tx_packets;
 		sum->rto += (double)st->tx_retx_rto;
-		sum->early += (double)(st->tx_retx_early + st->tx_retx_own);
+		sum->early += (double)(st->tx_retx_early + st->tx_retx_own +
+					 st->tx_retx_rack);
 		sum->acks += (double)st->tx_acks;
 		sum->errors += e->errors;
 		if (!e->nmessages)
