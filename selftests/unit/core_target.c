@@ -296,9 +296,28 @@ static void closed_in_delivery(void **state)
 	}
 }
 
+/* The slot of a whole ring before is still in use: the Resync needs none. */
+static void resync_needs_no_slot(void **state)
+{
+	struct fcore_params p = env_params(true);
+
+	(void)state;
+	env_open(&p);
+	env_receive_pull(0, 0, false);		/* at the ULP */
+	env_receive_resync(FALCON_PULL_REQUEST, ENV_PEER_REQ + 1, ENV_PEER_RSN + FCORE_MAX_TXNS);
+	assert_int_equal(env.shared.rx_acked.req_base, ENV_PEER_REQ + 2);
+	for (uint32_t i = 1; i < FCORE_MAX_TXNS; i++)
+		env_receive_resync(FALCON_PULL_REQUEST, ENV_PEER_REQ + 1 + i, ENV_PEER_RSN + i);
+	assert_int_equal(env.c->tgt_next, ENV_PEER_RSN + FCORE_MAX_TXNS + 1);
+	env_receive_pull(FCORE_MAX_TXNS + 1, FCORE_MAX_TXNS + 1, false);
+	assert_int_equal(env.nevents, 2);
+	env_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(resync_needs_no_slot),
 		cmocka_unit_test(push_states),
 		cmocka_unit_test(pull_states),
 		cmocka_unit_test(unordered),

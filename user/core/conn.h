@@ -56,7 +56,6 @@ enum fc_target_state {
 	PushReqUlpTx,	/* delivered to the ULP */
 	PushReqUlpAckd,
 	FC_TARGET_NACKED,	/* push ended in error: NACK sent, its Resync is awaited */
-	FC_TARGET_VOID,		/* a Resync voided this RSN: ordered delivery skips it */
 };
 
 /* Why a packet is to be sent again; also which counter counts it. */
@@ -240,6 +239,7 @@ struct fcore_conn {
 	__u64 arrived_data[FALCON_DATA_WORDS];	/* claims that reached the core */
 	__u64 arrived_req[FALCON_REQ_WORDS];
 	uint64_t tgt_nack[FC_TXN_WORDS];	/* slots whose NACK is owed */
+	uint64_t tgt_void[FC_TXN_WORDS];	/* RSNs to come that a Resync has voided: skipped */
 	uint64_t tgt_wait[FC_TXN_WORDS];	/* slots that wait for redelivery */
 	bool nack_owed;				/* a bit of |tgt_nack| is set */
 	uint64_t nack_from;			/* ns: what went by since may be spent on NACKs */

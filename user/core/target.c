@@ -62,6 +62,25 @@ static void deliver(struct fcore_conn *c, struct fc_ttxn *t)
 	}
 }
 
+/*
+ * A Resync has voided |rsn|, which ordered delivery has not come to. That takes no slot: the slot may
+ * be in use by the RSN a whole ring before, over for the initiator but not here, and refusing the
+ * Resync would leave the window behind it closed to the very response that frees the slot.
+ */
+static bool is_void(const struct fcore_conn *c, uint32_t rsn)
+{
+	uint32_t i = rsn & FC_TXN_MASK;
+
+	return c->tgt_void[i / 64] >> (i % 64) & 1;
+}
+
+static void flip_void(struct fcore_conn *c, uint32_t rsn)
+{
+	uint32_t i = rsn & FC_TXN_MASK;
+
+	c->tgt_void[i / 64] ^= 1ULL << (i % 64);
+}
+
 /* Deliver in RSN order as far as possible. Answers from within a delivery end up here again. */
 static void deliver_in_order(struct fcore_conn *c)
 {
@@ -71,16 +90,17 @@ static void deliver_in_order(struct fcore_conn *c)
 	while (!c->closed && !is_held_up(c)) {
 		struct fc_ttxn *t = fc_ttxn(c, c->tgt_cursor);
 		bool again = c->tgt_cursor != c->tgt_next;
+		bool skip = !again && is_void(c, c->tgt_cursor);
 
-		if (!again && !(is_busy(t) && t->rsn == c->tgt_cursor))
+		if (!again && !skip && !(is_busy(t) && t->rsn == c->tgt_cursor))
 			break;
+		if (skip)
+			flip_void(c, c->tgt_cursor);
 		if (!again)
 			falcon_store(&c->shared->rx_acked.next_rsn, ++c->tgt_next);
 		c->tgt_cursor++;
 		if (t->rsn != c->tgt_cursor - 1)
 			continue;
-		if (t->state == FC_TARGET_VOID)
-			t->state = FC_TARGET_FREE;
 		deliver(c, t);
 	}
 	c->tgt_delivering = false;
@@ -105,7 +125,7 @@ static enum place find_place(struct fcore_conn *c, uint32_t rsn)
 			return PLACE_RNR;
 		return t->state == FC_TARGET_NACKED ? PLACE_NACKED : PLACE_STALE;
 	}
-	if (c->ordered && ahead < 0)
+	if (c->ordered && (ahead < 0 || (ahead < FCORE_MAX_TXNS && is_void(c, rsn))))
 		return PLACE_STALE;
 	if (is_busy(t) || (c->ordered && ahead >= FCORE_MAX_TXNS))
 		return PLACE_NONE;
@@ -235,7 +255,7 @@ void fc_tgt_resync(struct fcore_conn *c, const struct fcore_rx *rx)
 	struct fc_ttxn *t = fc_ttxn(c, rx->hdr.rsn);
 	enum place place = find_place(c, rx->hdr.rsn);
 
-	if (place == PLACE_NONE && c->ordered) {
+	if (c->ordered && falcon_seq_diff(rx->hdr.rsn, c->tgt_next) >= FCORE_MAX_TXNS) {
 		fc_rx_refuse(c, rx, FALCON_NACK_RESOURCE);
 		return;
 	}
@@ -248,9 +268,8 @@ void fc_tgt_resync(struct fcore_conn *c, const struct fcore_rx *rx)
 		t->state = FC_TARGET_FREE;
 		if (c->ordered)
 			deliver_in_order(c);
-	} else if (place == PLACE_NEW && c->ordered) {
-		t->rsn = rx->hdr.rsn;
-		t->state = FC_TARGET_VOID;
+	} else if (place != PLACE_STALE && c->ordered) {
+		flip_void(c, rx->hdr.rsn);
 		deliver_in_order(c);
 	}
 }
