@@ -234,6 +234,7 @@ static inline struct fcore_params env_params(bool ordered)
 	p.rx_req_psn = ENV_PEER_REQ;
 	p.tx_rsn = ENV_RSN;
 	p.rx_rsn = ENV_PEER_RSN;
+	p.alpha_percent = 0;	/* the core's */
 	p.rto_ns = 1000000;
 	p.max_retx = 3;
 	p.txn_timeout_ns = 1000000000;

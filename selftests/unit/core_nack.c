@@ -91,6 +91,65 @@ static void rnr_is_no_loss(void **state)
 	env_close();
 }
 
+/* The peer has no room for our |n|-th data PSN. */
+static void refuse(uint32_t n)
+{
+	assert_int_equal(nack(n, FALCON_NACK_RESOURCE, 0, 0), FALCON_V_nack_consumed);
+}
+
+/* What a peer short of resources waits for goes at once, not when its timeout comes. */
+static void refused_others_oldest_is_sent_again(void **state)
+{
+	(void)state;
+	for (int pull = 0; pull < 2; pull++) {
+		open_ordered(true);
+		for (uint32_t i = 0; i < 4; i++)
+			env_push(i);
+		if (pull)
+			env_pull(4, 100);
+		env_run();
+		env_ack((struct falcon_ack){ .type = FALCON_EACK, .rdbpsn = ENV_DATA,
+					     .rrbpsn = ENV_REQ, .data_rx = { 0x5 } });
+		assert_int_equal(env_run(), 0);
+		env.now += 50000;
+		refuse(3);
+		assert_int_equal(env_run(), 1 + (uint32_t)pull);
+		assert_int_equal(env.sent[0].hdr.psn, ENV_DATA + 1);
+		assert_true(env.sent[0].again);
+		if (pull)
+			assert_int_equal(env.sent[1].hdr.psn, ENV_REQ);
+		refuse(3);		/* not before a round trip has passed */
+		assert_int_equal(env_run(), 0);
+		env_close();
+	}
+}
+
+/* Refused again and again, a packet is not given up, and not put off ever longer. */
+static void refused_is_no_failed_attempt(void **state)
+{
+	struct fcore_params p = env_params(true);
+
+	(void)state;
+	p.txn_timeout_ns = 1000ULL * RTO;
+	env_open(&p);
+	env_push(0);
+	env_run();
+	for (uint32_t i = 0; i < 10 * p.max_retx; i++) {
+		env.now += SLACK;
+		refuse(0);
+		env_run();
+		assert_int_equal(env_pass(RTO << FC_REFUSED_BACKOFF), 1);
+		assert_int_equal(env.sent[0].type, FALCON_PUSH_DATA);
+	}
+	assert_int_equal(fc_ctx(&env.c->data, ENV_DATA)->retx, FC_REFUSED_BACKOFF);
+	assert_int_equal(env.nevents + env.fatals, 0);
+	/* Silence counts as ever. */
+	for (uint32_t i = 0; i < 2 * p.max_retx && env.nsent; i++)
+		env_pass(100ULL * RTO);
+	assert_int_equal(fcore_conn_stats(env.c)->tx_resyncs > 0, true);
+	env_close();
+}
+
 /* On an ordered connection what follows, and has arrived, waits at the target with it. */
 static void rnr_holds_followers(void **state)
 {
@@ -303,6 +362,8 @@ int main(void)
 		cmocka_unit_test(rnr_received),
 		cmocka_unit_test(rnr_while_queued),
 		cmocka_unit_test(rnr_after_the_end),
+		cmocka_unit_test(refused_others_oldest_is_sent_again),
+		cmocka_unit_test(refused_is_no_failed_attempt),
 		cmocka_unit_test(rnr_is_no_loss),
 		cmocka_unit_test(rnr_holds_followers),
 		cmocka_unit_test(errors_received),

@@ -151,7 +151,7 @@ static void take_stock(struct fcore_conn *c, bool acked, bool moved, uint64_t no
 	if (acked && c->rack)
 		fc_rack_detect(c, now);
 	if (acked)
-		fc_retx_adapt(c, now);
+		fc_nack_resource(c, now);
 	take_answers_owed(c, now);
 	if (moved) {
 		c->last_ack = now;

@@ -17,6 +17,8 @@
 
 enum fc_const {
 	FC_QUANTUM = 16,	/* packets a connection sends before the next has its turn (8.3) */
+	FC_REFUSED_BACKOFF = 2,	/* doublings of the timeout of a packet that the peer refuses */
+	FC_REFUSED_RTOS = 8,	/* so long is a refusal remembered */
 	FC_NACK_BURST = 64,	/* NACKs of refused packets that a connection sends at once */
 	FC_NACK_INTERVAL = 20000,	/* ns, between one and the next thereafter */
 	FC_TXN_MASK = FCORE_MAX_TXNS - 1,
@@ -254,6 +256,7 @@ struct fcore_conn {
 	uint64_t tlp;				/* TLP timeout that the RUE has set, ns; 0: none */
 	uint32_t tx_order;			/* transmissions of reliable packets */
 	uint32_t retx_room;			/* [R/D]ORRC stays below; resource NACKs lower it */
+	uint64_t refused_at;			/* ns of the latest resource NACK seen; 0: none yet */
 	uint64_t retx_room_at;			/* ns when |retx_room| last changed */
 	uint32_t seen_refused;			/* tx_acked.nacks_resource last processed */
 	struct fc_ack ack[FALCON_MAX_FLOWS];	/* of the peer's flows, however many it has */
@@ -413,8 +416,8 @@ void fc_retx_resync(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
 		    enum falcon_resync_code code);
 /* Send, on |f|, the next queued retransmission that the gates of 9.1.2 allow. */
 enum fc_sent fc_retx_send(struct fcore_conn *c, struct fc_flow *f, uint64_t now);
-/* An ACK or NACK has been taken in: fewer or more retransmissions may be outstanding (9.2.4). */
-void fc_retx_adapt(struct fcore_conn *c, uint64_t now);
+/* An ACK or NACK has been taken in, a resource NACK if |again|: more or fewer retransmissions at a time. */
+void fc_retx_adapt(struct fcore_conn *c, bool again, uint64_t now);
 /* Bits of group |g| of what is on the wire in |w|, has not arrived and is not queued. */
 static inline uint32_t fc_missing(const struct fc_win *w, uint32_t g)
 {
@@ -430,6 +433,8 @@ uint64_t fc_rto_deadline(const struct fcore_conn *c, const struct fc_ctx *ctx);
 
 /* early.c: an EACK has come; |own| are the OWN bits taken (9.1.4). */
 void fc_early(struct fcore_conn *c, uint32_t own, uint64_t now);
+/* The oldest packet of |w| that the peer is not known to have is due, unless it was sent just now. */
+void fc_early_oldest(struct fcore_conn *c, struct fc_win *w, uint64_t now);
 
 /* tlp.c */
 void fc_tlp_timeout(struct fcore_conn *c, uint64_t now);
@@ -546,6 +551,16 @@ void fc_tgt_close(struct fcore_conn *c);
 /* Owe the NACK that slot |t| describes. */
 void fc_nack_owe(struct fcore_conn *c, struct fc_ttxn *t);
 void fc_nack_forget(struct fcore_conn *c, uint32_t rsn);
+/*
+ * Has the peer refused packets for want of resources since |since|, ns? What was sent then and is
+ * not acknowledged has not failed: it was in vain, and is to be sent again.
+ */
+static inline bool fc_nack_refused_since(const struct fcore_conn *c, uint64_t since)
+{
+	return c->refused_at && c->refused_at >= since;
+}
+/* ACKs were taken, resource NACKs perhaps among them. */
+void fc_nack_resource(struct fcore_conn *c, uint64_t now);
 /* Send the next NACK that is owed. */
 enum fc_sent fc_nack_send(struct fcore_conn *c);
 

@@ -8,6 +8,8 @@ void fcore_params_default(struct fcore_params *p)
 {
 	*p = (struct fcore_params){
 		.ordered = true,
+		.pool_percent = 100,
+		.alpha_percent = 100,
 		.fcwnd = FALCON_DATA_WINDOW,
 		.ncwnd = FALCON_DATA_WINDOW,
 		.rto_ns = 4000000,

@@ -121,6 +121,8 @@ struct fcore_params {
 	bool no_flow_control;		/* many upper-layer queues a connection (8.2.3) */
 	uint32_t function;		/* Destination Function, 24 bits */
 	uint32_t host, local_function;	/* whose accounts, resource.h: below config's |hosts|, ... */
+	uint32_t pool_percent;		/* of each pool, what it may hold; 0 and 100: no limit */
+	uint32_t alpha_percent;		/* what it may hold in proportion to what is free; 0: config's */
 	uint32_t tx_data_psn;		/* our first data PSN */
 	uint32_t tx_req_psn;		/* our first request PSN */
 	uint32_t rx_data_psn;		/* the peer's first data PSN */

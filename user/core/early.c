@@ -38,6 +38,24 @@ static void mark_missing(struct fcore_conn *c, struct fc_win *w, uint32_t end,
 	}
 }
 
+void fc_early_oldest(struct fcore_conn *c, struct fc_win *w, uint64_t now)
+{
+	uint32_t last = (w->next - 1) >> FALCON_GROUP_SHIFT;
+	uint32_t g = w->base >> FALCON_GROUP_SHIFT;
+
+	for (; w->base != w->next && falcon_group_diff(g, last) <= 0; g++) {
+		uint32_t lacks = ~(fc_ring_bits(w, w->rx_ring, g) | *fc_bits(w, w->done, g)) &
+				 fc_group_mask(g, w->base, w->next);
+
+		if (!lacks)
+			continue;
+		mark_unless_recent(c, w,
+				   (g << FALCON_GROUP_SHIFT) + (uint32_t)__builtin_ctz(lacks),
+				   FC_RETX_EARLY, now);
+		return;
+	}
+}
+
 static void window_early(struct fcore_conn *c, struct fc_win *w, bool own, uint64_t now)
 {
 	uint32_t end = w->arrived_end - 1 - c->params.ooo_threshold;

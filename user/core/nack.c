@@ -134,6 +134,26 @@ static void dropped(struct fcore_conn *c, struct fc_win *w, const struct falcon_
 	fc_retx_resync(c, w, nack->nack_psn, resync);
 }
 
+/*
+ * A peer short of resources takes the head of the line and little else (8.2.4). Left to timeouts,
+ * which are long by then, each packet that it waits for would cost it one: the oldest that it has
+ * not got is sent as soon as a round trip has passed, as long as it goes on refusing others.
+ */
+void fc_nack_resource(struct fcore_conn *c, uint64_t now)
+{
+	uint32_t n = falcon_load(&c->shared->tx_acked.nacks_resource);
+	bool again = n != c->seen_refused;
+
+	if (again)
+		c->refused_at = now;
+	c->seen_refused = n;
+	fc_retx_adapt(c, again, now);
+	if (!c->refused_at || now - c->refused_at > c->flow[0].rto * FC_REFUSED_RTOS)
+		return;
+	fc_early_oldest(c, &c->data, now);
+	fc_early_oldest(c, &c->req, now);
+}
+
 void fcore_nacked(struct fcore_conn *c, const struct falcon_ack *nack, uint64_t now)
 {
 	struct fc_win *w = nack->nack_req_window ? &c->req : &c->data;

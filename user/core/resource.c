@@ -122,6 +122,19 @@ void fc_res_open(struct fcore *core, const struct fcore_config *cfg)
 	fc_list_init(&core->data.list);
 }
 
+static void set_share(struct fcore_conn *c, uint32_t percent)
+{
+	uint32_t limit[FCORE_RESOURCES];
+
+	if (!percent || percent >= 100) {
+		set_no_limits(&c->own);
+		return;
+	}
+	for (unsigned int r = 0; r < FCORE_RESOURCES; r++)
+		limit[r] = (uint32_t)((uint64_t)c->core->nic.limit[r] * percent / 100);
+	set_limits(c->core, &c->own, limit);
+}
+
 bool fc_res_conn_open(struct fcore_conn *c)
 {
 	struct fcore *core = c->core;
@@ -132,8 +145,9 @@ bool fc_res_conn_open(struct fcore_conn *c)
 	c->account[FCORE_LEVEL_HOST] = &core->host[c->params.host];
 	c->account[FCORE_LEVEL_FUNCTION] = &core->function[c->params.local_function];
 	c->account[FCORE_LEVEL_CONN] = &c->own;
-	set_no_limits(&c->own);
-	c->alpha = core->alpha;
+	set_share(c, c->params.pool_percent);
+	c->alpha = c->params.alpha_percent ? c->params.alpha_percent * FCORE_ALPHA_ONE / 100
+					   : core->alpha;
 	fc_list_init(&c->xon_link);
 	fc_list_init(&c->data_link);
 	return true;

@@ -118,10 +118,7 @@ const struct fcore_account *fcore_resources(const struct fcore *core, enum fcore
 const char *fcore_resource_name(enum fcore_resource r);
 const char *fcore_level_name(enum fcore_level level);
 
-/*
- * The zone of the pools (8.2.4), for the owner to publish (struct falcon_config). Those of the
- * connections' own limits the core publishes itself.
- */
+/* The zone of the pools (8.2.4): what fcore_ops.on_zone() was told, or is about to be. */
 enum falcon_zone fcore_zone(const struct fcore *core);
 
 #endif /* FALCON_CORE_RESOURCE_H */

@@ -59,14 +59,10 @@ void fc_retx_resync(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
  * without doubles it. A packet that was refused goes out "as normal", but not into the same wall at
  * the rate that raised it.
  */
-void fc_retx_adapt(struct fcore_conn *c, uint64_t now)
+void fc_retx_adapt(struct fcore_conn *c, bool again, uint64_t now)
 {
-	uint32_t refused = falcon_load(&c->shared->tx_acked.nacks_resource);
-	bool again = refused != c->seen_refused;
-
 	if (!again && c->retx_room == UINT32_MAX)
 		return;
-	c->seen_refused = refused;
 	if (now - c->retx_room_at < c->stats.rtt_ns)
 		return;
 	c->retx_room_at = now;

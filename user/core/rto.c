@@ -50,6 +50,11 @@ static void expire(struct fcore_conn *c, struct fc_win *w, uint32_t psn, uint64_
 	struct fc_ctx *ctx = fc_ctx(w, psn);
 	bool held = is_held_by_peer(c, w, ctx, psn);
 
+	if (fc_nack_refused_since(c, ctx->last_tx)) {
+		ctx->retx += ctx->retx < FC_REFUSED_BACKOFF;
+		fc_retx_mark(c, w, psn, FC_RETX_RTO);
+		return;
+	}
 	if (!held)
 		fc_flow_timed_out(c, &c->flow[ctx->flow], now);
 
