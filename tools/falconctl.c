@@ -77,7 +77,8 @@ int ctl_send(const struct options *o, json_t *req)
 }
 
 /* show: everything, or what belongs to one connection, in detail. */
-static int show_named(const struct options *o, const struct object *obj, int argc, char **argv)
+static int show_rows(const struct options *o, const struct object *obj, int argc, char **argv,
+		     bool detail)
 {
 	json_t *rows;
 	int ret;
@@ -87,9 +88,20 @@ static int show_named(const struct options *o, const struct object *obj, int arg
 	rows = ctl_rows(o, obj->name, argc ? argv[0] : NULL);
 	if (!rows)
 		return CTL_FAILED;
-	ret = print_rows(o, obj, rows, argc > 0);
+	ret = print_rows(o, obj, rows, detail);
 	json_decref(rows);
 	return ret;
+}
+
+static int show_named(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	return show_rows(o, obj, argc, argv, argc > 0);
+}
+
+/* show: eight rows also of one connection, so a table of them, too. */
+static int show_pool(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	return show_rows(o, obj, argc, argv, false);
 }
 
 static int show_all(const struct options *o, const struct object *obj, int argc, char **argv)
@@ -281,6 +293,10 @@ static const struct ctl_column port_columns[] = {
 	{"credits", "CREDITS"}, {"refused", "REFUSED"},   {"drops", "DROPS"},
 	{NULL, NULL},
 };
+static const struct ctl_column pool_columns[] = {
+	{"level", "LEVEL"}, {"name", "NAME"}, {"resource", "RESOURCE"}, {"used", "USED"},
+	{"limit", "LIMIT"}, {"high", "HIGH"}, {"refused", "REFUSED"},	{NULL, NULL},
+};
 static const struct ctl_column client_columns[] = {
 	{"service", "SERVICE"},	    {"pid", "PID"},		  {"uid", "UID"},
 	{"taken", "TAKEN"},	    {"completed", "COMPLETED"}, {"outstanding", "OUTSTANDING"},
@@ -332,6 +348,8 @@ static const struct object objects[] = {
 	  {"export", "", "print keys of what is received, for falcon-psp --decrypt", key_export}}},
 	{"port", "interfaces and their AF_XDP sockets", port_columns,
 	 {SHOW(show_all, "", "list sockets")}},
+	{"pool", "resource pools, and who holds how much of them", pool_columns,
+	 {SHOW(show_pool, "[NAME]", "list the pools, or what one connection holds")}},
 	{"client", "applications attached to the agent", client_columns,
 	 {SHOW(show_all, "", "list applications")}},
 	{"config", "configuration in force", config_columns,

@@ -50,6 +50,34 @@ static void defaults(void **state)
 	assert_int_equal(cfg.nports + cfg.nconns, 0);
 }
 
+static void every_pool_key(void **state)
+{
+	static const char text[] =
+		"[agent]\npool_percent = 15\nalpha_percent = 160\npool_req_pkt_tx = 17\n"
+		"pool_net_buf_rx = auto\npool_tx_cell = 64\npool_rx_cell = 65536\n"
+		"pool_red_percent = 0\npool_host_percent = 18\npool_function_percent = 19\n"
+		"[connection b]\nlocal = 10.0.0.1\nremote = 10.0.0.2\nlocal_cid = 7\n"
+		"remote_cid = 8\nsecurity = clear\nlocal_function = 15\npool_percent = 20\n";
+	struct agent_config cfg;
+	const struct pool_options *p = &cfg.agent.pools;
+
+	(void)state;
+	if (load(text, &cfg))
+		fail_msg("%s", err);
+	assert_int_equal(cfg.agent.params.pool_percent, 15);
+	assert_int_equal(p->total[FCORE_REQ_PKT_TX], 17);
+	assert_int_equal(p->total[FCORE_NET_BUF_RX], 0);
+	assert_int_equal(FCORE_MIN_CELL << p->tx_cell, 64);
+	assert_int_equal(FCORE_MIN_CELL << p->rx_cell, 65536);
+	assert_int_equal(p->red_percent, 0);
+	assert_int_equal(p->host_percent, 18);
+	assert_int_equal(p->function_percent, 19);
+	assert_int_equal(cfg.conns[0].params.local_function, 15);
+	assert_int_equal(cfg.conns[0].params.pool_percent, 20);
+	assert_int_equal(cfg.conns[0].params.alpha_percent, 160);
+	config_free(&cfg);
+}
+
 static void every_key(void **state)
 {
 	static const char text[] =
@@ -318,6 +346,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),	       cmocka_unit_test(every_key),
+		cmocka_unit_test(every_pool_key),
 		cmocka_unit_test(inherits_from_below), cmocka_unit_test(ipv6_and_long_name),
 		cmocka_unit_test(refusals),	       cmocka_unit_test(long_line),
 		cmocka_unit_test(no_file),	       cmocka_unit_test(random_text),

@@ -172,6 +172,11 @@ int agent_listen(struct agent *a, char *err, size_t errlen);
 /* keys.c: the keys of what connections receive, for debugging: rows of name, spi, version, key. */
 json_t *agent_keys_json(struct agent *a);
 
+/* pools.c: sizes of the core's pools, from configuration and sockets, which are open. */
+void agent_pools_config(const struct agent *a, struct fcore_config *cfg);
+/* pools.c: limits of hosts and functions in a core made with |cfg|. */
+void agent_pools_limit(struct agent *a, const struct fcore_config *cfg);
+
 /* ulps.c: what the core and the raw layer call. */
 extern const struct fcore_ops agent_core_ops;
 extern const struct raw_ops agent_raw_ops;

@@ -7,8 +7,10 @@
 
 /*
  * show.c: {"op":"show","object":O} -> {"rows":[...]}, an array of flat objects. O is one of conn,
- * window (both with an optional "name"), port, counters, client, config, version.
+ * window and pool (with an optional "name"), port, counters, client, config, version.
  */
 int agent_show(struct agent *a, json_t *req, json_t **reply);
+/* pools.c: rows of the core's accounts: those that are shared, or the one of connection |only|. */
+void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows);
 
 #endif /* FALCON_AGENT_COMMANDS_H */

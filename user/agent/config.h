@@ -22,6 +22,7 @@ enum config_const {
 	CONFIG_NAME_MAX = 64,		/* bytes of a connection's name, with the final 0 */
 	CONFIG_PATH_MAX = 256,
 	CONFIG_SOCKET_MAX = 108,	/* sockaddr_un.sun_path */
+	CONFIG_FUNCTIONS = 16,		/* accounts of functions in the core */
 };
 
 enum config_control {
@@ -54,6 +55,15 @@ enum config_rx_csum {
 	CONFIG_CSUM_TRUSTED,		/* the link or the NIC has verified UDP checksums */
 };
 
+/* The core's resource pools (core/resource.h). */
+struct pool_options {
+	uint32_t total[FCORE_RESOURCES];	/* packets or cells; 0: from the sockets' buffers */
+	uint8_t tx_cell, rx_cell;		/* FCORE_MIN_CELL << this, bytes */
+	uint32_t red_percent;
+	uint32_t host_percent;			/* of each pool, 1..100 */
+	uint32_t function_percent;
+};
+
 /* Section [agent]. */
 struct agent_options {
 	char socket[CONFIG_SOCKET_MAX];		/* control socket */
@@ -84,6 +94,7 @@ struct agent_options {
 	uint32_t rx_ema_packets;		/* Falcon 10.2 alpha, percent, of frames held */
 	uint32_t rx_ema_ring;			/* and of those that wait in the rings */
 	struct cc_options cc;			/* of connections that say nothing else */
+	struct pool_options pools;
 	struct fcore_params params;		/* what connections start from */
 	uint64_t set;				/* keys that were given, one bit a key */
 	unsigned int line;			/* of the section; 0: not in the file */

@@ -33,6 +33,14 @@ static const char *const delays[] = {"full", "fabric", "forward", "reverse", NUL
 static const char *const early_retxs[] = {"ooo", "rack", NULL};	/* enum fcore_early_retx */
 static const char *const rx_csums[] = {"verify", "trusted", NULL};
 
+/* Beginning with FCORE_MIN_CELL bytes. */
+static const char *const cells[] = {"64",   "128",  "256",   "512",   "1024",  "2048",
+				    "4096", "8192", "16384", "32768", "65536", NULL};
+
+#define POOL_KEY(suffix, r, text)                                                                  \
+	{"pool_" suffix, UINT(1, FCORE_NO_LIMIT), AT(struct agent_options, pools.total[r]),        \
+	 .zero = "auto", .def = "auto", .help = "size of the pool " text}
+
 /* In [agent], and in a connection, which inherits them. */
 #define CC_KEYS(type, agent)                                                                       \
 	{"cc", STRING, AT(type, cc.algorithm), .inherited = !(agent), .def = "swift",              \
@@ -106,6 +114,25 @@ static const struct config_key agent_keys[] = {
 	 .unit = "percent", .def = "25",
 	 .help = "weight of the latest value in the fill of receive rings that ACKs report"},
 	CC_KEYS(struct agent_options, true),
+	POOL_KEY("req_pkt_tx", FCORE_REQ_PKT_TX, "Req Pkt Tx: requests to send"),
+	POOL_KEY("req_buf_tx", FCORE_REQ_BUF_TX, "Req Buf Tx: their cells"),
+	POOL_KEY("req_pkt_rx", FCORE_REQ_PKT_RX, "Req Pkt Rx: completions of requests"),
+	POOL_KEY("req_buf_rx", FCORE_REQ_BUF_RX, "Req Buf Rx: cells of the data that pulls want"),
+	POOL_KEY("data_pkt_tx", FCORE_DATA_PKT_TX, "Data Pkt Tx: responses to send"),
+	POOL_KEY("data_buf_tx", FCORE_DATA_BUF_TX, "Data Buf Tx: their cells"),
+	POOL_KEY("net_pkt_rx", FCORE_NET_PKT_RX, "Net Req Pkt Rx: requests of peers"),
+	POOL_KEY("net_buf_rx", FCORE_NET_BUF_RX, "Net Req Buf Rx: their cells"),
+	{"pool_tx_cell", ENUM(cells), AT(struct agent_options, pools.tx_cell), .unit = "bytes",
+	 .def = "1024", .help = "size of a cell in transmit buffer pools"},
+	{"pool_rx_cell", ENUM(cells), AT(struct agent_options, pools.rx_cell), .unit = "bytes",
+	 .def = "4096", .help = "size of a cell in receive buffer pools"},
+	{"pool_red_percent", UINT(0, 100), AT(struct agent_options, pools.red_percent),
+	 .unit = "percent", .def = "75",
+	 .help = "fill of the Net Req pools beyond which only head-of-line requests are taken"},
+	{"pool_host_percent", UINT(1, 100), AT(struct agent_options, pools.host_percent),
+	 .unit = "percent", .def = "100", .help = "share of each pool that a host may hold"},
+	{"pool_function_percent", UINT(1, 100), AT(struct agent_options, pools.function_percent),
+	 .unit = "percent", .def = "100", .help = "share of each pool that a function may hold"},
 };
 
 /* Their defaults are fcore_params_default()'s. */
@@ -140,6 +167,11 @@ static const struct config_key param_keys[] = {
 	 .zero = "auto", .help = "time after which RACK holds an overtaken packet for lost"},
 	{"tlp_us", SCALED(0, 60000000, 1000, "us"), AT(struct fcore_params, tlp_ns),
 	 .zero = "auto", .help = "silence after which RACK-TLP probes the peer"},
+	{"pool_percent", UINT(1, 100), AT(struct fcore_params, pool_percent), .unit = "percent",
+	 .help = "share of each resource pool that the connection may hold"},
+	{"alpha_percent", UINT(1, 100000), AT(struct fcore_params, alpha_percent),
+	 .unit = "percent",
+	 .help = "how much of a pool it may hold in proportion to what is free"},
 };
 
 static const struct config_key port_keys[] = {
@@ -192,6 +224,9 @@ static const struct config_key conn_keys[] = {
 	 .def = "none", .help = "with handshake = off: SPI of packets we receive"},
 	{"remote_spi", UINT(0, UINT32_MAX), AT(struct conn_config, remote_spi), .zero = "none",
 	 .def = "none", .help = "with handshake = off: SPI of packets we send"},
+	{"local_function", UINT(0, CONFIG_FUNCTIONS - 1),
+	 AT(struct conn_config, params.local_function), .def = "0",
+	 .help = "function of ours on whose account the connection is"},
 	{"function", UINT(0, FALCON_FUNCTION_MASK), AT(struct conn_config, params.function),
 	 .def = "0", .help = "destination function of the packets we send"},
 	CC_KEYS(struct conn_config, false),

@@ -144,12 +144,14 @@ static int open_protocol(struct agent *a)
 	struct fcore_config cfg;
 	int rc = agent_rue_open(a, err, sizeof(err));
 
-	fcore_config_default(&cfg, FALCON_MAX_CONNS);
+	agent_pools_config(a, &cfg);
 	if (rc == 0) {
 		a->core = fcore_create(&agent_core_ops, a, &cfg);
 		a->raw = a->core ? raw_create(&agent_raw_ops, a, FALCON_MAX_CONNS) : NULL;
 		rc = a->raw ? 0 : -ENOMEM;
 	}
+	if (rc == 0)
+		agent_pools_limit(a, &cfg);
 	if (rc < 0)
 		log_err("%s", err);
 	return rc;
@@ -237,9 +239,10 @@ static int run(struct agent *a)
 	if ((rc = open_control(a)) < 0)
 		goto out_keys;
 	adopt_maps(a);
-	if ((rc = open_protocol(a)) < 0)
-		goto out_control;
+	/* Before the core, whose pools are as large as the sockets' buffers. */
 	if ((rc = agent_ports_open(a)) < 0)
+		goto out_ports;
+	if ((rc = open_protocol(a)) < 0)
 		goto out_ports;
 	if ((rc = add_connections(a)) < 0)
 		goto out_conns;
@@ -261,7 +264,6 @@ out_ports:
 		fcore_destroy(a->core);
 	agent_rue_close(a);
 	leave_maps(a);
-out_control:
 	control_close(a->control);
 	cm_close(a->cm);
 	neigh_close(a->neigh);

@@ -308,7 +308,7 @@ static const struct {
 	{ "conn", show_conn },	       { "window", show_window }, { "port", show_port },
 	{ "counters", show_counters }, { "client", show_client }, { "config", show_config },
 	{ "version", show_version },   { "rue", agent_rue_show },
-	{ "key", show_key },	       { "flow", show_flow },
+	{ "key", show_key },	       { "flow", show_flow },	  { "pool", agent_show_pool },
 };
 
 int agent_show(struct agent *a, json_t *req, json_t **reply)

@@ -416,7 +416,7 @@ void fc_retx_resync(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
 		    enum falcon_resync_code code);
 /* Send, on |f|, the next queued retransmission that the gates of 9.1.2 allow. */
 enum fc_sent fc_retx_send(struct fcore_conn *c, struct fc_flow *f, uint64_t now);
-/* An ACK or NACK has been taken in, a resource NACK if |again|: more or fewer retransmissions at a time. */
+/* ACKs were taken, a resource NACK among them if |again|: more or fewer retransmissions at a time. */
 void fc_retx_adapt(struct fcore_conn *c, bool again, uint64_t now);
 /* Bits of group |g| of what is on the wire in |w|, has not arrived and is not queued. */
 static inline uint32_t fc_missing(const struct fc_win *w, uint32_t g)
