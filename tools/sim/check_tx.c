@@ -240,10 +240,14 @@ static void check_bits(struct endpoint *e, bool req, uint32_t base, const uint32
 	}
 }
 
-/* 8.5.3.4: what comes after an RNRed request is RNRed, too. */
+/* 8.5.3.4: what comes after an RNRed request is RNRed, too. What a Resync voided does not count. */
 static bool follows_rnr(const struct endpoint *e, uint32_t i)
 {
-	return e->cfg->ordered && e->cursor < i && txn_of(e->peer, e->cursor)->state == TXN_RNR;
+	uint32_t n = e->cursor;
+
+	while (n < i && txn_of(e->peer, n)->state != TXN_RNR && txn_of(e->peer, n)->resync)
+		n++;
+	return e->cfg->ordered && n < i && txn_of(e->peer, n)->state == TXN_RNR;
 }
 
 static void check_nack(struct endpoint *e, const struct falcon_ack *a)
