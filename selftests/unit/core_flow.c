@@ -182,6 +182,102 @@ static void retransmissions_choose_again(void **state)
 	env_close();
 }
 
+/* Packets of |flow| among those that the latest run sent. */
+static uint32_t sent_on(uint32_t flow)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < env.nsent; i++)
+		n += env.sent[i].flow == flow;
+	return n;
+}
+
+/*
+ * A path that swallows everything, and whose flow would have the most room for that very reason:
+ * it gets one packet now and then, and everything again once that has been acknowledged.
+ */
+static void a_silent_flow_is_only_probed(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS], dead, probes = 0;
+
+	(void)state;
+	open_flows(2, 8);
+	send_on(2, count);
+	dead = env.sent[0].flow;
+	env_ack((struct falcon_ack){ .type = FALCON_EACK, .rdbpsn = ENV_DATA, .rrbpsn = ENV_REQ,
+				     .data_ack = { 0x2 }, .data_rx = { 0x2 } });
+	env.c->flow[dead].silent = 2;
+	env.c->flow[dead].timeouts = 2;
+	env.c->flow[dead].last_timeout = env.now;
+	send_on(3, count);
+	assert_int_equal(count[dead], 0);
+	assert_int_equal(count[1 - dead], 3);
+	env_ack_all(5, 0);
+	assert_int_equal(env.c->flow[dead].silent, 0);
+	env.c->flow[dead].silent = env.c->flow[dead].timeouts = 2;
+	env.c->flow[dead].last_timeout = env.now;
+	env.now += 4 * RTO;
+	send_on(4, count);
+	probes = sent_on(dead);
+	assert_int_equal(probes, 1);
+	env_ack_all(9, 0);
+	send_on(4, count);
+	assert_int_equal(sent_on(dead), 2);
+	env_close();
+}
+
+/* Without another flow, a silent one carries what there is. */
+static void all_flows_silent(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS];
+
+	(void)state;
+	open_flows(2, 8);
+	for (int i = 0; i < 2; i++) {
+		env.c->flow[i].silent = env.c->flow[i].timeouts = 5;
+		env.c->flow[i].last_timeout = env.now;
+	}
+	send_on(3, count);
+	assert_int_equal(env.nsent, 3);
+	env_close();
+}
+
+/* Windows beyond what a connection may have on the wire: a small one has its part all the same. */
+static void windows_share_the_connection(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS];
+
+	(void)state;
+	open_flows(4, 128);
+	for (uint32_t i = 0; i < 4; i++)
+		result(i, i ? 300 : 100, 0);
+	send_on(FALCON_DATA_WINDOW, count);
+	assert_int_equal(env.nsent, FALCON_DATA_WINDOW);
+	assert_in_range(count[0], 12, 14);	/* 128 * 100 / 1000 */
+	assert_in_range(count[1], 37, 40);
+	env_close();
+}
+
+/* A window that has collapsed can only grow again if its flow carries something. */
+static void an_idle_flow_has_its_turn(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS];
+
+	(void)state;
+	open_flows(2, 16);
+	result(0, 1, 0);
+	result(1, 8, 0);
+	env.c->flow[0].pace_from = env.c->flow[1].pace_from = env.now;
+	send_on(4, count);
+	assert_int_equal(count[0], 0);
+	env_ack_all(4, 0);
+	env.now += 3 * RTO;
+	env.c->flow[1].pace_from = env.now;
+	send_on(4, count);
+	assert_int_equal(count[0], 1);
+	env_close();
+}
+
 /* A flow whose window is below one packet is paced; the other goes on. */
 static void a_paced_flow_stands_back(void **state)
 {
@@ -444,6 +540,10 @@ int main(void)
 		cmocka_unit_test(fractions_add_up),
 		cmocka_unit_test(acked_packets_leave_their_flow),
 		cmocka_unit_test(retransmissions_choose_again),
+		cmocka_unit_test(a_silent_flow_is_only_probed),
+		cmocka_unit_test(all_flows_silent),
+		cmocka_unit_test(windows_share_the_connection),
+		cmocka_unit_test(an_idle_flow_has_its_turn),
 		cmocka_unit_test(a_paced_flow_stands_back),
 		cmocka_unit_test(all_flows_paced),
 		cmocka_unit_test(plb_changes_the_path),

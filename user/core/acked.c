@@ -129,7 +129,7 @@ static void flows_moved(struct fcore_conn *c, uint64_t now)
 		if (!f->moved)
 			continue;
 		f->moved = false;
-		f->timeouts = 0;
+		f->timeouts = f->silent = 0;
 		f->pace_from = now;
 	}
 }

@@ -9,7 +9,11 @@
  */
 #include "core/conn.h"
 
-enum { FRACTION = FALCON_EV_fcwnd_fraction_WIDTH };
+enum fc_flow_const {
+	FRACTION = FALCON_EV_fcwnd_fraction_WIDTH,
+	FC_FLOW_SILENT = 2,	/* timeouts in a row that make a path suspect */
+	FC_FLOW_IDLE_RTOS = 2,	/* a flow that carried nothing for so long has its turn */
+};
 
 /* Falcon time units to ns. */
 static uint64_t units_ns(uint32_t units)
@@ -53,15 +57,35 @@ void fc_flow_timed_out(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 		return;
 	f->last_timeout = now;
 	f->timeouts++;
+	f->silent += f->silent < UINT8_MAX;
 	if (c->params.prr_threshold && f->timeouts >= c->params.prr_threshold)
 		fc_flow_repath(c, f);
 }
 
+/* Its path may be dead: too early for another packet to find out. */
+static bool is_suspect(const struct fc_flow *f, uint64_t now)
+{
+	if (f->silent < FC_FLOW_SILENT)
+		return false;
+	/* A new path is tried at once. */
+	return f->outstanding ||
+	       (f->timeouts &&
+		now < f->last_timeout + (f->rto << fc_min(f->silent, FC_RTO_BACKOFF)));
+}
+
+/* Its open window, packets as |fcwnd|; the most there is for one that has long been idle. */
+static int32_t open_window(const struct fc_flow *f, uint64_t now)
+{
+	if (!f->outstanding && f->pace_from && now > f->pace_from + f->rto * FC_FLOW_IDLE_RTOS)
+		return INT32_MAX;
+	return (int32_t)f->share - (int32_t)(f->outstanding << FRACTION);
+}
+
 struct fc_flow *fc_flow_choose(struct fcore_conn *c, uint64_t now)
 {
-	struct fc_flow *best = NULL;
+	struct fc_flow *best = NULL, *suspect = NULL;
 	int32_t most = INT32_MIN;
-	uint32_t i = c->last_flow;
+	uint32_t i = c->last_flow, live = 0;
 
 	for (uint32_t n = 0; n < c->nflows; n++) {
 		struct fc_flow *f;
@@ -69,33 +93,45 @@ struct fc_flow *fc_flow_choose(struct fcore_conn *c, uint64_t now)
 
 		i = i + 1 < c->nflows ? i + 1 : 0;
 		f = &c->flow[i];
-		open = (int32_t)f->fcwnd - (int32_t)(f->outstanding << FRACTION);
+		if (is_suspect(f, now)) {
+			suspect = f;
+			continue;
+		}
+		live++;
+		open = open_window(f, now);
 		if (open > most && !fc_flow_paced(f, now)) {
 			most = open;
 			best = f;
 		}
 	}
-	return best;
+	return live ? best : suspect;
 }
 
-uint64_t fc_flow_departure(const struct fcore_conn *c)
+uint64_t fc_flow_departure(const struct fcore_conn *c, uint64_t now)
 {
 	uint64_t earliest = FCORE_NEVER;
 
 	for (uint32_t i = 0; i < c->nflows; i++) {
 		uint64_t t = c->flow[i].pace_from + c->flow[i].pace_gap;
 
-		earliest = t < earliest ? t : earliest;
+		if (fc_flow_paced(&c->flow[i], now) && t < earliest)
+			earliest = t;
 	}
 	return earliest;
 }
 
 void fc_flow_windows(struct fcore_conn *c, uint32_t ncwnd)
 {
+	const uint32_t most = FALCON_DATA_WINDOW << FRACTION;
+	uint64_t part = 1ULL << 32;
 	uint32_t sum = 0;
 
 	for (uint32_t i = 0; i < c->nflows; i++)
 		sum += c->flow[i].fcwnd;
+	if (sum > most)
+		part = ((uint64_t)most << 32) / sum;
+	for (uint32_t i = 0; i < c->nflows; i++)
+		c->flow[i].share = (uint32_t)(c->flow[i].fcwnd * part >> 32);
 	falcon_store(&c->shared->cc.fcwnd, sum);
 	falcon_store(&c->shared->cc.ncwnd, ncwnd);
 	/* Below one packet means one packet, paced; no window may stop a connection for good. */

@@ -50,12 +50,14 @@ struct fc_rack {
 /* One of our flows (paper 4.3): a path with a congestion window of its own. */
 struct fc_flow {
 	uint32_t fcwnd;		/* packets, 11.10 fixed point */
+	uint32_t share;		/* of what the connection may have on the wire; as |fcwnd| */
 	uint32_t outstanding;	/* packets last sent on it and not acknowledged */
 	uint32_t acked;		/* packets of it acknowledged since its last RUE event */
 	uint16_t path;		/* what switches hash, beside |index| */
 	uint8_t index;
 	uint8_t ar_credit;	/* percent towards the next AR */
-	uint8_t timeouts;	/* in a row, with nothing of it acknowledged in between */
+	uint8_t timeouts;	/* in a row on this path, nothing of it acknowledged in between */
+	uint8_t silent;		/* timeouts in a row, whatever the path; saturates */
 	bool moved;		/* something of it was acknowledged just now */
 	uint32_t draws;		/* how often |path| was drawn anew */
 	uint64_t rto;		/* ns */
@@ -65,7 +67,7 @@ struct fc_flow {
 	 * ipg = 1/R - RTT), or from one retransmission to the next; 0: not paced.
 	 */
 	uint64_t pace_gap;
-	uint64_t pace_from;	/* when its latest packet was sent or acknowledged, ns */
+	uint64_t pace_from;	/* when its latest packet was sent or acknowledged, ns; 0: none */
 	uint64_t last_timeout;	/* ns */
 	uint64_t seen_t1_t4;	/* tx_acked.t1_t4 of the latest RTT sample */
 	uint64_t sent, lost;	/* packets, retransmissions among them; timed out or found lost */
@@ -81,11 +83,19 @@ static inline bool fc_flow_paced(const struct fc_flow *f, uint64_t now)
 {
 	return f->pace_gap && now < f->pace_from + f->pace_gap;
 }
-/* The flow with the largest open window that may send now, in turn among equals, or NULL. */
+/*
+ * The flow with the largest open window that may send now, in turn among equals, or NULL. A flow
+ * that nothing comes back from has one packet at a time, ever more seldom; one that has been idle
+ * for long comes first, since only a flow that carries something can show that it has recovered.
+ */
 struct fc_flow *fc_flow_choose(struct fcore_conn *c, uint64_t now);
 /* When the next paced flow may send, ns. */
-uint64_t fc_flow_departure(const struct fcore_conn *c);
-/* Derive what the gates compare with from the flows' windows and |ncwnd|, packets. */
+uint64_t fc_flow_departure(const struct fcore_conn *c, uint64_t now);
+/*
+ * Derive what the gates compare with from the flows' windows and |ncwnd|, packets, and each flow's
+ * share. Where the windows add up to more than the connection may have on the wire, as many of them
+ * as fit: else a flow whose window is small would always find another with more room.
+ */
 void fc_flow_windows(struct fcore_conn *c, uint32_t ncwnd);
 /* What goes out on |flow|, one of ours or an ACK for the peer's, takes this path. */
 uint16_t fc_flow_path(const struct fcore_conn *c, uint32_t flow);

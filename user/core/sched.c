@@ -36,7 +36,7 @@ static enum fc_sent send_one(struct fcore_conn *c, uint64_t now)
 		return r;
 	f = fc_flow_pick(c, now);
 	if (!f) {
-		fc_arm(c, FC_TIMER_PACE, fc_flow_departure(c));
+		fc_arm(c, FC_TIMER_PACE, fc_flow_departure(c, now));
 		return FC_IDLE;
 	}
 	if (c->data.npending | c->req.npending)
