@@ -530,6 +530,52 @@ static void rtt_per_flow(void **state)
 	env_close();
 }
 
+/* An ACK that is sent long after the packet whose T1 it echoes once more tells of no round trip. */
+static void an_echo_counts_once(void **state)
+{
+	struct falcon_ack a = { .rdbpsn = ENV_DATA + 1, .rrbpsn = ENV_REQ };
+	uint32_t count[FALCON_MAX_FLOWS];
+	uint64_t rtt;
+
+	(void)state;
+	open_flows(1, 16);
+	send_on(4, count);
+	env.now += 100000;
+	a.t1 = falcon_time_of_ns(env.now - 100000);
+	env_ack(a);
+	rtt = flow_stats(0).rtt_ns;
+	env.now += 1000 * RTO;
+	env_ack(a);
+	assert_int_equal(flow_stats(0).rtt_ns, rtt);
+	env.now += 100000;
+	a.t1 = falcon_time_of_ns(env.now - 50000);
+	env_ack(a);
+	assert_true(flow_stats(0).rtt_ns < rtt);
+	env_close();
+}
+
+/* Before its first sample a flow goes by another one's, if that is longer than its timeout. */
+static void a_new_flow_goes_by_another(void **state)
+{
+	struct falcon_ack a = { .type = FALCON_EACK, .rdbpsn = ENV_DATA, .rrbpsn = ENV_REQ,
+				.data_rx = { 0xf0 } };
+	uint32_t count[FALCON_MAX_FLOWS];
+
+	(void)state;
+	open_flows(2, 16);
+	send_on(8, count);
+	assert_int_equal(count[0], 4);
+	env.now += 2 * RTO;
+	env.flow = 1;
+	a.t1 = falcon_time_of_ns(env.now - 2 * RTO - SLACK);
+	env_ack(a);
+	assert_int_equal(env.c->data.npending, 0);
+	env.now += 2 * SLACK;
+	env_ack(a);
+	assert_int_equal(env.c->data.npending, 4);
+	env_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -555,6 +601,8 @@ int main(void)
 		cmocka_unit_test(events_of_nobody),
 		cmocka_unit_test(loss_is_told_of_its_flow),
 		cmocka_unit_test(rtt_per_flow),
+		cmocka_unit_test(an_echo_counts_once),
+		cmocka_unit_test(a_new_flow_goes_by_another),
 	};
 
 	return unit_run(tests);

@@ -103,15 +103,18 @@ static bool selective(struct fcore_conn *c, struct fc_win *w, uint64_t now)
 	return any;
 }
 
-/* 9.2.3: T1 and the ACK's reception time give the RTT. */
+/*
+ * 9.2.3: T1 and the ACK's reception time give the RTT. A T1 that was echoed before gives none: such
+ * an ACK was sent for another reason than that packet, however long after it.
+ */
 static void sample_rtt(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 {
 	uint64_t t = falcon_load(&c->shared->tx_acked.t1_t4[f->index]);
 	uint32_t t1 = (uint32_t)(t >> 32), units = (uint32_t)t - t1;
 
-	if (t == f->seen_t1_t4)
+	if (t1 == f->seen_t1)
 		return;
-	f->seen_t1_t4 = t;
+	f->seen_t1 = t1;
 	if (t1 == 0 || units > FC_RTT_MAX_UNITS)
 		return;
 	f->rtt = ((uint64_t)units << FALCON_TIME_SHIFT) / FALCON_PS_PER_NS;

@@ -10,9 +10,7 @@ static void mark_unless_recent(struct fcore_conn *c, struct fc_win *w, uint32_t 
 			       enum fc_retx_reason why, uint64_t now)
 {
 	const struct fc_ctx *ctx = fc_ctx(w, psn);
-	const struct fc_flow *f = &c->flow[ctx->flow];
-	uint64_t smooth = f->srtt ? f->srtt : f->rto;
-	uint64_t rtt = smooth > f->rtt ? smooth : f->rtt;
+	uint64_t rtt = fc_flow_rtt(c, &c->flow[ctx->flow]);
 
 	/* RNRed, it is not lost, although the peer's bitmap has a hole there. */
 	if (ctx->hold > now)

@@ -50,6 +50,15 @@ void fc_flow_repath(struct fcore_conn *c, struct fc_flow *f)
 	c->stats.repaths++;
 }
 
+uint64_t fc_flow_rtt(const struct fcore_conn *c, const struct fc_flow *f)
+{
+	uint64_t other = c->stats.rtt_ns;
+
+	if (f->srtt)
+		return f->srtt > f->rtt ? f->srtt : f->rtt;
+	return f->rto > other ? f->rto : other;
+}
+
 void fc_flow_timed_out(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 {
 	/* All that was due at once is one timeout of the path. */

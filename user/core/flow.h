@@ -69,7 +69,7 @@ struct fc_flow {
 	uint64_t pace_gap;
 	uint64_t pace_from;	/* when its latest packet was sent or acknowledged, ns; 0: none */
 	uint64_t last_timeout;	/* ns */
-	uint64_t seen_t1_t4;	/* tx_acked.t1_t4 of the latest RTT sample */
+	uint32_t seen_t1;	/* T1 of the latest RTT sample, Falcon time units; 0: none yet */
 	uint64_t sent, lost;	/* packets, retransmissions among them; timed out or found lost */
 	struct fc_rue rue;
 	struct fc_rack rack;
@@ -103,6 +103,12 @@ uint16_t fc_flow_path(const struct fcore_conn *c, uint32_t flow);
 void fc_flow_repath(struct fcore_conn *c, struct fc_flow *f);
 /* A packet of |f| has timed out. */
 void fc_flow_timed_out(struct fcore_conn *c, struct fc_flow *f, uint64_t now);
+/*
+ * A round trip on |f|, ns: the longer of the latest and the smoothed one. Before its first sample,
+ * what is longer of its timeout and a round trip on another flow: packets of it may be reported, or
+ * reported missing, by ACKs of other flows.
+ */
+uint64_t fc_flow_rtt(const struct fcore_conn *c, const struct fc_flow *f);
 /* Put into |e| what belongs to |f|; of a single flow it is there already. */
 void fc_flow_event(const struct fcore_conn *c, const struct fc_flow *f,
 		   struct falcon_rue_event *e);

@@ -111,13 +111,13 @@ static uint64_t reordering_window(const struct fcore_conn *c, const struct fc_fl
 /* How long after its transmission a packet of |f| that was overtaken is lost, ns. */
 static uint64_t rack_rto(const struct fcore_conn *c, const struct fc_flow *f, uint32_t ahead)
 {
-	uint64_t rtt = f->srtt > f->rtt ? f->srtt : f->rtt;
+	uint64_t rtt = fc_flow_rtt(c, f);
 
 	if (f->rack.rto)
 		return f->rack.rto;
 	if (c->params.rack_rto_ns)
 		return c->params.rack_rto_ns;
-	return rtt ? rtt + reordering_window(c, f, ahead) : f->rto;
+	return rtt + reordering_window(c, f, ahead);
 }
 
 static void lose(struct fcore_conn *c, struct fc_win *w, uint32_t psn, struct fc_rack *k)
