@@ -240,22 +240,6 @@ static void make_clean(struct sim_cfg *cfg)
 	cfg->conn[0].txn_timeout = 30 * SIM_S;
 }
 
-/*
- * Connections with several flows are not for hosts with little room: what is refused is sent again
- * by its flow's timeout, and a round trip measured while the upper layer held back stretches that
- * beyond any bound that can be checked.
- */
-static void limit_flows(struct sim_cfg *cfg)
-{
-	bool small = false;
-
-	for (uint64_t i = 0; i < cfg->hosts; i++)
-		small |= cfg->host[i].pool || cfg->host[i].requests || cfg->host[i].rx_buffer ||
-			 cfg->host[i].credits < 2048;
-	for (uint64_t i = 0; small && i < cfg->nconns; i++)
-		cfg->conn[i].flows = 1;
-}
-
 void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
@@ -280,7 +264,6 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 	nconns = spread(&r, 1, 12);
 	for (uint64_t i = 0; i < nconns; i++)
 		random_connection(sim_cfg_add_conn(cfg), &r, cfg->hosts, cfg->heal);
-	limit_flows(cfg);
 	if (once_in(&r, 12))
 		make_harsh(cfg, &r);
 	else if (once_in(&r, 12))
