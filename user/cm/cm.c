@@ -309,15 +309,3 @@ enum cm_state cm_conn_state(const struct cm *cm, uint32_t cid)
 {
 	return cid < FALCON_MAX_CONNS && cm->conns[cid] ? cm->conns[cid]->state : CM_NO_SESSION;
 }
-
-const char *cm_state_name(enum cm_state state)
-{
-	switch (state) {
-	case CM_NO_SESSION: return "no-session";
-	case CM_OPENING: return "opening";
-	case CM_RECEIVING: return "receiving";
-	case CM_READY: return "ready";
-	case CM_REJECTED: return "rejected";
-	}
-	return "unknown";
-}

@@ -212,8 +212,7 @@ int cm_rekey(struct cm *cm, uint32_t cid);
 /* The MTU that the next incarnation's OPEN tells the peer, bytes. */
 void cm_set_mtu(struct cm *cm, uint32_t cid, uint32_t mtu);
 
+/* How far |cid| is; CM_NO_SESSION also if there is no such connection. */
 enum cm_state cm_conn_state(const struct cm *cm, uint32_t cid);
-/* "no-session", "opening", "receiving", "ready" or "rejected". */
-const char *cm_state_name(enum cm_state state);
 
 #endif /* FALCON_CM_CM_H */

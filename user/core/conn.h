@@ -196,7 +196,7 @@ struct fc_xlr {
 };
 
 enum fc_timer_kind {
-	FC_TIMER_RTO,	/* earliest retransmission; armed by sending, fires fc_retx_timeout() */
+	FC_TIMER_RTO,	/* earliest retransmission; armed by sending, fires fc_rto_timeout() */
 	FC_TIMER_ACK,	/* ACK Coalescing Timer; armed by receiving, fires fc_ack_timeout() */
 	FC_TIMER_TXN,	/* oldest transaction; armed by submitting, fires fc_init_timeout() */
 	FC_TIMER_RNR,	/* earliest redelivery; armed by an RNR answer, fires fc_tgt_timeout() */
