@@ -239,6 +239,16 @@ static void all_flows_silent(void **state)
 	}
 	send_on(3, count);
 	assert_int_equal(env.nsent, 3);
+	env_ack_all(3, 0);
+	/* Pacing is theirs all the same. */
+	for (uint32_t i = 0; i < 2; i++) {
+		result(i, 0, 100);
+		env.c->flow[i].silent = env.c->flow[i].timeouts = 5;
+		env.c->flow[i].last_timeout = env.c->flow[i].pace_from = env.now;
+	}
+	send_on(1, count);
+	assert_int_equal(env.nsent, 0);
+	assert_int_equal(env_pass(52500), 1);
 	env_close();
 }
 

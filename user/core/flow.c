@@ -103,7 +103,7 @@ struct fc_flow *fc_flow_choose(struct fcore_conn *c, uint64_t now)
 		i = i + 1 < c->nflows ? i + 1 : 0;
 		f = &c->flow[i];
 		if (is_suspect(f, now)) {
-			suspect = f;
+			suspect = fc_flow_paced(f, now) ? suspect : f;
 			continue;
 		}
 		live++;
