@@ -68,6 +68,7 @@ static struct cm *open_cm(void)
 		struct cm_local l = {.family = AF_INET, .local_addr = {127, 0, 0, 1},
 				     .peer_addr = {127, 0, 0, 2}, .local_cid = cid,
 				     .remote_cid = cid, .ordered = cid & 1,
+				     .ulp.proto = FALCON_PROTO_RAW,
 				     .params = {.flows = 1, .data_window = 128,
 						.req_window = 64}};
 

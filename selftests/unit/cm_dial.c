@@ -133,6 +133,27 @@ static void refused(void **state)
 	wait_pair(&a, 1, &b, 20);
 }
 
+/* Each end's upper layer hears what the other's has to say. */
+static void upper_layers_talk(void **state)
+{
+	struct cm_local l = env_local(A, B, 1, 0);
+	char err[256];
+
+	(void)state;
+	listen_on(&b, B);
+	l.security = CM_SECURITY_PSP;
+	l.function = 7;
+	l.ulp = (struct cm_ulp){.proto = FALCON_PROTO_RDMA, .len = CM_ULP_DATA_MAX};
+	for (int i = 0; i < CM_ULP_DATA_MAX; i++)
+		l.ulp.data[i] = (uint8_t)(100 + i);
+	assert_int_equal(cm_add(a.cm, &l, err, sizeof(err)), 0);
+	wait_pair(&a, 1, &b, 20);
+	assert_memory_equal(&b.conns[20].peer.ulp, &l.ulp, sizeof(l.ulp));
+	assert_int_equal(a.conns[1].peer.ulp.proto, FALCON_PROTO_RDMA);
+	assert_int_equal(a.conns[1].peer.ulp.len, 1);
+	assert_int_equal(a.conns[1].peer.ulp.data[0], 101);
+}
+
 /* Who does not listen takes nothing. */
 static void not_listening(void **state)
 {
@@ -230,7 +251,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(accepted),	       TEST(dials_up),	     TEST(both_dial),
-		TEST(refused),	       TEST(not_listening),  TEST(removed_by_dialler),
+		TEST(refused),	       TEST(upper_layers_talk), TEST(not_listening),
+		TEST(removed_by_dialler),
 		TEST(removed_by_other), TEST(reset_by_each), TEST(outlives_session),
 		TEST(dialler_restarts),
 	};

@@ -138,6 +138,8 @@ static inline int env_accept(void *arg, const struct cm_request *req, struct cm_
 		return -EPERM;
 	}
 	out->local_cid = e->accept_cid++;
+	out->ulp.len = 1;
+	out->ulp.data[0] = (uint8_t)(req->ulp.data[0] + 1);
 	out->params = (struct cm_params){.mtu = 1400, .flows = 1, .data_window = 128,
 					 .req_window = 64};
 	return 0;
@@ -193,6 +195,7 @@ static inline struct cm_local env_local(const char *from, const char *to, uint32
 		.local_cid = local_cid,
 		.remote_cid = remote_cid,
 		.ordered = true,
+		.ulp.proto = FALCON_PROTO_RAW,
 		.params = {.mtu = 1500, .flows = 1, .data_window = 128, .req_window = 64},
 	};
 

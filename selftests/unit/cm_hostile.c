@@ -126,6 +126,7 @@ static struct cm_msg an_open(uint64_t incarnation)
 	return (struct cm_msg){.type = CM_MSG_OPEN, .src_cid = 1, .dst_cid = 11,
 			       .incarnation = incarnation, .ordering = CM_ORDERED,
 			       .data_psn = 1, .req_psn = 2, .rsn = 3,
+			       .ulp.proto = FALCON_PROTO_RAW,
 			       .params = {.mtu = 9000, .flows = 1, .data_window = 128,
 					  .req_window = 64},
 			       .security = {.spi = 7, .version = FALCON_PSP_CLEAR}};

@@ -151,6 +151,25 @@ static void ordering_mismatch(void **state)
 	wait_up(1);
 }
 
+static void ulp_mismatch(void **state)
+{
+	struct cm_local l = env_local(B, A, 11, 1);
+	char err[256];
+
+	(void)state;
+	l.ulp.proto = FALCON_PROTO_NVME;
+	env_add(&a, A, B, 1, 11);
+	assert_int_equal(cm_add(b.cm, &l, err, sizeof(err)), 0);
+	assert_true(env_until(&a, &b, both_rejected, NULL));
+	assert_non_null(strstr(a.conns[1].reason, "another upper layer"));
+	assert_non_null(strstr(b.conns[11].reason, "another upper layer"));
+	assert_int_equal(a.conns[1].established + b.conns[11].established, 0);
+	/* The operator mends B. */
+	cm_remove(b.cm, 11, "removed");
+	env_add(&b, B, A, 11, 1);
+	wait_up(1);
+}
+
 static void cid_mismatch(void **state)
 {
 	(void)state;
@@ -312,7 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(comes_up),		     TEST(comes_up_ipv6),
 		TEST(many_on_one_session),   TEST(added_later),
-		TEST(peer_configured_later), TEST(ordering_mismatch),
+		TEST(peer_configured_later), TEST(ordering_mismatch), TEST(ulp_mismatch),
 		TEST(cid_mismatch),	     TEST(reset_one_end),
 		TEST(resets_cross),	     TEST(removed_and_added),
 		TEST(agent_restarts),	     TEST(setup_fails_then_works),

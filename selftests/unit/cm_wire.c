@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <cm/wire.h>
+#include <falcon/codes.h>
 
 static const struct cm_msg open_msg = {
 	.type = CM_MSG_OPEN,
@@ -19,11 +20,12 @@ static const struct cm_msg open_msg = {
 	.function = 0xe2e3e4,
 	.params = {.mtu = 1500, .features = CM_FEATURE_RACK, .data_window = 128,
 		   .req_window = 64, .flows = 4},
+	.ulp = {.proto = FALCON_PROTO_RDMA, .len = 3, .data = {0xab, 0xcd, 0xef}},
 	.security = {.spi = 0xa1a2a3a4, .generation = 3, .pcid = 0x99, .version = 2, .key_len = 16,
 		     .key = {0xf0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0xff}},
 };
 static const uint8_t open_bytes[] = {
-	0x00, 0x6c, 0x02, 0x02,				/* 108 bytes, version 2, OPEN */
+	0x00, 0x6f, 0x03, 0x02,				/* 111 bytes, version 3, OPEN */
 	0x00, 0x01, 0x02, 0x03, 0x00, 0x04, 0x05, 0x06, /* CIDs */
 	0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, /* incarnation */
 	0x01, 0x01, 0x04, 0x00,				/* ordered, PSP, 4 flows */
@@ -31,13 +33,14 @@ static const uint8_t open_bytes[] = {
 	0xb1, 0xb2, 0xb3, 0xb4, 0xc1, 0xc2, 0xc3, 0xc4, /* data PSN, request PSN */
 	0xd1, 0xd2, 0xd3, 0xd4, 0x00, 0xe2, 0xe3, 0xe4, /* RSN, function */
 	0x00, 0x00, 0x05, 0xdc, 0x00, 0x80, 0x00, 0x40, /* MTU, windows */
-	0x00, 0x00, 0x00, 0x00,
+	0x02, 0x03, 0x00, 0x00,				/* RDMA, 3 bytes of its data */
 	0xa1, 0xa2, 0xa3, 0xa4, 0x00, 0x00, 0x00, 0x03, /* SPI, generation */
 	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x99, /* PCID */
 	0x02, 0x10, 0x00, 0x00,				/* PSP version 2, 16 bytes of key */
 	0xf0, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d,
 	0x0e, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 	0x00, 0x00, 0x00, 0x00,
+	0xab, 0xcd, 0xef,
 };
 
 static void packs_to(const struct cm_msg *m, const uint8_t *bytes, size_t len)
@@ -50,16 +53,16 @@ static void packs_to(const struct cm_msg *m, const uint8_t *bytes, size_t len)
 
 static void golden(void **state)
 {
-	static const uint8_t hello[] = {0x00, 0x14, 0x02, 0x01, 'F', 'C', 'M', 'H', 0, 0,
+	static const uint8_t hello[] = {0x00, 0x14, 0x03, 0x01, 'F', 'C', 'M', 'H', 0, 0,
 					0,    0,    0,	  0,	0,   9,   0,   0,   0x0b, 0xb8};
-	static const uint8_t ready[] = {0x00, 0x1c, 0x02, 0x03, 0, 0, 0, 5, 0, 0, 0, 6,
+	static const uint8_t ready[] = {0x00, 0x1c, 0x03, 0x03, 0, 0, 0, 5, 0, 0, 0, 6,
 					0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8};
-	static const uint8_t reject[] = {0x00, 0x1a, 0x02, 0x05, 0, 0, 0, 5, 0, 0, 0, 6,
+	static const uint8_t reject[] = {0x00, 0x1a, 0x03, 0x05, 0, 0, 0, 5, 0, 0, 0, 6,
 					 0, 0, 0, 0, 0, 0, 0, 7, 0x05, 0x02, 0, 0, 'n', 'o'};
-	static const uint8_t rekeyed[] = {0x00, 0x24, 0x02, 0x07, 0, 0, 0, 5, 0, 0, 0, 6,
+	static const uint8_t rekeyed[] = {0x00, 0x24, 0x03, 0x07, 0, 0, 0, 5, 0, 0, 0, 6,
 					  0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8,
 					  0, 0, 0, 9, 0, 0, 0, 10};
-	static const uint8_t keepalive[] = {0x00, 0x04, 0x02, 0x09};
+	static const uint8_t keepalive[] = {0x00, 0x04, 0x03, 0x09};
 	struct cm_msg m = {.type = CM_MSG_HELLO, .boot = 9, .alive_ms = 3000};
 
 	(void)state;
@@ -124,7 +127,7 @@ static void refused(void **state)
 	static const struct bad bad[] = {
 		{0, 0x01, "message of a wrong length"},
 		{1, 0x6b, "message of a wrong length"},
-		{1, 0x6d, "message of a wrong length"},
+		{1, 0x9d, "message of a wrong length"},
 		{2, 1, "another protocol version"},
 		{3, 0, "unknown message type"},
 		{3, 10, "unknown message type"},
@@ -137,6 +140,9 @@ static void refused(void **state)
 		{22, 0, "OPEN without incarnation, flows or windows"},
 		{23, 1, "reserved bits set in OPEN"},
 		{40, 1, "reserved bits set in OPEN"},
+		{52, 0, "OPEN for no upper layer"},
+		{52, 8, "OPEN for no upper layer"},
+		{53, 2, "message of a wrong length"},
 		{49, 0, "OPEN without incarnation, flows or windows"},
 		{55, 1, "reserved bits set in OPEN"},
 		{72, 15, "key does not go with the PSP version"},
@@ -172,7 +178,7 @@ static void refused(void **state)
 
 static void refused_text(void **state)
 {
-	static const uint8_t close[] = {0x00, 0x1a, 0x02, 0x04, 0, 0, 0, 5, 0, 0, 0, 6,
+	static const uint8_t close[] = {0x00, 0x1a, 0x03, 0x04, 0, 0, 0, 5, 0, 0, 0, 6,
 					0, 0, 0, 0, 0, 0, 0, 7, 0x01, 0x02, 0, 0, 'n', 'o'};
 	uint8_t in[sizeof(close)];
 	struct cm_msg m;
@@ -199,6 +205,12 @@ static void tidy(uint8_t *in, uint8_t type)
 
 	in[0] = 0;
 	in[1] = len[type];
+	if (type == CM_MSG_OPEN) {
+		in[52] = 1 + in[52] % FALCON_PROTO_RAW;
+		in[53] %= CM_ULP_DATA_MAX + 1;
+		in[1] += in[53];
+		in[54] = in[55] = 0;
+	}
 	in[2] = CM_WIRE_VERSION;
 	in[3] = type;
 	in[4] = in[8] = 0;
@@ -210,7 +222,6 @@ static void tidy(uint8_t *in, uint8_t type)
 		in[20] &= 1;
 		in[21] = 1;
 		in[23] = in[40] = 0;
-		memset(in + 52, 0, 4);
 	}
 	if (type == CM_MSG_OPEN || type == CM_MSG_REKEY) {
 		sec[16] &= 3;

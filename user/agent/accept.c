@@ -46,24 +46,63 @@ static void configure(const struct agent *a, const struct peer_config *peer, int
 		cfg->security = CONFIG_SECURITY_AES_GCM_128 + req->version;
 }
 
+/* The upper layer's consent: 0 with its answer in |reply|, or a negative errno. */
+static int ask_ulp(struct agent *a, const struct conn_config *cfg, const struct cm_request *req,
+		   struct ulp **ulp, struct ulp_data *reply, char *err, size_t errlen)
+{
+	struct ulp_request r = {
+		.ends = {
+			.family = cfg->family,
+			.function = req->function,
+			.ordered = req->ordered,
+		},
+		.peer = req->who->nnames ? req->who->names[0] : "",
+		.data.len = req->ulp.len,
+		.cid = cfg->local_cid,
+	};
+
+	*ulp = agent_ulp(a, req->ulp.proto);
+	if (!*ulp || !(*ulp)->ops->accept) {
+		snprintf(err, errlen, "no upper layer %u takes connections here", req->ulp.proto);
+		return -EOPNOTSUPP;
+	}
+	memcpy(r.ends.local, cfg->local, sizeof(r.ends.local));
+	memcpy(r.ends.remote, cfg->remote, sizeof(r.ends.remote));
+	memcpy(r.data.bytes, req->ulp.data, sizeof(r.data.bytes));
+	return (*ulp)->ops->accept((*ulp)->self, &r, reply, err, errlen);
+}
+
+static int refuse(struct agent *a, int rc, const char *err)
+{
+	a->stats.dials_refused++;
+	log_ratelimited(LOG_LEVEL_WARN, &a->refusals, "connection refused: %s", err);
+	return rc;
+}
+
 int agent_accept(void *arg, const struct cm_request *req, struct cm_local *out, char *err,
 		 size_t errlen)
 {
 	struct agent *a = arg;
-	struct conn_config cfg;
-	struct agent_conn *c;
 	int section = policy_check(&a->config, a->peer_conns, req, err, errlen);
 	int cid = section < 0 ? section : agent_cid_choose(a, err, errlen);
+	struct ulp_data reply = {};
+	struct conn_config cfg;
+	struct agent_conn *c;
+	struct ulp *ulp;
+	int rc;
 
-	if (cid < 0) {
-		a->stats.dials_refused++;
-		log_ratelimited(LOG_LEVEL_WARN, &a->refusals, "connection refused: %s", err);
-		return cid;
-	}
+	if (cid < 0)
+		return refuse(a, cid, err);
 	configure(a, &a->config.peers[section], cid, req, &cfg);
-	c = agent_conn_new(a, &cfg, err, errlen);
-	if (!c)
+	rc = ask_ulp(a, &cfg, req, &ulp, &reply, err, errlen);
+	if (rc < 0)
+		return refuse(a, rc, err);
+	c = agent_conn_new(a, &cfg, ulp, err, errlen);
+	if (!c) {
+		ulp->ops->conn_down(ulp->self, (uint32_t)cid, err);
 		return -ENOMEM;
+	}
+	agent_conn_set_data(c, &reply);
 	c->accepted = true;
 	c->section = (uint32_t)section;
 	a->peer_conns[section]++;

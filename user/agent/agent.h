@@ -23,6 +23,7 @@
 #include "io/maps.h"
 #include "io/xsk.h"
 #include "ulp/raw.h"
+#include "ulp/ulp.h"
 
 /* An interface the agent serves. */
 struct port {
@@ -48,9 +49,11 @@ struct agent_conn {
 	enum agent_conn_state state;
 	char reason[160];		/* why it is not up; empty if it is */
 	bool accepted;			/* the peer has dialled; it goes when it is lost */
-	bool gone;			/* it has been lost, and agent_conns_reap() was not called */
+	bool gone;			/* it is to be removed, and agent_conns_reap() was not called */
 	uint32_t section;		/* accepted: of config.peers */
 	bool failing;			/* agent_conn_fail() was called, agent_conns_reap() was not */
+	struct ulp *ulp;		/* of the agent's |ulps|: whose it is */
+	struct cm_ulp ulp_data;		/* for the peer's */
 	struct fcore_conn *core;	/* NULL unless RECEIVING or UP */
 	struct falcon_conn *shared;	/* entry of falcon_conns */
 	struct cm_values ours;		/* what this incarnation started from */
@@ -65,7 +68,7 @@ struct agent_conn {
 	uint64_t rekey_at;		/* ns, end of that state */
 	TAILQ_ENTRY(agent_conn) rekey_link;	/* of that state's list */
 	uint32_t mtu;			/* bytes */
-	uint32_t segment;		/* raw payload bytes a transaction */
+	uint32_t max_len;		/* bytes of a transaction: upper layer's header and payload */
 	uint32_t flows;			/* paths used at a time: what both ends can */
 	uint64_t tx_unrouted;		/* packets dropped for want of a route */
 	uint64_t tx_unsealed;		/* packets not sent because they could not be sealed */
@@ -93,6 +96,8 @@ struct agent {
 	struct agent_conn *conns[FALCON_MAX_CONNS];	/* by local CID */
 	struct fcore *core;
 	struct raw_ulp *raw;
+	struct ulp ulps[ULP_MAX];
+	unsigned nulps;
 	struct agent_rue *rue;
 	struct cm *cm;
 	struct sec_keys *keys;
@@ -130,9 +135,17 @@ struct port *agent_port_by_ifindex(struct agent *a, uint32_t ifindex);
  * errno with the reason in |err|. agent_conn_reset() starts the handshake over.
  */
 int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen);
-/* The object of a connection that is to be set up, or NULL with the reason in |err|. */
-struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg, char *err,
-				  size_t errlen);
+/* The object of a connection of |ulp| that is to be set up, or NULL with the reason in |err|. */
+struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg, struct ulp *ulp,
+				  char *err, size_t errlen);
+/* Start setting |c| up. 0, or a negative errno with the reason in |err|, and |c| is gone. */
+int agent_conn_start(struct agent_conn *c, char *err, size_t errlen);
+/* Who |c| connects, for its upper layer. */
+void agent_conn_ends(const struct agent_conn *c, struct ulp_ends *out);
+/* Bytes of payload of a raw transaction, which applications are told. */
+uint32_t agent_conn_segment(const struct agent_conn *c);
+/* Have |c| removed soon, for |why|. Callable from anywhere. */
+void agent_conn_drop(struct agent_conn *c, const char *why);
 /* What we tell the peer's agent of |c|. */
 void agent_conn_offer(struct agent_conn *c, struct cm_local *out);
 int agent_conn_del(struct agent *a, const char *name, char *err, size_t errlen);
@@ -180,6 +193,21 @@ void agent_pools_limit(struct agent *a, const struct fcore_config *cfg);
 /* ulps.c: what the core and the raw layer call. */
 extern const struct fcore_ops agent_core_ops;
 extern const struct raw_ops agent_raw_ops;
+
+/* ulps.c: one more upper layer, at most ULP_MAX. |ops| and |self| must stay until the end. */
+void agent_ulp_add(struct agent *a, const struct ulp_ops *ops, void *self);
+/* ulps.c: the upper layer of |proto|, or NULL. */
+struct ulp *agent_ulp(struct agent *a, uint8_t proto);
+/* ulps.c: the calls of struct ulp_ops, of all of them. */
+uint32_t agent_ulps_pump(struct agent *a);
+bool agent_ulps_sleep_begin(struct agent *a);
+void agent_ulps_sleep_end(struct agent *a);
+uint64_t agent_ulps_deadline(const struct agent *a);
+
+/* dial.c: what |c|'s offers carry for the peer's upper layer. */
+void agent_conn_set_data(struct agent_conn *c, const struct ulp_data *data);
+/* dial.c: what upper layers ask of the agent; its |agent| is the struct agent. */
+extern const struct ulp_host agent_ulp_host;
 
 /* tx.c: struct fcore_ops.transmit, and the template of a connection's frames. */
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p);

@@ -80,7 +80,7 @@ static int conn_info(struct agent *a, struct control_client *cl, json_t *req, in
 		return control_error(reply, -ENOENT, "no connection %lld", (long long)cid);
 	*reply = json_pack("{s:s, s:b, s:b, s:I, s:I, s:s}", "name", c->cfg.name, "up",
 			   c->state == AGENT_CONN_UP, "ordered", c->cfg.params.ordered, "segment",
-			   (json_int_t)c->segment, "mtu", (json_int_t)c->mtu, "reason", c->reason);
+			   (json_int_t)agent_conn_segment(c), "mtu", (json_int_t)c->mtu, "reason", c->reason);
 	return 0;
 }
 

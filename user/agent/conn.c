@@ -58,7 +58,7 @@ static void take_down(struct agent_conn *c, enum falcon_completion_code code, co
 	falcon_store(&c->shared->id.flags, 0);
 	a->quiesce_due = true;
 	log_info("connection down conn=%s cid=%u reason=\"%s\"", c->cfg.name, c->cfg.local_cid, why);
-	raw_conn_down(a->raw, c->cfg.local_cid);
+	c->ulp->ops->conn_down(c->ulp->self, c->cfg.local_cid, why);
 	fcore_conn_close(c->core, code);
 	c->core = NULL;
 	rekey_leave(c);
@@ -125,11 +125,27 @@ static void size_segment(struct agent_conn *c)
 	if (mtu > XSK_MAX_FRAME - ETH_HLEN)
 		mtu = XSK_MAX_FRAME - ETH_HLEN;
 	c->mtu = mtu;
-	c->segment = frame_max_payload(mtu, c->cfg.family == AF_INET6,
+	c->max_len = frame_max_payload(mtu, c->cfg.family == AF_INET6,
 				       frame_around(c->sec.version, c->sec.peer_pcid != 0,
 						    sec_inner_len(&c->sec)));
-	c->segment -= c->segment > sizeof(struct falcon_raw_hdr) ? sizeof(struct falcon_raw_hdr)
-								 : c->segment;
+}
+
+uint32_t agent_conn_segment(const struct agent_conn *c)
+{
+	uint32_t hdr = sizeof(struct falcon_raw_hdr);
+
+	return c->max_len > hdr ? c->max_len - hdr : 0;
+}
+
+void agent_conn_ends(const struct agent_conn *c, struct ulp_ends *out)
+{
+	*out = (struct ulp_ends){
+		.family = c->cfg.family,
+		.function = c->cfg.params.function,
+		.ordered = c->cfg.params.ordered,
+	};
+	memcpy(out->local, c->cfg.local, sizeof(out->local));
+	memcpy(out->remote, c->cfg.remote, sizeof(out->remote));
 }
 
 static void fill_params(struct agent_conn *c, struct fcore_params *p)
@@ -184,15 +200,24 @@ static int set_up(struct agent_conn *c, char *err, size_t errlen)
 
 static int go_up(struct agent_conn *c)
 {
-	int rc = raw_conn_up(c->agent->raw, c->core, c->segment);
+	struct ulp_conn up = {
+		.core = c->core,
+		.cid = c->cfg.local_cid,
+		.max_len = c->max_len,
+		.data.len = c->peer.ulp.len,
+	};
+	int rc;
 
+	agent_conn_ends(c, &up.ends);
+	memcpy(up.data.bytes, c->peer.ulp.data, sizeof(up.data.bytes));
+	rc = c->ulp->ops->conn_up(c->ulp->self, &up);
 	if (rc < 0)
 		return rc;
 	c->state = AGENT_CONN_UP;
 	c->setups++;
-	log_info("connection up conn=%s cid=%u peer_cid=%u %s mtu=%u segment=%u", c->cfg.name,
-		 c->cfg.local_cid, c->cfg.remote_cid,
-		 c->cfg.params.ordered ? "ordered" : "unordered", c->mtu, c->segment);
+	log_info("connection up conn=%s cid=%u peer_cid=%u %s %s mtu=%u max_len=%u", c->cfg.name,
+		 c->cfg.local_cid, c->cfg.remote_cid, c->ulp->ops->name,
+		 c->cfg.params.ordered ? "ordered" : "unordered", c->mtu, c->max_len);
 	return 0;
 }
 
@@ -223,9 +248,11 @@ static void on_lost(void *arg, uint32_t cid, const char *reason)
 	struct agent *a = arg;
 	struct agent_conn *c = a->conns[cid];
 
+	if (!c->core)
+		c->ulp->ops->conn_down(c->ulp->self, cid, reason);
 	take_down(c, kCmplDeadConn, reason);
 	c->state = AGENT_CONN_WAITING;
-	c->gone = c->accepted;
+	c->gone |= c->accepted;
 	a->reap_due |= c->gone;
 }
 
@@ -262,6 +289,7 @@ void agent_conn_offer(struct agent_conn *c, struct cm_local *out)
 		.function = c->cfg.params.function,
 		.security = c->cfg.security == CONFIG_SECURITY_CLEAR ? CM_SECURITY_CLEAR
 								      : CM_SECURITY_PSP,
+		.ulp = c->ulp_data,
 		.params = {
 			.flows = (uint8_t)c->cfg.params.flows,
 			.data_window = FALCON_DATA_WINDOW,
@@ -308,8 +336,8 @@ static void init_security(struct agent_conn *c)
 	memcpy(c->sec.inner_peer, c->cfg.inner_remote, sizeof(c->sec.inner_peer));
 }
 
-struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg, char *err,
-				  size_t errlen)
+struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg, struct ulp *ulp,
+				  char *err, size_t errlen)
 {
 	struct agent_conn *c = calloc(1, sizeof(*c));
 
@@ -319,6 +347,8 @@ struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg
 	}
 	c->agent = a;
 	c->cfg = *cfg;
+	c->ulp = ulp;
+	c->ulp_data.proto = ulp->ops->proto;
 	init_security(c);
 	c->shared = &a->maps.conns[cfg->local_cid];
 	a->conns[cfg->local_cid] = c;
@@ -330,20 +360,24 @@ struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg
 	return c;
 }
 
-static int add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+int agent_conn_start(struct agent_conn *c, char *err, size_t errlen)
 {
-	struct agent_conn *c = agent_conn_new(a, cfg, err, errlen);
-	int rc;
+	int rc = start(c, err, errlen);
 
-	if (!c)
-		return -EINVAL;
-	rc = start(c, err, errlen);
 	if (rc < 0) {
-		a->conns[cfg->local_cid] = NULL;
+		c->agent->conns[c->cfg.local_cid] = NULL;
 		take_down(c, kCmplDeadConn, err);
 		free(c);
 	}
 	return rc;
+}
+
+/* Configured connections carry raw transactions. */
+static int add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+{
+	struct agent_conn *c = agent_conn_new(a, cfg, agent_ulp(a, FALCON_PROTO_RAW), err, errlen);
+
+	return c ? agent_conn_start(c, err, errlen) : -EINVAL;
 }
 
 int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
@@ -374,6 +408,15 @@ static void leave(struct agent_conn *c, const char *why)
 	if (c->cfg.handshake)
 		cm_remove(c->agent->cm, c->cfg.local_cid, why);
 	take_down(c, kCmplDeadConn, why);
+}
+
+/* For the reason that it has, which take_down() writes over. */
+static void leave_as_told(struct agent_conn *c)
+{
+	char why[sizeof(c->reason)];
+
+	snprintf(why, sizeof(why), "%s", c->reason);
+	leave(c, why);
 }
 
 /* After leave() and settle(). */
@@ -453,14 +496,21 @@ void agent_conn_fail(struct agent_conn *c, const char *why)
 	c->agent->reap_due = true;
 }
 
-/* What peers had dialled and has been lost goes, all with one wait. */
+void agent_conn_drop(struct agent_conn *c, const char *why)
+{
+	snprintf(c->reason, sizeof(c->reason), "%s", why);
+	c->gone = true;
+	c->agent->reap_due = true;
+}
+
+/* What peers had dialled and has been lost goes, and what was dropped, all with one wait. */
 static void remove_gone(struct agent *a)
 {
 	bool any = false;
 
 	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
 		if (a->conns[cid] && a->conns[cid]->gone)
-			leave(a->conns[cid], "lost");
+			leave_as_told(a->conns[cid]);
 		any |= a->conns[cid] && a->conns[cid]->gone;
 	}
 	if (!any)

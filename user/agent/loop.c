@@ -104,7 +104,7 @@ static uint32_t turn(struct agent *a)
 	work += agent_take_dirty(a);
 	work += (uint32_t)maps_consume(&a->maps);
 	work += agent_rue_poll(a);
-	work += raw_pump(a->raw, a->now);
+	work += agent_ulps_pump(a);
 	work += fcore_run(a->core, a->now, LOOP_BUDGET);
 	kick(a);
 	if (a->now >= rekey_deadline(a))
@@ -131,6 +131,7 @@ static uint64_t until_deadline(struct agent *a)
 	uint64_t core = fcore_next_deadline(a->core, a->now);
 	uint64_t cm = cm_next_deadline(a->cm);
 	uint64_t rekey = rekey_deadline(a);
+	uint64_t ulps = agent_ulps_deadline(a);
 	uint64_t next = a->now + LOOP_DROP_CHECK_NS;
 
 	if (core < next)
@@ -139,6 +140,8 @@ static uint64_t until_deadline(struct agent *a)
 		next = cm;
 	if (rekey < next)
 		next = rekey;
+	if (ulps < next)
+		next = ulps;
 	return next > a->now ? next - a->now : 0;
 }
 
@@ -169,11 +172,11 @@ static void rest(struct agent *a)
 	watch_sockets(a, true);
 	falcon_store(&a->maps.config->agent_sleeping, 1);
 	__sync_synchronize();
-	if (raw_sleep_begin(a->raw)) {
+	if (agent_ulps_sleep_begin(a)) {
 		wait = data_waiting(a) || agent_rue_waiting(a) ? 0 : until_deadline(a);
 		a->stats.sleeps += wait > 0;
 		serve_control(a, wait);
-		raw_sleep_end(a->raw);
+		agent_ulps_sleep_end(a);
 	}
 	falcon_store(&a->maps.config->agent_sleeping, 0);
 }

@@ -150,8 +150,10 @@ static int open_protocol(struct agent *a)
 		a->raw = a->core ? raw_create(&agent_raw_ops, a, FALCON_MAX_CONNS) : NULL;
 		rc = a->raw ? 0 : -ENOMEM;
 	}
-	if (rc == 0)
+	if (rc == 0) {
+		agent_ulp_add(a, &raw_ulp_ops, a->raw);
 		agent_pools_limit(a, &cfg);
+	}
 	if (rc < 0)
 		log_err("%s", err);
 	return rc;

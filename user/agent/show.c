@@ -66,7 +66,7 @@ static void show_one_conn(const struct agent_conn *c, json_t *rows)
 	put(row, "remote_cid", c->cfg.remote_cid);
 	json_object_set_new(row, "port", json_string(c->port ? c->port->ifname : ""));
 	put(row, "mtu", c->mtu);
-	put(row, "segment", c->segment);
+	put(row, "segment", agent_conn_segment(c));
 	put(row, "flows", c->flows);
 	put(row, "setups", c->setups);
 	put(row, "tx_unrouted", c->tx_unrouted);

@@ -18,13 +18,19 @@ static void frame_put(void *arg, void *frame)
 	xsk_frame_put(frame);
 }
 
+static struct ulp *ulp_of(struct fcore_conn *c)
+{
+	return ((struct agent_conn *)fcore_conn_user(c))->ulp;
+}
+
 static void on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn,
 		    const void *payload, uint32_t len)
 {
+	struct ulp *ulp = ulp_of(c);
 	struct agent *a = arg;
 
-	if (proto == FALCON_PROTO_RAW)
-		raw_on_push(a->raw, c, rsn, payload, len, a->now);
+	if (proto == ulp->ops->proto)
+		ulp->ops->on_push(ulp->self, c, rsn, payload, len, a->now);
 	else
 		fcore_push_done(c, rsn, FCORE_PUSH_INVALID_CID, 0, 0, a->now);
 }
@@ -32,44 +38,49 @@ static void on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn
 static void on_pull(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn, const void *hdr,
 		    uint32_t hdr_len, uint16_t request_len)
 {
+	struct ulp *ulp = ulp_of(c);
 	struct agent *a = arg;
 
-	if (proto == FALCON_PROTO_RAW)
-		raw_on_pull(a->raw, c, rsn, hdr, hdr_len, request_len, a->now);
+	if (proto == ulp->ops->proto)
+		ulp->ops->on_pull(ulp->self, c, rsn, hdr, hdr_len, request_len, a->now);
 	else
 		fcore_pull_respond(c, rsn, NULL, 0, 0, a->now);
 }
 
 static void on_response_done(void *arg, struct fcore_conn *c, uint64_t cookie)
 {
-	struct agent *a = arg;
+	struct ulp *ulp = ulp_of(c);
 
+	(void)arg;
 	/* Cookie 0 is a response that this file made, which holds nothing. */
 	if (cookie)
-		raw_on_response_done(a->raw, c, cookie);
+		ulp->ops->on_response_done(ulp->self, c, cookie);
 }
 
 static void on_pull_data(void *arg, struct fcore_conn *c, uint64_t cookie, const void *payload,
 			 uint32_t len)
 {
-	struct agent *a = arg;
+	struct ulp *ulp = ulp_of(c);
 
-	raw_on_pull_data(a->raw, c, cookie, payload, len);
+	(void)arg;
+	ulp->ops->on_pull_data(ulp->self, c, cookie, payload, len);
 }
 
 static void on_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
 			  enum falcon_completion_code code, uint8_t ulp_code)
 {
-	struct agent *a = arg;
+	struct ulp *ulp = ulp_of(c);
 
-	raw_on_completion(a->raw, c, cookie, code, ulp_code);
+	(void)arg;
+	ulp->ops->on_completion(ulp->self, c, cookie, code, ulp_code);
 }
 
 static void on_xon(void *arg, struct fcore_conn *c)
 {
-	struct agent *a = arg;
+	struct ulp *ulp = ulp_of(c);
 
-	raw_on_xon(a->raw, c);
+	(void)arg;
+	ulp->ops->on_xon(ulp->self, c);
 }
 
 static void on_zone(void *arg, enum falcon_zone zone)
@@ -109,3 +120,56 @@ static void client_broken(void *arg, struct client *cl, const char *why)
 }
 
 const struct raw_ops agent_raw_ops = { .client_broken = client_broken };
+
+void agent_ulp_add(struct agent *a, const struct ulp_ops *ops, void *self)
+{
+	a->ulps[a->nulps++] = (struct ulp){ .ops = ops, .self = self };
+}
+
+struct ulp *agent_ulp(struct agent *a, uint8_t proto)
+{
+	for (unsigned i = 0; i < a->nulps; i++)
+		if (a->ulps[i].ops->proto == proto)
+			return &a->ulps[i];
+	return NULL;
+}
+
+uint32_t agent_ulps_pump(struct agent *a)
+{
+	uint32_t work = 0;
+
+	for (unsigned i = 0; i < a->nulps; i++)
+		work += a->ulps[i].ops->pump(a->ulps[i].self, a->now);
+	return work;
+}
+
+bool agent_ulps_sleep_begin(struct agent *a)
+{
+	for (unsigned i = 0; i < a->nulps; i++) {
+		if (a->ulps[i].ops->sleep_begin(a->ulps[i].self))
+			continue;
+		while (i-- > 0)
+			a->ulps[i].ops->sleep_end(a->ulps[i].self);
+		return false;
+	}
+	return true;
+}
+
+void agent_ulps_sleep_end(struct agent *a)
+{
+	for (unsigned i = 0; i < a->nulps; i++)
+		a->ulps[i].ops->sleep_end(a->ulps[i].self);
+}
+
+uint64_t agent_ulps_deadline(const struct agent *a)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (unsigned i = 0; i < a->nulps; i++) {
+		const struct ulp *u = &a->ulps[i];
+		uint64_t at = u->ops->deadline ? u->ops->deadline(u->self) : UINT64_MAX;
+
+		next = at < next ? at : next;
+	}
+	return next;
+}

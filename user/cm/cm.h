@@ -40,6 +40,7 @@ enum cm_const {
 	CM_KEEPALIVE_MIN_MS = 100,	/* ... or as often as the peer wishes, down to this */
 	CM_REASON_MAX = 160,		/* bytes of a reason, with the final 0 */
 	CM_KEY_MAX = 32,		/* bytes of a key */
+	CM_ULP_DATA_MAX = 48,		/* bytes that an upper layer adds to an offer */
 };
 
 /*
@@ -74,6 +75,13 @@ enum cm_security_kind {
 	CM_SECURITY_PSP = 1,		/* PSP versions 0 to 3; each direction its own */
 };
 
+/* What a connection is for; both ends must agree on |proto|. The rest is between the upper layers. */
+struct cm_ulp {
+	uint8_t proto;			/* enum falcon_protocol_type, not 0 */
+	uint8_t len;			/* bytes of |data|, at most CM_ULP_DATA_MAX */
+	uint8_t data[CM_ULP_DATA_MAX];
+};
+
 /* A connection as its owner wants it. */
 struct cm_local {
 	int family;			/* AF_INET or AF_INET6 */
@@ -85,6 +93,7 @@ struct cm_local {
 	char peer[CHAN_NAME_MAX];	/* name that the peer must prove; "": that of its address */
 	bool ordered;
 	enum cm_security_kind security;
+	struct cm_ulp ulp;
 	struct cm_params params;
 };
 
@@ -97,6 +106,7 @@ struct cm_values {
 	uint32_t rsn;			/* first RSN; random */
 	uint32_t function;		/* Destination Function of this end's packets */
 	struct cm_params params;
+	struct cm_ulp ulp;
 	struct cm_security security;	/* of packets to this end; our own comes without the key */
 };
 
@@ -110,6 +120,7 @@ struct cm_request {
 	bool ordered;
 	enum cm_security_kind security;
 	uint8_t version;		/* enum falcon_psp_version of the packets to the peer */
+	struct cm_ulp ulp;
 };
 
 struct cm_ops {
@@ -142,9 +153,10 @@ struct cm_ops {
 	/* The peer has taken what cm_rekey() had sent, of |generation|, into use. May be NULL. */
 	void (*rekeyed)(void *arg, uint32_t cid, uint32_t generation);
 	/*
-	 * A peer dials. 0: the connection is to be |out|, of which local_cid, function and params
-	 * are to be set and the rest is; establish() follows, and after lost() the owner removes it.
-	 * A negative errno: refused, with a sentence for the peer in |err|. NULL: nobody may.
+	 * A peer dials. 0: the connection is to be |out|, of which local_cid, function, params and
+	 * the upper layer's data are to be set and the rest is; establish() follows, and after
+	 * lost() the owner removes it. A negative errno: refused, with a sentence for the peer in
+	 * |err|. NULL: nobody may.
 	 */
 	int (*accept)(void *arg, const struct cm_request *req, struct cm_local *out, char *err,
 		      size_t errlen);

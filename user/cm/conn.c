@@ -111,6 +111,7 @@ static bool send_open(struct cm *cm, struct cm_conn *c)
 	v->cid = c->cfg.local_cid;
 	v->function = c->cfg.function;
 	v->params = c->cfg.params;
+	v->ulp = c->cfg.ulp;
 	m = message(c, CM_MSG_OPEN);
 	m.ordering = c->cfg.ordered ? CM_ORDERED : CM_UNORDERED;
 	m.kind = (uint8_t)c->cfg.security;
@@ -119,6 +120,7 @@ static bool send_open(struct cm *cm, struct cm_conn *c)
 	m.rsn = v->rsn;
 	m.function = v->function;
 	m.params = v->params;
+	m.ulp = v->ulp;
 	m.security = v->security;
 	cm_session_send(c->session, &m);
 	explicit_bzero(&m.security, sizeof(m.security));
@@ -208,6 +210,11 @@ static enum cm_code mismatch(const struct cm_conn *c, const struct cm_msg *open,
 		*local = "peer's connection has another ordering";
 		return CM_CODE_ORDERING;
 	}
+	if (open->ulp.proto != c->cfg.ulp.proto) {
+		snprintf(text, size, "upper layer %u here", c->cfg.ulp.proto);
+		*local = "peer's connection is for another upper layer";
+		return CM_CODE_ULP;
+	}
 	return 0;
 }
 
@@ -235,6 +242,7 @@ static void establish(struct cm *cm, struct cm_conn *c, const struct cm_msg *ope
 		.rsn = open->rsn,
 		.function = open->function,
 		.params = open->params,
+		.ulp = open->ulp,
 		.security = open->security,
 	};
 	char err[CM_REASON_MAX] = "";
@@ -262,12 +270,14 @@ static struct cm_conn *accept_dialled(struct cm *cm, struct cm_session *s, const
 		.ordered = m->ordering == CM_ORDERED,
 		.security = m->kind,
 		.version = m->security.version,
+		.ulp = m->ulp,
 	};
 	struct cm_local l = {
 		.family = s->family,
 		.remote_cid = m->src_cid,
 		.ordered = req.ordered,
 		.security = req.security,
+		.ulp.proto = req.ulp.proto,
 	};
 	char err[CM_WIRE_TEXT_MAX + 1] = "nobody may connect here";
 	struct cm_conn *c = NULL;

@@ -19,7 +19,9 @@ enum cm_wire_len {
 };
 _Static_assert(LEN_OPEN == 108 && LEN_PAIR == 28 && LEN_CLOSE == 24 && LEN_REKEY == 80,
 	       "as in PROTOCOL.md");
-_Static_assert(LEN_CLOSE + CM_WIRE_TEXT_MAX <= CM_WIRE_MAX, "the longest message");
+_Static_assert(LEN_CLOSE + CM_WIRE_TEXT_MAX <= CM_WIRE_MAX &&
+		       LEN_OPEN + CM_ULP_DATA_MAX <= CM_WIRE_MAX,
+	       "the longest messages");
 
 /* First bytes of TLS records, which no message begins with. */
 enum { TLS_ALERT = 0x15, TLS_HANDSHAKE = 0x16 };
@@ -29,7 +31,7 @@ static const struct {
 	uint16_t min, max;
 } lengths[CM_MSG_MAX + 1] = {
 	[CM_MSG_HELLO] = {LEN_HELLO, LEN_HELLO},
-	[CM_MSG_OPEN] = {LEN_OPEN, LEN_OPEN},
+	[CM_MSG_OPEN] = {LEN_OPEN, LEN_OPEN + CM_ULP_DATA_MAX},
 	[CM_MSG_READY] = {LEN_PAIR, LEN_PAIR},
 	[CM_MSG_CLOSE] = {LEN_CLOSE, LEN_CLOSE + CM_WIRE_TEXT_MAX},
 	[CM_MSG_REJECT] = {LEN_CLOSE, LEN_CLOSE + CM_WIRE_TEXT_MAX},
@@ -91,8 +93,12 @@ static void put_open(struct put *c, const struct cm_msg *m)
 	put_bits(c, m->params.mtu, 4);
 	put_bits(c, m->params.data_window, 2);
 	put_bits(c, m->params.req_window, 2);
-	put_bits(c, 0, 4);
+	put_bits(c, m->ulp.proto, 1);
+	put_bits(c, m->ulp.len, 1);
+	put_bits(c, 0, 2);
 	put_security(c, &m->security);
+	memcpy(c->p, m->ulp.data, m->ulp.len);
+	c->p += m->ulp.len;
 }
 
 static void put_pair(struct put *c, const struct cm_msg *m)
@@ -203,7 +209,7 @@ static const char *get_security(struct get *c, struct cm_security *sec)
 	return NULL;
 }
 
-static const char *get_open(struct get *c, struct cm_msg *m)
+static const char *get_open(struct get *c, size_t len, struct cm_msg *m)
 {
 	uint64_t reserved;
 	const char *why;
@@ -221,7 +227,11 @@ static const char *get_open(struct get *c, struct cm_msg *m)
 	m->params.mtu = (uint32_t)get_bits(c, 4);
 	m->params.data_window = (uint16_t)get_bits(c, 2);
 	m->params.req_window = (uint16_t)get_bits(c, 2);
-	reserved |= get_bits(c, 4);
+	m->ulp.proto = (uint8_t)get_bits(c, 1);
+	m->ulp.len = (uint8_t)get_bits(c, 1);
+	reserved |= get_bits(c, 2);
+	if (m->ulp.len != len - LEN_OPEN)
+		return "message of a wrong length";
 	why = get_security(c, &m->security);
 	if (why)
 		return why;
@@ -230,8 +240,11 @@ static const char *get_open(struct get *c, struct cm_msg *m)
 	if (m->kind > CM_SECURITY_PSP ||
 	    (m->kind == CM_SECURITY_CLEAR) != (m->security.version == FALCON_PSP_CLEAR))
 		return "OPEN contradicts itself about its security";
+	memcpy(m->ulp.data, c->p, m->ulp.len);
 	if (!m->incarnation || !m->params.flows || !m->params.data_window || !m->params.req_window)
 		return "OPEN without incarnation, flows or windows";
+	if (!m->ulp.proto || m->ulp.proto > FALCON_PROTO_RAW)
+		return "OPEN for no upper layer";
 	return NULL;
 }
 
@@ -313,7 +326,7 @@ static const char *get_body(struct get *c, size_t len, struct cm_msg *m)
 		return why;
 	switch (m->type) {
 	case CM_MSG_HELLO: return get_hello(c, m);
-	case CM_MSG_OPEN: return get_open(c, m);
+	case CM_MSG_OPEN: return get_open(c, len, m);
 	case CM_MSG_READY:
 	case CM_MSG_RESUME: return get_pair(c, m);
 	case CM_MSG_CLOSE:
@@ -354,6 +367,7 @@ const char *cm_code_text(uint8_t code)
 		[CM_CODE_FAILED] = "peer could not set the connection up",
 		[CM_CODE_STALE] = "peer has lost the connection",
 		[CM_CODE_POLICY] = "peer does not allow it",
+		[CM_CODE_ULP] = "peer's connection is another upper layer's",
 		[CM_CODE_PEER] = "peer's connection is for another name than our certificate has",
 	};
 

@@ -13,7 +13,7 @@
 #include "cm/cm.h"
 
 enum cm_wire_const {
-	CM_WIRE_VERSION = 2,
+	CM_WIRE_VERSION = 3,
 	CM_WIRE_MAGIC = 0x46434d48,	/* "FCMH" */
 	CM_WIRE_HEADER = 4,		/* bytes: length(2) version(1) type(1) */
 	CM_WIRE_MAX = 256,		/* bytes of the longest message */
@@ -50,7 +50,8 @@ enum cm_code {
 	CM_CODE_STALE = 8,		/* REJECT: RESUME of a pair that is not up here */
 	CM_CODE_PEER = 9,		/* REJECT: the connection is for another peer's name */
 	CM_CODE_POLICY = 10,		/* REJECT: the peer may not connect so */
-	CM_CODE_MAX = CM_CODE_POLICY,
+	CM_CODE_ULP = 11,		/* REJECT: the connection is another upper layer's */
+	CM_CODE_MAX = CM_CODE_ULP,
 };
 
 struct cm_msg {
@@ -73,6 +74,7 @@ struct cm_msg {
 	uint32_t rsn;
 	uint32_t function;
 	struct cm_params params;
+	struct cm_ulp ulp;
 	/* OPEN, REKEY; REKEYED: SPI and generation */
 	struct cm_security security;
 	/* CLOSE, REJECT */

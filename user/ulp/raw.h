@@ -21,6 +21,7 @@
 #include "agent/client.h"
 #include "core/core.h"
 #include "falcon/raw.h"
+#include "ulp/ulp.h"
 
 enum raw_const {
 	RAW_MAX_CLIENTS = 256,
@@ -87,5 +88,8 @@ void raw_on_pull_data(struct raw_ulp *ulp, struct fcore_conn *c, uint64_t cookie
 void raw_on_completion(struct raw_ulp *ulp, struct fcore_conn *c, uint64_t cookie,
 		       enum falcon_completion_code code, uint8_t ulp_code);
 void raw_on_xon(struct raw_ulp *ulp, struct fcore_conn *c);
+
+/* All of this for the agent; the object is a struct raw_ulp. */
+extern const struct ulp_ops raw_ulp_ops;
 
 #endif /* FALCON_ULP_RAW_H */

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What an upper layer is to the agent, and the agent to it. An upper layer uses the core's
+ * transactions (core/core.h); it knows nothing of packets, keys and sockets.
+ *
+ * A connection belongs to one upper layer, the same at both ends, as long as it lives. It is either
+ * configured, or dialled by the upper layer of one end and accepted by that of the other. All calls
+ * are made by the agent's one thread.
+ */
+#ifndef FALCON_ULP_ULP_H
+#define FALCON_ULP_ULP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/core.h"
+
+enum ulp_const {
+	ULP_MAX = 4,			/* upper layers in an agent */
+	ULP_DATA_MAX = 48,		/* bytes that each end's offer of a connection carries */
+};
+
+/* What one end's upper layer says with its offer of a connection. */
+struct ulp_data {
+	uint8_t len;			/* bytes, at most ULP_DATA_MAX */
+	uint8_t bytes[ULP_DATA_MAX];
+};
+
+/* The two ends of a connection. */
+struct ulp_ends {
+	int family;			/* AF_INET or AF_INET6 */
+	uint8_t local[16];		/* IPv4 in the first 4 bytes, network order */
+	uint8_t remote[16];
+	uint32_t function;		/* Destination Function */
+	bool ordered;
+};
+
+/* A peer dials. */
+struct ulp_request {
+	struct ulp_ends ends;
+	const char *peer;		/* the name that it has proved; "" if it has none */
+	struct ulp_data data;		/* from its upper layer */
+	uint32_t cid;			/* that the connection will have here */
+};
+
+/* A connection has come up. */
+struct ulp_conn {
+	struct fcore_conn *core;	/* valid until conn_down() */
+	uint32_t cid;			/* ours */
+	uint32_t max_len;		/* bytes of a transaction: the layer's header and payload */
+	struct ulp_ends ends;
+	struct ulp_data data;		/* from the peer's upper layer */
+};
+
+/* A connection to be made. */
+struct ulp_dial {
+	uint8_t proto;			/* enum falcon_protocol_type */
+	struct ulp_ends ends;
+	const char *peer;		/* name that the peer must prove; "": that of its address */
+	struct ulp_data data;		/* for the peer's upper layer */
+};
+
+/* The agent, for upper layers. |agent| is what came with this. */
+struct ulp_host {
+	/*
+	 * Set up a connection. Returns its CID, and conn_up() or conn_down() will be called for it,
+	 * never from within; or a negative errno with a sentence in |err|: -ENETUNREACH, -ENOSPC,
+	 * -ENOKEY, -ENOMEM. Not to be called from the core's callbacks.
+	 */
+	int (*dial)(void *agent, const struct ulp_dial *dial, char *err, size_t errlen);
+	/*
+	 * The upper layer is done with connection |cid|, dialled or accepted. conn_down() follows
+	 * if it was up. May be called from anywhere.
+	 */
+	void (*hangup)(void *agent, uint32_t cid, const char *why);
+};
+
+/*
+ * The functions of an upper layer; |ulp| is its own object. Those of the core, from on_push() on,
+ * are called from within fcore_*() with its time |now|, ns; core.h describes them.
+ */
+struct ulp_ops {
+	const char *name;		/* for people: "raw" */
+	uint8_t proto;			/* enum falcon_protocol_type */
+
+	/*
+	 * A peer dials. 0, with what the other end is to know in |reply|: conn_up() or conn_down()
+	 * follows; or a negative errno with a sentence for the peer in |err|. NULL: nobody may.
+	 */
+	int (*accept)(void *ulp, const struct ulp_request *req, struct ulp_data *reply, char *err,
+		      size_t errlen);
+	/* 0, or -ENOMEM: the connection ends. */
+	int (*conn_up)(void *ulp, const struct ulp_conn *conn);
+	/*
+	 * Connection |cid| is not up, for |why|. What the core has of it ends after this, with
+	 * kCmplDeadConn. A connection that was dialled here or is configured is tried again by
+	 * itself, until hangup(); one that was accepted is gone.
+	 */
+	void (*conn_down)(void *ulp, uint32_t cid, const char *why);
+
+	/* A round of the loop. Returns how much there was to do. */
+	uint32_t (*pump)(void *ulp, uint64_t now);
+	/* Announce to applications that the agent sleeps. False: there is work, do not. */
+	bool (*sleep_begin)(void *ulp);
+	void (*sleep_end)(void *ulp);
+	/* When pump() is needed even if nothing happens, ns; UINT64_MAX: never. May be NULL. */
+	uint64_t (*deadline)(const void *ulp);
+
+	void (*on_push)(void *ulp, struct fcore_conn *c, uint32_t rsn, const void *payload,
+			uint32_t len, uint64_t now);
+	void (*on_pull)(void *ulp, struct fcore_conn *c, uint32_t rsn, const void *hdr,
+			uint32_t hdr_len, uint16_t request_len, uint64_t now);
+	void (*on_response_done)(void *ulp, struct fcore_conn *c, uint64_t cookie);
+	void (*on_pull_data)(void *ulp, struct fcore_conn *c, uint64_t cookie, const void *payload,
+			     uint32_t len);
+	void (*on_completion)(void *ulp, struct fcore_conn *c, uint64_t cookie,
+			      enum falcon_completion_code code, uint8_t ulp_code);
+	void (*on_xon)(void *ulp, struct fcore_conn *c);
+};
+
+/* An upper layer as the agent holds it. */
+struct ulp {
+	const struct ulp_ops *ops;
+	void *self;
+};
+
+#endif /* FALCON_ULP_ULP_H */
