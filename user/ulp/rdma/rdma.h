@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The RDMA upper layer (RDMA over Falcon 0.9) under the verbs API: what its parts are to each other.
+ *
+ *   ctx.c, command*.c, device.c   attached applications, their commands, the devices they see
+ *   mr.c, mw.c                    keys: who may reach which memory
+ *   mover.c                       application memory read and written, in batches
+ *   cq.c, srq.c, channel.c        completions, shared receive queues, events
+ *   link*.c                       queue pairs and datagrams to Falcon connections (RDMA 6.6)
+ *   qp*.c, req*.c, resp*.c        queue pairs: states, the requesting and the responding side
+ *   wire.c                        packets (RDMA 8)
+ *
+ * All is done by the agent's one thread. Nothing here makes a system call itself; what does comes in
+ * as struct rdma_host, so that the simulator and the tests run the very same objects.
+ */
+#ifndef FALCON_ULP_RDMA_RDMA_H
+#define FALCON_ULP_RDMA_RDMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "falcon/verbs_abi.h"
+#include "falcon/verbs_shm.h"
+#include "ulp/ulp.h"
+
+struct rdma;		/* the layer */
+struct rdma_ctx;	/* an attached application */
+struct rdma_pd;
+struct rdma_mr;		/* a memory region or window */
+struct rdma_cq;
+struct rdma_srq;
+struct rdma_xrcd;
+struct rdma_channel;
+struct rdma_ah;
+struct rdma_qp;
+struct rdma_link;	/* a Falcon connection as the layer sees it */
+
+/* What the layer needs from its surroundings. |arg| is what came with this. */
+struct rdma_host {
+	const struct ulp_host *ulp;	/* NULL: there are only links that tests make */
+	void *agent;			/* goes with |ulp| */
+	/*
+	 * Copy between our memory and that of process |proc| (as given to rdma_ctx_open()), as
+	 * process_vm_readv() and process_vm_writev() do, |n| pieces each, at most IOV_MAX. Returns
+	 * bytes copied, whole pieces up to the first that fails, or a negative errno: -EFAULT, -ESRCH.
+	 */
+	ssize_t (*read)(void *arg, void *proc, const struct iovec *local,
+			const struct iovec *remote, unsigned n);
+	ssize_t (*write)(void *arg, void *proc, const struct iovec *local,
+			 const struct iovec *remote, unsigned n);
+	/* The devices now; returns how many, at most FVERBS_DEVICES_MAX. */
+	unsigned (*devices)(void *arg, struct fverbs_device *out);
+	/* Send |len| bytes on socket |fd| whole, without blocking. 0, -EAGAIN or another errno. */
+	int (*send)(void *arg, int fd, const void *data, size_t len);
+	void *arg;
+};
+
+/* ---- mr.c, mw.c: keys -------------------------------------------------------------------- */
+
+/* Why an access is refused. */
+enum rdma_fault {
+	RDMA_FAULT_NONE,
+	RDMA_FAULT_KEY,			/* no such key, or no longer */
+	RDMA_FAULT_PD,			/* of another protection domain, or another queue pair's window */
+	RDMA_FAULT_BOUNDS,
+	RDMA_FAULT_ACCESS,		/* not opened for that */
+};
+
+/* A piece of an application's memory that may be accessed. Holds a reference to |mr|. */
+struct rdma_span {
+	struct rdma_mr *mr;		/* NULL: empty */
+	uint64_t addr;			/* in the process; meaningless if |direct| */
+	uint8_t *direct;		/* memory that it shares with us; NULL: through rdma_host */
+	uint32_t len;			/* bytes */
+};
+
+/*
+ * Find what |key| opens at [addr, addr + len) for |access| (enum ibv_access_flags; 0: local reading).
+ * |remote|: an rkey that a peer of |qp| has sent; else an lkey of |pd|. On RDMA_FAULT_NONE *|out| is to
+ * be given back with rdma_span_put(), which rdma_copies_run() does for spans that it was given. |len| 0
+ * is never refused (InfiniBand 9.7.5.2) and needs no key. Not dependent on the state of the process.
+ */
+enum rdma_fault rdma_resolve_local(struct rdma_pd *pd, uint32_t lkey, uint64_t addr, uint32_t len,
+				   uint32_t access, struct rdma_span *out);
+enum rdma_fault rdma_resolve_remote(struct rdma_qp *qp, uint32_t rkey, uint64_t addr, uint32_t len,
+				    uint32_t access, struct rdma_span *out);
+void rdma_span_put(struct rdma_span *span);
+
+/* IBV_WR_BIND_MW and ibv_bind_mw(): on |qp|, which must be |mw|'s PD's. 0, or enum ibv_wc_status. */
+int rdma_mw_bind(struct rdma_qp *qp, const struct fverbs_send_wqe *wqe);
+/* IBV_WR_LOCAL_INV (|remote| false) or SEND with invalidate that arrived. Likewise. */
+int rdma_key_invalidate(struct rdma_qp *qp, uint32_t key, bool remote);
+
+/* ---- mover.c: copies ---------------------------------------------------------------------- */
+
+enum rdma_copy_kind {
+	RDMA_COPY_READ,			/* application memory to |local| */
+	RDMA_COPY_WRITE,		/* |local| to application memory */
+	/* The span has 8 bytes, a number in host order; |local| becomes what it was before. */
+	RDMA_COPY_CMP_SWAP,		/* |local|: compare, then swap */
+	RDMA_COPY_FETCH_ADD,		/* |local|: what to add */
+};
+
+/*
+ * A copy, owned by whoever queues it until |done|. Copies are made in the order in which they were
+ * queued, as far as they concern the same process: what is read later sees what was written earlier.
+ */
+struct rdma_copy {
+	struct rdma_copy *next;		/* the mover's */
+	enum rdma_copy_kind kind;
+	struct rdma_span span;		/* the mover puts it back */
+	void *local;			/* span.len bytes; must stay until |done| */
+	/* |error| 0, or -EFAULT, -ESRCH: the memory is not there any more. Called from rdma_copies_run() */
+	void (*done)(struct rdma_copy *copy, int error);
+};
+
+void rdma_copy_queue(struct rdma *r, struct rdma_copy *copy);
+/* Make all copies that are queued; done() may queue more, which are made too. Returns how many. */
+uint32_t rdma_copies_run(struct rdma *r);
+
+/* ---- cq.c, srq.c, channel.c ---------------------------------------------------------------- */
+
+/*
+ * Write a completion; |cqe|'s timestamp is set here. An overrun puts |cq| into error, with its events
+ * (IBV_EVENT_CQ_ERR, and fatal errors of its queue pairs). |solicited|: also for who waits for those.
+ */
+void rdma_cq_post(struct rdma_cq *cq, const struct fverbs_cqe *cqe, bool solicited);
+
+/* A receive request, checked; a copy. */
+struct rdma_recv {
+	uint64_t wr_id;
+	uint32_t num_sge;
+	uint32_t total;			/* bytes that it has room for */
+	struct fverbs_sge sge[FVERBS_SGE_MAX];
+};
+
+/*
+ * Take the next request of a receive queue. 1: *|out| is it; 0: there is none; -EPROTO: the ring is
+ * broken (whoever calls fails the queue pair); -EINVAL: this request is malformed, it has been taken,
+ * |out->wr_id| is valid.
+ */
+int rdma_srq_take(struct rdma_srq *srq, struct rdma_recv *out);
+
+/* |type| is an enum ibv_event_type about the object that the application knows as |cookie|. */
+void rdma_async_event(struct rdma_ctx *ctx, uint64_t cookie, uint32_t type, uint32_t *counter);
+
+/* ---- areas ---------------------------------------------------------------------------------- */
+
+/* A ring of an application's, mapped. */
+struct rdma_ring {
+	uint8_t *base;			/* NULL: none */
+	uint32_t entries;		/* a power of two */
+	uint32_t stride;		/* bytes */
+	uint32_t pos;			/* our own index: the consumer's head, the producer's tail */
+};
+
+/*
+ * Map |place| of |ctx| for a ring whose header has |hdr| bytes and whose entries have at least |fixed|.
+ * The area stays until rdma_ring_close(). 0 or -EINVAL.
+ */
+int rdma_ring_open(struct rdma_ctx *ctx, const struct fverbs_place *place, uint32_t hdr,
+		   uint32_t fixed, struct rdma_ring *out);
+void rdma_ring_close(struct rdma_ctx *ctx, struct rdma_ring *ring);
+
+/* ---- qp.c: what commands need ------------------------------------------------------------------ */
+
+/* What a queue pair is made of; the objects are of |ctx| or, for XRC, shared with it. */
+struct rdma_qp_init {
+	struct rdma_ctx *ctx;
+	struct rdma_pd *pd;		/* NULL: XRC receive */
+	struct rdma_cq *send_cq, *recv_cq;	/* NULL: XRC has one side only */
+	struct rdma_srq *srq;		/* NULL: its own receive queue */
+	struct rdma_xrcd *xrcd;		/* NULL: not XRC receive */
+	uint32_t device;		/* index */
+	struct fverbs_create_qp req;	/* as it came; handles in it mean nothing any more */
+	struct rdma_ring sq, rq;	/* opened; the queue pair owns them on success */
+};
+
+/* In INIT's predecessor state RESET, with a number of its own. 0, -EINVAL, -ENOMEM, -ENOSPC; |err|. */
+int rdma_qp_create(struct rdma *r, const struct rdma_qp_init *init, struct rdma_qp **out, char *err,
+		   size_t errlen);
+/* All its work vanishes without completions. The caller drops its references afterwards. */
+void rdma_qp_destroy(struct rdma_qp *qp);
+/* 0, -EINVAL with a sentence: not a transition of InfiniBand 10.3.1, or attributes out of range. */
+int rdma_qp_modify(struct rdma_qp *qp, uint32_t mask, const struct fverbs_qp_attr *attr, char *err,
+		   size_t errlen);
+void rdma_qp_query(const struct rdma_qp *qp, struct fverbs_qp_attr *out);
+/* The application has rung for it. */
+void rdma_qp_rung(struct rdma_qp *qp);
+/* To IBV_QPS_ERR, with |event| (enum ibv_event_type) if not negative; flushes. */
+void rdma_qp_fatal(struct rdma_qp *qp, int event);
+uint32_t rdma_qp_num(const struct rdma_qp *qp);
+struct rdma_qp *rdma_qp_find(struct rdma *r, uint32_t num);
+const struct rdma_qp_init *rdma_qp_parts(const struct rdma_qp *qp);
+
+/* ---- link.c: connections ------------------------------------------------------------------------- */
+
+/*
+ * A Falcon connection for queue pairs. RC, UC and XRC have one each, made when the queue pair goes to
+ * RTR, by whichever end comes first; datagrams share one with each peer (RDMA 6.6.3). A link exists
+ * from its first use; it comes up later, or does not.
+ */
+struct rdma_link_ops {
+	/* It is up: transactions of |max_len| bytes may be started. */
+	void (*up)(void *owner, struct rdma_link *link);
+	/* It has been lost, or could not be made in time. No further calls. */
+	void (*down)(void *owner, struct rdma_link *link, const char *why);
+};
+
+/*
+ * For |qp| at RTR: the connection to queue pair |dest_qpn| behind |ah|. |timeout_ns|: down() if it is
+ * not up until then, 0: when it is lost only. NULL with a sentence in |err| if it cannot be made.
+ */
+struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_attr *ah,
+				    uint32_t dest_qpn, bool ordered, uint64_t timeout_ns,
+				    const struct rdma_link_ops *ops, void *owner, char *err,
+				    size_t errlen);
+/* For address handles: the connection shared by all datagrams to |ah|'s host. rdma_link_put() ends it. */
+struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device,
+				     const struct fverbs_ah_attr *ah, char *err, size_t errlen);
+/* The owner is done with it. */
+void rdma_link_put(struct rdma_link *link);
+/* NULL while it is not up. */
+struct fcore_conn *rdma_link_core(const struct rdma_link *link);
+uint32_t rdma_link_max_len(const struct rdma_link *link);
+/* Who is at the other end, as GIDs, for completions and the global routing header of datagrams. */
+void rdma_link_gids(const struct rdma_link *link, uint8_t local[16], uint8_t remote[16]);
+/* The queue pair that the link belongs to; NULL: datagrams. */
+struct rdma_qp *rdma_link_qp(const struct rdma_link *link);
+/* The link that a connection of the core belongs to: for the callbacks of struct ulp_ops. */
+struct rdma_link *rdma_link_of(struct rdma *r, const struct fcore_conn *c);
+
+/* ---- the layer -------------------------------------------------------------------------------------- */
+
+/* NULL if memory is short. */
+struct rdma *rdma_create(const struct rdma_host *host);
+void rdma_destroy(struct rdma *r);
+extern const struct ulp_ops rdma_ulp_ops;
+
+/* The user and process that a context belongs to. */
+struct rdma_owner {
+	void *proc;			/* for rdma_host.read() and write() */
+	uint32_t uid;
+	int pid;
+};
+
+/*
+ * Attach an application: |area0| is mapped memory of |area0_size| bytes that begins with a struct
+ * fverbs_ctx_shm, |async_fd| the socket for asynchronous events, |doorbell| its eventfd; all stay the
+ * caller's until rdma_ctx_close(). NULL with a sentence in |err|.
+ */
+struct rdma_ctx *rdma_ctx_open(struct rdma *r, const struct rdma_owner *owner, void *area0,
+			       uint64_t area0_size, int async_fd, char *err, size_t errlen);
+/* The application has gone: everything of it vanishes. */
+void rdma_ctx_close(struct rdma_ctx *ctx);
+/*
+ * A command of |len| bytes, with |fd| (-1: none), which the callee takes over. The answer is written
+ * to |out|, which has room for FVERBS_MSG_MAX bytes. Returns its length, or -EPROTO: the application
+ * breaks the rules, close it.
+ */
+int rdma_command(struct rdma_ctx *ctx, const void *cmd, size_t len, int fd, void *out);
+
+#endif /* FALCON_ULP_RDMA_RDMA_H */
