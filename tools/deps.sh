@@ -46,6 +46,7 @@ PACKAGES=(
 	tcpdump
 	tshark
 	universal-ctags
+	uthash-dev
 	util-linux
 	xdp-tools
 	zlib1g-dev

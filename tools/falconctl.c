@@ -302,6 +302,12 @@ static const struct ctl_column client_columns[] = {
 	{"taken", "TAKEN"},	    {"completed", "COMPLETED"}, {"outstanding", "OUTSTANDING"},
 	{"messages", "MESSAGES"}, {"ring_full", "RING_FULL"}, {NULL, NULL},
 };
+static const struct ctl_column user_columns[] = {
+	{"uid", "UID"},		{"kind", "BY"},			{"section", "SECTION"},
+	{"clients", "CLIENTS"}, {"connections", "CONNECTIONS"}, {"qps", "QPS"},
+	{"mrs", "MRS"},		{"memory", "MEMORY"},		{"max_memory", "MAX_MEMORY"},
+	{NULL, NULL},
+};
 static const struct ctl_column flow_columns[] = {
 	{"name", "NAME"},     {"flow", "FLOW"},	    {"path", "PATH"},	  {"fcwnd", "FCWND"},
 	{"outstanding", "OUT"}, {"rtt_us", "RTT_US"}, {"rto_us", "RTO_US"}, {"sent", "SENT"},
@@ -352,6 +358,8 @@ static const struct object objects[] = {
 	 {SHOW(show_pool, "[NAME]", "list the pools, or what one connection holds")}},
 	{"client", "applications attached to the agent", client_columns,
 	 {SHOW(show_all, "", "list applications")}},
+	{"user", "local users, and what they hold", user_columns,
+	 {SHOW(show_all, "", "list users who hold something")}},
 	{"config", "configuration in force", config_columns,
 	 {SHOW(show_all, "", "list every key with its value and where that comes from")}},
 	{"ca", "certificates for the sessions between agents", ca_columns,

@@ -31,6 +31,7 @@
 #include "../unit/loop/app.h"
 #include "../unit/loop/fake_core.h"
 #include "agent/agent.h"
+#include "agent/commands.h"
 #include "agent/config_keys.h"
 #include "agent/log.h"
 #include "agent/rue.h"
@@ -159,8 +160,9 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 	struct agent_conn *c;
 
 	CHECK(config_name_valid(cfg->name));
-	CHECK(cfg->local_cid > 0 && cfg->local_cid < FALCON_MAX_CONNS);
-	CHECK(cfg->remote_cid > 0 && cfg->remote_cid < 1U << 24);
+	CHECK(cfg->local_cid < FALCON_MAX_CONNS && cfg->remote_cid < 1U << 24);
+	/* Number 0 of this agent is for what is dialled. */
+	CHECK(!cfg->local_cid == !cfg->remote_cid);
 	CHECK(cfg->family == AF_INET || cfg->family == AF_INET6);
 	check_round_trip(a, cfg);
 	if (a->conns[cfg->local_cid] || agent_conn_find(a, cfg->name)) {
@@ -206,6 +208,31 @@ int agent_conn_reset(struct agent *a, const char *name, char *err, size_t errlen
 	return -ENOENT;
 }
 
+int rekey_conn(struct agent_conn *c, char *err, size_t errlen)
+{
+	CHECK(c && c->agent == &agent);
+	snprintf(err, errlen, "not up");
+	return -ENOTCONN;
+}
+
+int rekey_all(struct agent *a, char *err, size_t errlen)
+{
+	(void)err, (void)errlen;
+	CHECK(a == &agent);
+	return 0;
+}
+
+json_t *agent_keys_json(struct agent *a)
+{
+	CHECK(a->config.agent.key_export);
+	return json_array();
+}
+
+void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	CHECK(a == &agent && (!only || only->agent == a) && json_is_array(rows));
+}
+
 static void client_broken(void *arg, struct client *cl, const char *why)
 {
 	(void)why;
@@ -231,6 +258,7 @@ static void set_up(void)
 	CHECK(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/sock", dir);
 	CHECK(config_load(NULL, &agent.config, err, sizeof(err)) == 0);
+	CHECK(quota_open(&agent.quota, agent.config.users, agent.config.nusers, err, sizeof(err)) == 0);
 	CHECK(agent_rue_open(&agent, err, sizeof(err)) == 0);
 	agent.ports[0] = (struct port){ .ifname = "eth0", .nqueues = 1, .xsks = &xsk };
 	agent.nports = 1;

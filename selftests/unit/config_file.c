@@ -201,6 +201,26 @@ static void congestion_control(void **state)
 	config_free(&cfg);
 }
 
+/* A user and a group may have the same name. */
+static void users_and_groups(void **state)
+{
+	struct agent_config cfg;
+
+	(void)state;
+	assert_int_equal(load("[user a]\nmax_qps = 5\nmax_memory_mbytes = 2\n"
+			      "[group a]\nmax_clients = 0\n[user any]\n", &cfg), 0);
+	assert_int_equal(cfg.nusers, 3);
+	assert_int_equal(cfg.users[0].limit[QUOTA_QPS], 5);
+	assert_int_equal(cfg.users[0].limit[QUOTA_MEMORY], 2 << 20);
+	assert_int_equal(cfg.users[0].limit[QUOTA_CLIENTS], 64);
+	assert_false(cfg.users[0].group);
+	assert_true(cfg.users[1].group);
+	assert_int_equal(cfg.users[1].limit[QUOTA_CLIENTS], 0);
+	assert_string_equal(cfg.users[2].name, "any");
+	config_free(&cfg);
+	assert_null(cfg.users);
+}
+
 static void ipv6_and_long_name(void **state)
 {
 	struct agent_config cfg;
@@ -259,6 +279,11 @@ static void refusals(void **state)
 		{"[port a/b]\n", 1, "interface name"},
 		{"[port a]\n[port a]\n", 2, "second section for port a"},
 		{"[port a]\nqueues = 65\n", 2, "auto or a number from 0 to 64"},
+		{"[user]\n", 1, "[user] needs a name, or a number"},
+		{"[group a/b]\n", 1, "[group] needs a name, or a number"},
+		{"[user a]\n[user b]\n[user a]\n", 3, "second section for user a"},
+		{"[user a]\nmax_memory_mbytes = 2000000000\n", 2, "from 0 to 1073741824"},
+		{"[user a]\nmax_qps = -1\n", 2, "max_qps must be a number"},
 		{"[connection]\n", 1, "needs a name"},
 		{"[connection a b]\n", 1, "malformed section header"},
 		{"[connection b]\nlocal = 10.0.0\n", 2, "must be an IPv4 or IPv6 address"},
@@ -347,7 +372,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),	       cmocka_unit_test(every_key),
 		cmocka_unit_test(every_pool_key),
-		cmocka_unit_test(inherits_from_below), cmocka_unit_test(ipv6_and_long_name),
+		cmocka_unit_test(inherits_from_below), cmocka_unit_test(users_and_groups),
+		cmocka_unit_test(ipv6_and_long_name),
 		cmocka_unit_test(refusals),	       cmocka_unit_test(long_line),
 		cmocka_unit_test(no_file),	       cmocka_unit_test(random_text),
 		cmocka_unit_test(congestion_control),

@@ -288,7 +288,7 @@ static void abbreviations(void **state)
 	assert_string_equal(asked_for("op"), "conn-reset");
 	assert_int_equal(run("con"), 1);
 	assert_string_equal(out, "falconctl: ambiguous object \"con\"; there are conn counters "
-				 "window flow rue top key port pool client config ca version\n");
+				 "window flow rue top key port pool client user config ca version\n");
 	assert_int_equal(run("bogus"), 1);
 	assert_int_equal(run("conn bogus"), 1);
 	assert_string_equal(out, "falconctl: unknown action \"bogus\"; there are show add del "

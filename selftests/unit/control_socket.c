@@ -435,6 +435,95 @@ static void foreign_file(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+static int admitted;			/* what the guard answers */
+
+static int guard(void *arg, const struct control_client *cl, const gid_t *groups, size_t n,
+		 char *err, size_t errlen)
+{
+	gid_t mine[64];
+	int nmine = getgroups(ARRAY_SIZE(mine), mine);
+
+	assert_ptr_equal(arg, dir);
+	assert_int_equal(cl->uid, getuid());
+	assert_int_equal(n, nmine);
+	if (nmine > 0)
+		assert_memory_equal(groups, mine, n * sizeof(*mine));
+	snprintf(err, errlen, "not today");
+	return admitted;
+}
+
+static void count_client(void *arg, struct control_client *cl)
+{
+	(void)cl;
+	++*(unsigned int *)arg;
+}
+
+/* Who is refused gets the reason as reply to whatever he asks, and is a client to nobody. */
+static void guarded(void **state)
+{
+	unsigned int clients = 0;
+	int good, bad;
+	json_t *reply;
+	char byte;
+
+	(void)state;
+	control_guard(ctl, guard);
+	admitted = 0;
+	good = client();
+	json_decref(ask(good, "{\"op\":\"quiet\"}"));
+	admitted = -EACCES;
+	bad = client();
+	last = NULL;
+	reply = ask(bad, "{\"op\":\"echo\"}");
+	assert_string_equal(json_string_value(json_object_get(reply, "errno")), "EACCES");
+	assert_string_equal(json_string_value(json_object_get(reply, "error")), "not today");
+	json_decref(reply);
+	turn(bad);
+	assert_int_equal(recv(bad, &byte, 1, 0), 0);
+	assert_null(last);
+	assert_int_equal(closed, 0);
+	control_each(ctl, count_client, &clients);
+	assert_int_equal(clients, 1);
+	json_decref(ask(good, "{\"op\":\"quiet\"}"));
+	close(bad);
+	close(good);
+}
+
+/* Those who are refused and ask nothing take no places: only so many are kept. */
+static void refused_who_stay(void **state)
+{
+	int first, fds[CONTROL_CLIENTS_MAX];
+	char byte;
+
+	(void)state;
+	control_guard(ctl, guard);
+	admitted = -EACCES;
+	first = client();
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = client();
+		control_process(ctl);
+	}
+	turn(first);
+	assert_int_equal(recv(first, &byte, 1, MSG_DONTWAIT), 0);
+	close(first);
+	admitted = 0;
+	first = client();
+	json_decref(ask(first, "{\"op\":\"quiet\"}"));
+	close(first);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+}
+
+static void open_to_all(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(control_open_to_all(ctl), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0666);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -446,6 +535,7 @@ int main(void)
 		TEST(large_reply),	      TEST(slow_client),
 		TEST(client_limit),	      TEST(drop),
 		TEST(private_file),
+		TEST(guarded), TEST(refused_who_stay), TEST(open_to_all),
 		cmocka_unit_test(stale_file), cmocka_unit_test(foreign_file),
 	};
 	int ret;

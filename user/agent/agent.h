@@ -85,6 +85,7 @@ struct agent_stats {
 	uint64_t rx_frames;
 	uint64_t rue_events;
 	uint64_t dials_refused;		/* connections that peers dialled and policy refused */
+	uint64_t clients_refused;	/* connections to the control socket that quota.h refused */
 	uint64_t drops_recovered;	/* times the sockets' drop counters had moved */
 };
 
@@ -104,6 +105,7 @@ struct agent {
 	struct rekey rekey;
 	struct neigh *neigh;
 	struct control *control;
+	struct quota *quota;		/* what local users may, and hold */
 	struct falcon_counters counters;	/* of the agent's own receive path (steered frames) */
 	struct agent_stats stats;
 	uint32_t last_cid;		/* that was chosen */
@@ -246,6 +248,9 @@ void agent_unwatch(struct agent *a, int fd);
 int agent_command(void *arg, struct control_client *cl, json_t *req, int *fds, int nfds,
 		  json_t **reply);
 void agent_client_gone(void *arg, struct control_client *cl);
+/* commands.c: a control_admit: by the [user] and [group] sections. */
+int agent_client_admit(void *arg, const struct control_client *cl, const gid_t *groups, size_t n,
+		       char *err, size_t errlen);
 /* commands.c: an application broke the rules of its shared memory: close its control connection. */
 void agent_client_broken(struct agent *a, struct client *cl);
 

@@ -146,6 +146,11 @@ struct client *client_attach(int memfd, int doorbell, int event, uint16_t servic
 	return cl;
 }
 
+uint64_t client_memory(const struct client *cl)
+{
+	return FALCON_SHM_ARENA + cl->arena_size;
+}
+
 void client_shutdown(struct client *cl)
 {
 	shutdown(cl->event, SHUT_RDWR);
@@ -155,7 +160,7 @@ void client_free(struct client *cl)
 {
 	if (!cl)
 		return;
-	munmap(cl->shm, FALCON_SHM_ARENA + cl->arena_size);
+	munmap(cl->shm, client_memory(cl));
 	close(cl->memfd);
 	close(cl->doorbell);
 	close(cl->event);

@@ -48,6 +48,8 @@ void client_shutdown(struct client *cl);
 void client_free(struct client *cl);
 
 uint16_t client_service(const struct client *cl);
+/* Bytes that are mapped. */
+uint64_t client_memory(const struct client *cl);
 /* To be added to epoll with EPOLLIN | EPOLLET and never read. */
 int client_doorbell(const struct client *cl);
 const struct client_stats *client_stats(const struct client *cl);

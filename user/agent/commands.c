@@ -36,6 +36,12 @@ static int attach(struct agent *a, struct control_client *cl, json_t *req, int *
 	/* The client owns them now. */
 	for (int i = 0; i < 3; i++)
 		fds[i] = -1;
+	rc = quota_charge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app));
+	if (rc < 0) {
+		raw_detach(a->raw, app);
+		quota_explain(a->quota, cl->uid, QUOTA_MEMORY, err, sizeof(err));
+		return control_error(reply, rc, "%s", err);
+	}
 	cl->user = app;
 	agent_watch(a, client_doorbell(app));
 	log_info("application attached service=%u pid=%d uid=%u", client_service(app), cl->pid,
@@ -193,15 +199,27 @@ int agent_command(void *arg, struct control_client *cl, json_t *req, int *fds, i
 	return control_error(reply, -EOPNOTSUPP, "unknown request \"%s\"", op ? op : "");
 }
 
+int agent_client_admit(void *arg, const struct control_client *cl, const gid_t *groups, size_t n,
+		       char *err, size_t errlen)
+{
+	struct agent *a = arg;
+	int rc = quota_admit(a->quota, cl->uid, groups, n, err, errlen);
+
+	a->stats.clients_refused += rc < 0;
+	return rc;
+}
+
 void agent_client_gone(void *arg, struct control_client *cl)
 {
 	struct agent *a = arg;
 	struct client *app = cl->user;
 
 	agent_rue_trace_end(a, cl);
+	quota_uncharge(a->quota, cl->uid, QUOTA_CLIENTS, 1);
 	if (!app)
 		return;
 	cl->user = NULL;
+	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app));
 	log_info("application gone service=%u pid=%d", client_service(app), cl->pid);
 	agent_unwatch(a, client_doorbell(app));
 	raw_detach(a->raw, app);

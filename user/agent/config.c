@@ -18,6 +18,10 @@
 #include "agent/config_keys.h"
 #include "agent/policy.h"
 
+#define SECTIONS                                                                                   \
+	"[agent], [port IFNAME], [peer NAME], [user NAME], [group NAME], [connection NAME], "      \
+	"[swift PROFILE] or [rue ALGORITHM]"
+
 struct parser {
 	FILE *file;
 	const char *path;
@@ -133,6 +137,34 @@ static void begin_peer(struct parser *p, const char *name)
 	p->set = &peer->set;
 }
 
+/* The names are looked up by quota_open(). */
+static void begin_user(struct parser *p, const char *name)
+{
+	bool group = p->section == &config_sections[CONFIG_GROUP];
+	const char *kind = group ? "group" : "user";
+	struct agent_config *cfg = p->cfg;
+	struct quota_section *user;
+
+	if (!config_name_valid(name))
+		return fail(p, "[%s] needs a name, or a number: [%s alice]", kind, kind);
+	for (unsigned int i = 0; i < cfg->nusers; i++) {
+		if (cfg->users[i].group == group && strcmp(cfg->users[i].name, name) == 0)
+			return fail(p, "second section for %s %s; the first is in line %u", kind,
+				    name, cfg->users[i].line);
+	}
+	if (cfg->nusers == QUOTA_SECTIONS_MAX)
+		return fail(p, "more than %d users and groups", QUOTA_SECTIONS_MAX);
+	user = append((void **)&cfg->users, &cfg->nusers, sizeof(*user));
+	if (!user)
+		return fail(p, "out of memory");
+	snprintf(user->name, sizeof(user->name), "%s", name);
+	user->group = group;
+	config_section_defaults(p->section, user);
+	user->line = p->line;
+	p->base = user;
+	p->set = &user->set;
+}
+
 static void begin_conn(struct parser *p, const char *name)
 {
 	struct conn_config *c;
@@ -176,6 +208,8 @@ static void begin_section(struct parser *p, const char *line)
 		[CONFIG_AGENT] = begin_agent,
 		[CONFIG_PORT] = begin_port,
 		[CONFIG_PEER] = begin_peer,
+		[CONFIG_USER] = begin_user,
+		[CONFIG_GROUP] = begin_user,
 		[CONFIG_CONNECTION] = begin_conn,
 		[CONFIG_SWIFT] = begin_swift,
 		[CONFIG_RUE] = begin_rue,
@@ -186,8 +220,7 @@ static void begin_section(struct parser *p, const char *line)
 	p->base = NULL;
 	if (sscanf(line, "[ %15[a-z] %64[^] ] %1[]]", kind, name, end) != 3 &&
 	    sscanf(line, "[ %15[a-z] %1[]]", kind, end) != 2)
-		return fail(p, "malformed section header: [agent], [port IFNAME], [peer NAME], "
-			       "[connection NAME], [swift PROFILE] or [rue ALGORITHM]");
+		return fail(p, "malformed section header: " SECTIONS);
 	for (unsigned int i = 0; i < CONFIG_SECTION_COUNT; i++) {
 		if (strcmp(config_sections[i].name, kind) != 0)
 			continue;
@@ -195,8 +228,7 @@ static void begin_section(struct parser *p, const char *line)
 		snprintf(p->title, sizeof(p->title), "[%s%s%s]", kind, name[0] ? " " : "", name);
 		return begin[i](p, name);
 	}
-	fail(p, "unknown section [%s]; there are [agent], [port IFNAME], [peer NAME], [connection NAME], "
-		"[swift PROFILE] and [rue ALGORITHM]", kind);
+	fail(p, "unknown section [%s]: it is " SECTIONS, kind);
 }
 
 /* libinih's reader: a line without its indentation, or NULL at the end of the file. */
@@ -343,8 +375,11 @@ void config_free(struct agent_config *cfg)
 	free(cfg->ports);
 	free(cfg->conns);
 	free(cfg->peers);
+	free(cfg->users);
 	cfg->peers = NULL;
 	cfg->npeers = 0;
+	cfg->users = NULL;
+	cfg->nusers = 0;
 	cfg->ports = NULL;
 	cfg->conns = NULL;
 	cfg->nports = 0;

@@ -14,6 +14,7 @@
 
 #include "agent/config_rue.h"
 #include "agent/log.h"
+#include "agent/quota.h"
 #include "cm/chan.h"
 #include "core/core.h"
 
@@ -150,6 +151,8 @@ struct agent_config {
 	unsigned int nports;
 	struct peer_config *peers;
 	unsigned int npeers;
+	struct quota_section *users;		/* [user] and [group] sections */
+	unsigned int nusers;
 	struct conn_config *conns;
 	unsigned int nconns;
 	struct rue_settings rue;

@@ -126,6 +126,14 @@ static int show_agent_and_ports(json_t *rows, const struct agent_config *cfg)
 		snprintf(title, sizeof(title), "peer %s", p->name);
 		ret = show_section(rows, &config_sections[CONFIG_PEER], title, p, p->set);
 	}
+	for (unsigned int i = 0; i < cfg->nusers && !ret; i++) {
+		const struct quota_section *s = &cfg->users[i];
+		const struct config_section *kind =
+			&config_sections[s->group ? CONFIG_GROUP : CONFIG_USER];
+
+		snprintf(title, sizeof(title), "%s %s", kind->name, s->name);
+		ret = show_section(rows, kind, title, s, s->set);
+	}
 	return ret;
 }
 

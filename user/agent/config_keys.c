@@ -192,6 +192,22 @@ static const struct config_key peer_keys[] = {
 	 .help = "on: connections without encryption are accepted from it"},
 };
 
+/* Of [user NAME] and [group NAME]. */
+static const struct config_key user_keys[] = {
+	{"max_clients", UINT(0, UINT32_MAX), AT(struct quota_section, limit[QUOTA_CLIENTS]),
+	 .def = "64", .help = "programs that may be connected to the control socket at once"},
+	{"max_connections", UINT(0, FALCON_MAX_CONNS - 1),
+	 AT(struct quota_section, limit[QUOTA_CONNECTIONS]), .def = "64",
+	 .help = "Falcon connections that programs of the user may have added at once"},
+	{"max_qps", UINT(0, UINT32_MAX), AT(struct quota_section, limit[QUOTA_QPS]),
+	 .def = "1024", .help = "queue pairs at once"},
+	{"max_mrs", UINT(0, UINT32_MAX), AT(struct quota_section, limit[QUOTA_MRS]),
+	 .def = "4096", .help = "memory regions at once"},
+	{"max_memory_mbytes", SCALED(0, 1 << 30, 1 << 20, "MiB"),
+	 AT(struct quota_section, limit[QUOTA_MEMORY]), .def = "4096",
+	 .help = "memory shared with the agent: arenas, rings, memory regions"},
+};
+
 #define ADDR .type = CONFIG_ADDR, .family_offset = offsetof(struct conn_config, family)
 #define INNER_ADDR                                                                                 \
 	.type = CONFIG_ADDR, .family_offset = offsetof(struct conn_config, inner_family),          \
@@ -237,6 +253,8 @@ const struct config_section config_sections[CONFIG_SECTION_COUNT] = {
 			  offsetof(struct agent_options, params)},
 	[CONFIG_PORT] = {"port", port_keys, COUNT(port_keys), NULL, 0, 0},
 	[CONFIG_PEER] = {"peer", peer_keys, COUNT(peer_keys), NULL, 0, 0},
+	[CONFIG_USER] = {"user", user_keys, COUNT(user_keys), NULL, 0, 0},
+	[CONFIG_GROUP] = {"group", user_keys, COUNT(user_keys), NULL, 0, 0},
 	[CONFIG_CONNECTION] = {"connection", conn_keys, COUNT(conn_keys), param_keys,
 			       COUNT(param_keys), offsetof(struct conn_config, params)},
 	[CONFIG_SWIFT] = {"swift", NULL, 0, NULL, 0, 0},

@@ -37,6 +37,8 @@ enum config_section_id {
 	CONFIG_AGENT,
 	CONFIG_PORT,
 	CONFIG_PEER,
+	CONFIG_USER,
+	CONFIG_GROUP,
 	CONFIG_CONNECTION,
 	CONFIG_SWIFT,	/* keys of their own, see config_rue.h */
 	CONFIG_RUE,

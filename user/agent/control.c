@@ -28,6 +28,8 @@ struct client_slot {
 	struct control_client pub;
 	int fd;
 	bool dropped;		/* to be closed at the end of control_process() */
+	char *refusal;		/* it is no client, and this is why; NULL: it is one */
+	int refusal_errno;
 	struct client_slot *next;
 };
 
@@ -36,6 +38,7 @@ struct control {
 	int epoll_fd;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	control_handler handler;
+	control_admit admit;	/* NULL: everybody */
 	void (*closed)(void *arg, struct control_client *cl);
 	void *arg;
 	bool processing;	/* control_process() runs and may still look at any client */
@@ -78,8 +81,9 @@ static void close_client(struct control *ctl, struct client_slot *slot)
 		p = &(*p)->next;
 	*p = slot->next;
 	ctl->nclients--;
-	if (ctl->closed)
+	if (ctl->closed && !slot->refusal)
 		ctl->closed(ctl->arg, &slot->pub);
+	free(slot->refusal);
 	close(slot->fd);
 	free(slot);
 }
@@ -96,7 +100,8 @@ void control_drop(struct control *ctl, struct control_client *cl)
 void control_each(struct control *ctl, void (*fn)(void *arg, struct control_client *cl), void *arg)
 {
 	for (struct client_slot *slot = ctl->clients; slot; slot = slot->next)
-		fn(arg, &slot->pub);
+		if (!slot->refusal)
+			fn(arg, &slot->pub);
 }
 
 /* Have the handler serve |req|; a reply in any case, NULL only if memory is short. */
@@ -121,6 +126,10 @@ static json_t *answer(struct control *ctl, struct client_slot *slot, size_t len,
 	json_error_t jerr;
 	json_t *req, *reply = NULL;
 
+	if (slot->refusal) {
+		control_error(&reply, slot->refusal_errno, "%s", slot->refusal);
+		return reply;
+	}
 	if (!whole) {
 		control_error(&reply, -EMSGSIZE,
 			      "request has more than %d bytes or more than %d descriptors",
@@ -171,7 +180,7 @@ static int serve_one(struct control *ctl, struct client_slot *slot)
 		log_ratelimited(LOG_LEVEL_WARN, &ctl->limit,
 				"control client dropped: reply not taken pid=%d error=\"%s\"",
 				(int)slot->pub.pid, strerror(-ret));
-	return ret;
+	return slot->refusal ? -EACCES : ret;
 }
 
 static int refuse(struct control *ctl, int fd)
@@ -185,6 +194,57 @@ static int refuse(struct control *ctl, int fd)
 	json_decref(reply);
 	log_ratelimited(LOG_LEVEL_WARN, &ctl->limit, "control client refused: too many");
 	return -EMFILE;
+}
+
+/* The groups of the process at |fd|, to be freed; *|n| of them, 0 if they cannot be had. */
+static gid_t *groups_of(int fd, size_t *n)
+{
+	socklen_t len = 0;
+	gid_t *groups;
+
+	*n = 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &len) == 0 || errno != ERANGE)
+		return NULL;
+	groups = malloc(len);
+	if (groups && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) == 0)
+		*n = len / sizeof(*groups);
+	return groups;
+}
+
+/* One more that is told why it is refused; the oldest of too many is not. */
+static void limit_refused(struct control *ctl)
+{
+	struct client_slot *oldest = NULL;
+	unsigned int n = 0;
+
+	for (struct client_slot *slot = ctl->clients; slot; slot = slot->next) {
+		if (!slot->refusal || slot->dropped)
+			continue;
+		n++;
+		oldest = slot;
+	}
+	if (n > CONTROL_REFUSED_MAX)
+		oldest->dropped = true;
+}
+
+/* Ask whether |slot| may be a client. */
+static int guard(struct control *ctl, struct client_slot *slot)
+{
+	char why[512] = "";
+	gid_t *groups;
+	size_t n;
+
+	if (!ctl->admit)
+		return 0;
+	groups = groups_of(slot->fd, &n);
+	slot->refusal_errno = ctl->admit(ctl->arg, &slot->pub, groups, n, why, sizeof(why));
+	free(groups);
+	if (!slot->refusal_errno)
+		return 0;
+	log_ratelimited(LOG_LEVEL_WARN, &ctl->limit, "control client refused: %s pid=%d", why,
+			(int)slot->pub.pid);
+	slot->refusal = strdup(why);
+	return slot->refusal ? 0 : -ENOMEM;
 }
 
 static int admit(struct control *ctl, int fd)
@@ -210,9 +270,15 @@ static int admit(struct control *ctl, int fd)
 		free(slot);
 		return -errno;
 	}
+	if (guard(ctl, slot) < 0) {
+		free(slot);
+		return -ENOMEM;
+	}
 	slot->next = ctl->clients;
 	ctl->clients = slot;
 	ctl->nclients++;
+	if (slot->refusal)
+		limit_refused(ctl);
 	return 0;
 }
 
@@ -400,6 +466,16 @@ int control_open(struct control **out, const char *path, const char *group,
 	}
 	explain(ret, path, group, err, errlen);
 	return ret;
+}
+
+void control_guard(struct control *ctl, control_admit admit)
+{
+	ctl->admit = admit;
+}
+
+int control_open_to_all(struct control *ctl)
+{
+	return chmod(ctl->path, 0666) < 0 ? -errno : 0;
 }
 
 void control_close(struct control *ctl)

@@ -24,6 +24,7 @@ enum control_const {
 	CONTROL_MSG_MAX = 64 * 1024,	/* bytes of a message */
 	CONTROL_FDS_MAX = 4,		/* descriptors with a request; more: it is refused */
 	CONTROL_CLIENTS_MAX = 256,
+	CONTROL_REFUSED_MAX = 8,	/* that are connected to be told so; more: the oldest goes */
 	CONTROL_SNDBUF = 256 * 1024,	/* replies that wait for a client, bytes */
 };
 
@@ -53,6 +54,20 @@ typedef int (*control_handler)(void *arg, struct control_client *cl, json_t *req
 int control_open(struct control **out, const char *path, const char *group,
 		 control_handler handler, void (*closed)(void *arg, struct control_client *cl),
 		 void *arg, char *err, size_t errlen);
+
+/*
+ * Whether |cl|, which has just connected, may be a client; |groups| are the |n| that its process has.
+ * 0, or a negative errno with a sentence in |err|, which is the reply to its first request and the
+ * end: neither the handler nor |closed| sees such a client.
+ */
+typedef int (*control_admit)(void *arg, const struct control_client *cl, const gid_t *groups,
+			     size_t n, char *err, size_t errlen);
+
+/* Ask |admit|, with the handler's argument, about clients from now on. */
+void control_guard(struct control *ctl, control_admit admit);
+
+/* Let every user of the host connect: whoever guards decides. 0 or a negative errno. */
+int control_open_to_all(struct control *ctl);
 
 /* Disconnect every client (with |closed|), remove the socket file and free. NULL is allowed. */
 void control_close(struct control *ctl);

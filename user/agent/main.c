@@ -175,6 +175,23 @@ static int open_keys(struct agent *a)
 	return rc;
 }
 
+/* Sections for users decide in place of the socket's mode, unless a group owns it. */
+static int guard_control(struct agent *a, char *err, size_t errlen)
+{
+	const struct agent_options *opt = &a->config.agent;
+	int rc = 0;
+
+	control_guard(a->control, agent_client_admit);
+	if (quota_restricts(a->quota) && !opt->socket_group[0])
+		rc = control_open_to_all(a->control);
+	if (rc == 0)
+		return 0;
+	snprintf(err, errlen, "control socket %s: %s", opt->socket, strerror(-rc));
+	control_close(a->control);
+	a->control = NULL;
+	return rc;
+}
+
 static int open_control(struct agent *a)
 {
 	const struct agent_options *opt = &a->config.agent;
@@ -199,6 +216,8 @@ static int open_control(struct agent *a)
 	if (rc == 0)
 		rc = control_open(&a->control, opt->socket, opt->socket_group, agent_command,
 				  agent_client_gone, a, err, sizeof(err));
+	if (rc == 0)
+		rc = guard_control(a, err, sizeof(err));
 	if (rc < 0)
 		log_err("%s", err);
 	return rc;
@@ -277,6 +296,19 @@ out_maps:
 	return rc;
 }
 
+/* The configuration, and what it says about the host's users, while they can be looked up. */
+static int load(struct agent *a, const char *path, char *err, size_t errlen)
+{
+	int rc = config_load(path, &a->config, err, errlen);
+
+	if (rc < 0)
+		return rc;
+	rc = quota_open(&a->quota, a->config.users, a->config.nusers, err, errlen);
+	if (rc < 0)
+		config_free(&a->config);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = { .config = "/etc/falcon/falcon.conf", .offload = -1 };
@@ -290,7 +322,7 @@ int main(int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	a = calloc(1, sizeof(*a));
-	if (!a || config_load(o.config, &a->config, err, sizeof(err)) < 0) {
+	if (!a || load(a, o.config, err, sizeof(err)) < 0) {
 		log_err("%s", a ? err : "out of memory");
 		free(a);
 		return 1;
@@ -298,6 +330,7 @@ int main(int argc, char **argv)
 	if (o.test) {
 		printf("%s: ok, %u ports, %u connections\n", o.config, a->config.nports,
 		       a->config.nconns);
+		quota_close(a->quota);
 		config_free(&a->config);
 		free(a);
 		return 0;
@@ -313,6 +346,7 @@ int main(int argc, char **argv)
 		log_err("%s", err);
 	else
 		rc = run(a);
+	quota_close(a->quota);
 	config_free(&a->config);
 	free(a);
 	return rc < 0 ? 1 : 0;

@@ -219,6 +219,8 @@ static void show_counters(struct agent *a, const struct agent_conn *only, json_t
 		    a->rekey.failed);
 	put_counter(rows, "dials_refused", "connections that peers dialled and policy refused", 0,
 		    a->stats.dials_refused);
+	put_counter(rows, "clients_refused", "programs whose user may not use the agent", 0,
+		    a->stats.clients_refused);
 	put_counter(rows, "drops_recovered", "times dropped frames made the agent release claims", 0,
 		    a->stats.drops_recovered);
 }
@@ -246,6 +248,31 @@ static void show_client(struct agent *a, const struct agent_conn *only, json_t *
 {
 	(void)only;
 	control_each(a->control, show_one_client, rows);
+}
+
+/* What a user holds, and may hold; without a limit, the kind's limit is left out. */
+static void show_one_user(void *arg, const struct quota_usage *u)
+{
+	static const char *const held[QUOTA_KINDS] = { "clients", "connections", "qps", "mrs",
+						       "memory" };
+	static const char *const max[QUOTA_KINDS] = { "max_clients", "max_connections", "max_qps",
+						      "max_mrs", "max_memory" };
+	json_t *row = json_pack("{s:I, s:s, s:s}", "uid", (json_int_t)u->uid, "kind",
+				!u->section ? "" : u->section->group ? "group" : "user", "section",
+				u->section ? u->section->name : "");
+
+	for (int k = 0; k < QUOTA_KINDS; k++) {
+		put(row, held[k], u->held[k]);
+		if (u->section)
+			put(row, max[k], u->section->limit[k]);
+	}
+	json_array_append_new(arg, row);
+}
+
+static void show_user(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	(void)only;
+	quota_each(a->quota, show_one_user, rows);
 }
 
 static void show_config(struct agent *a, const struct agent_conn *only, json_t *rows)
@@ -309,6 +336,7 @@ static const struct {
 	{ "counters", show_counters }, { "client", show_client }, { "config", show_config },
 	{ "version", show_version },   { "rue", agent_rue_show },
 	{ "key", show_key },	       { "flow", show_flow },	  { "pool", agent_show_pool },
+	{ "user", show_user },
 };
 
 int agent_show(struct agent *a, json_t *req, json_t **reply)

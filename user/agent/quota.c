@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Users' accounts, by uid. An account exists while something is charged to it. */
+#include "agent/quota.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A failed allocation is reported, not fatal. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "agent/policy.h"
+
+struct account {
+	struct quota_usage use;
+	UT_hash_handle hh;	/* by use.uid */
+};
+
+struct quota {
+	const struct quota_section *sections;
+	unsigned int nsections;
+	uint32_t *id;		/* of each section: uid or gid */
+	const struct quota_section *any;	/* [user any], or NULL */
+	struct account *accounts;
+};
+
+static const char *const kind_names[QUOTA_KINDS] = {
+	[QUOTA_CLIENTS] = "clients",
+	[QUOTA_CONNECTIONS] = "connections",
+	[QUOTA_QPS] = "queue pairs",
+	[QUOTA_MRS] = "memory regions",
+	[QUOTA_MEMORY] = "bytes of memory",
+};
+
+const char *quota_kind_name(enum quota_kind kind)
+{
+	return kind_names[kind];
+}
+
+/* 0 and the number in |*id|, or negative: neither a number nor a name that the host knows. */
+static int resolve(const struct quota_section *s, uint32_t *id)
+{
+	char *end;
+	unsigned long number = strtoul(s->name, &end, 10);
+	const struct passwd *pw;
+	const struct group *gr;
+
+	if (!*end && number < UINT32_MAX) {
+		*id = (uint32_t)number;
+		return 0;
+	}
+	if (s->group) {
+		gr = getgrnam(s->name);
+		*id = gr ? gr->gr_gid : 0;
+		return gr ? 0 : -ENOENT;
+	}
+	pw = getpwnam(s->name);
+	*id = pw ? pw->pw_uid : 0;
+	return pw ? 0 : -ENOENT;
+}
+
+static int resolve_all(struct quota *q, char *err, size_t errlen)
+{
+	for (unsigned int i = 0; i < q->nsections; i++) {
+		const struct quota_section *s = &q->sections[i];
+
+		if (!s->group && strcmp(s->name, POLICY_ANY) == 0) {
+			q->any = s;
+			continue;
+		}
+		if (resolve(s, &q->id[i]) == 0)
+			continue;
+		snprintf(err, errlen, "[%s %s]: this host has no %s of that name",
+			 s->group ? "group" : "user", s->name, s->group ? "group" : "user");
+		return -ENOENT;
+	}
+	return 0;
+}
+
+int quota_open(struct quota **out, const struct quota_section *sections, unsigned int n, char *err,
+	       size_t errlen)
+{
+	struct quota *q = calloc(1, sizeof(*q));
+	int ret = -ENOMEM;
+
+	*out = NULL;
+	snprintf(err, errlen, "out of memory");
+	if (q) {
+		q->sections = sections;
+		q->nsections = n;
+		q->id = calloc(n + 1, sizeof(*q->id));
+	}
+	if (q && q->id)
+		ret = resolve_all(q, err, errlen);
+	if (ret == 0)
+		*out = q;
+	else
+		quota_close(q);
+	return ret;
+}
+
+void quota_close(struct quota *q)
+{
+	struct account *a, *next;
+
+	if (!q)
+		return;
+	HASH_ITER(hh, q->accounts, a, next) {
+		HASH_DEL(q->accounts, a);
+		free(a);
+	}
+	free(q->id);
+	free(q);
+}
+
+bool quota_restricts(const struct quota *q)
+{
+	return q->nsections > 0;
+}
+
+static struct account *find(const struct quota *q, uid_t uid)
+{
+	struct account *a;
+
+	HASH_FIND(hh, q->accounts, &uid, sizeof(uid), a);
+	return a;
+}
+
+/* Those who could change the configuration are bound by it only if it names them. */
+static bool privileged(uid_t uid)
+{
+	return uid == 0 || uid == geteuid();
+}
+
+static bool among(gid_t gid, const gid_t *groups, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (groups[i] == gid)
+			return true;
+	}
+	return false;
+}
+
+/* The section for a process, or NULL. */
+static const struct quota_section *section_for(const struct quota *q, uid_t uid,
+					       const gid_t *groups, size_t n)
+{
+	const struct quota_section *s, *by_group = NULL;
+
+	for (unsigned int i = 0; i < q->nsections; i++) {
+		s = &q->sections[i];
+		if (s == q->any)
+			continue;
+		if (!s->group && q->id[i] == uid)
+			return s;
+		if (!by_group && s->group && among(q->id[i], groups, n))
+			by_group = s;
+	}
+	if (privileged(uid))
+		return NULL;
+	return by_group ? by_group : q->any;
+}
+
+/* The user's account, made if there is none; NULL if memory is short. */
+static struct account *obtain(struct quota *q, uid_t uid)
+{
+	struct account *a = find(q, uid);
+
+	if (a)
+		return a;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return NULL;
+	a->use.uid = uid;
+	a->use.section = section_for(q, uid, NULL, 0);
+	HASH_ADD(hh, q->accounts, use.uid, sizeof(a->use.uid), a);
+	/* uthash leaves the handle without its table if there was no memory for it. */
+	if (a->hh.tbl)
+		return a;
+	free(a);
+	return NULL;
+}
+
+static void drop_if_empty(struct quota *q, struct account *a)
+{
+	for (int k = 0; k < QUOTA_KINDS; k++) {
+		if (a->use.held[k])
+			return;
+	}
+	HASH_DEL(q->accounts, a);
+	free(a);
+}
+
+static bool fits(const struct account *a, enum quota_kind kind, uint64_t amount)
+{
+	uint64_t limit = a->use.section ? a->use.section->limit[kind] : UINT64_MAX;
+
+	return a->use.held[kind] <= limit && amount <= limit - a->use.held[kind];
+}
+
+int quota_charge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t amount)
+{
+	struct account *a = obtain(q, uid);
+	int ret = 0;
+
+	if (!a)
+		return -ENOMEM;
+	if (fits(a, kind, amount))
+		a->use.held[kind] += amount;
+	else
+		ret = -EDQUOT;
+	drop_if_empty(q, a);
+	return ret;
+}
+
+void quota_uncharge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t amount)
+{
+	struct account *a = find(q, uid);
+
+	if (!a)
+		return;
+	a->use.held[kind] -= amount < a->use.held[kind] ? amount : a->use.held[kind];
+	drop_if_empty(q, a);
+}
+
+/* |s| is NULL where nothing limits the user: then it was memory. */
+static void explain(const struct quota_section *s, const struct account *a, uid_t uid,
+		    enum quota_kind kind, char *err, size_t errlen)
+{
+	if (!s)
+		snprintf(err, errlen, "out of memory");
+	else
+		snprintf(err, errlen, "user %u may hold %llu %s ([%s %s]), and holds %llu", uid,
+			 (unsigned long long)s->limit[kind], kind_names[kind],
+			 s->group ? "group" : "user", s->name,
+			 (unsigned long long)(a ? a->use.held[kind] : 0));
+}
+
+void quota_explain(const struct quota *q, uid_t uid, enum quota_kind kind, char *err,
+		   size_t errlen)
+{
+	const struct account *a = find(q, uid);
+
+	explain(a ? a->use.section : section_for(q, uid, NULL, 0), a, uid, kind, err, errlen);
+}
+
+int quota_admit(struct quota *q, uid_t uid, const gid_t *groups, size_t n, char *err,
+		size_t errlen)
+{
+	const struct quota_section *s = section_for(q, uid, groups, n);
+	struct account *a;
+	int ret;
+
+	if (q->nsections && !s && !privileged(uid)) {
+		snprintf(err, errlen,
+			 "user %u may not use this agent: no [user] or [group] section of its "
+			 "configuration is for him",
+			 uid);
+		return -EACCES;
+	}
+	a = obtain(q, uid);
+	if (!a) {
+		snprintf(err, errlen, "out of memory");
+		return -ENOMEM;
+	}
+	a->use.section = s;
+	ret = quota_charge(q, uid, QUOTA_CLIENTS, 1);
+	if (ret < 0)
+		explain(s, find(q, uid), uid, QUOTA_CLIENTS, err, errlen);
+	return ret;
+}
+
+uint64_t quota_held(const struct quota *q, uid_t uid, enum quota_kind kind)
+{
+	const struct account *a = find(q, uid);
+
+	return a ? a->use.held[kind] : 0;
+}
+
+void quota_each(const struct quota *q, void (*fn)(void *arg, const struct quota_usage *usage),
+		void *arg)
+{
+	struct account *a, *next;
+
+	HASH_ITER(hh, q->accounts, a, next)
+		fn(arg, &a->use);
+}
