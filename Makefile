@@ -62,6 +62,7 @@ tests: $(TESTS)
 
 bench: all tests
 	@selftests/bench/run.sh
+	@selftests/bench/congestion.sh
 
 vmtest: all tests
 	@selftests/vm/run.sh
