@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * * Swift's numbers: 24-bit times, fixed-point windows, and the conversions of the reference. Reals
+ * Swift's numbers: 24-bit times, fixed-point windows, and the conversions of the reference. Reals
  * are IEEE doubles, rounded after every operation: no wider registers, no fused multiply-add
  * (build.mk).
  */
@@ -40,8 +40,11 @@ static inline uint32_t swift_round(double x, uint32_t max)
 {
 	uint32_t n = swift_truncate(x, max);
 
-	/* The difference is exact, where x + 0.5 would not be. */
-	return n < max && x - (double)n >= 0.5 ? n + 1 : n;
+	/*
+	 * The difference is exact, where x + 0.5 would not be. Added, not chosen: half of all numbers
+	 * go either way, which no branch predictor can know.
+	 */
+	return n + ((n < max) & (x - (double)n >= 0.5));
 }
 
 /* 10.3.4 GetSmoothed; |alpha| weighs the old value. */
