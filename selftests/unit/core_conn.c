@@ -73,10 +73,10 @@ static void close_gives_back(void **state)
 	env_receive_pull(0, 0, false);
 	env_receive_pull(1, 1, false);
 	env_receive_pull(2, 2, false);
-	fcore_pull_respond(env.c, ENV_PEER_RSN, NULL, 0, 100, env.now);
+	env_respond(env.c, ENV_PEER_RSN, NULL, 0, 100);
 	env_run();				/* on the wire */
 	p.fcwnd = 1;
-	fcore_pull_respond(env.c, ENV_PEER_RSN + 1, NULL, 0, 101, env.now);	/* queued */
+	env_respond(env.c, ENV_PEER_RSN + 1, NULL, 0, 101);	/* queued */
 	env_receive_push(1, 4, false);		/* out of order */
 	env_receive_push(2, 3, false);		/* delivered, with the one before */
 	env.nevents = 0;

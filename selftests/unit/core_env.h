@@ -146,6 +146,14 @@ static void env_on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t
 		fcore_push_done(c, rsn, FCORE_PUSH_ACK, 0, 0, env.now);
 }
 
+static inline void env_respond(struct fcore_conn *c, uint32_t rsn, const void *payload,
+			       uint32_t len, uint64_t cookie)
+{
+	fcore_pull_respond(c, rsn,
+			   &(struct fcore_response){ .payload = payload, .len = len, .cookie = cookie },
+			   env.now);
+}
+
 static void env_on_pull(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn,
 			const void *hdr, uint32_t hdr_len, uint16_t request_len)
 {
@@ -155,7 +163,7 @@ static void env_on_pull(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t
 	(void)hdr_len;
 	env_note(c, (struct env_event){ .what = ENV_PULL, .rsn = rsn, .len = request_len });
 	if (env.answer)
-		fcore_pull_respond(c, rsn, NULL, 0, rsn, env.now);
+		env_respond(c, rsn, NULL, 0, rsn);
 }
 
 static void env_on_response_done(void *arg, struct fcore_conn *c, uint64_t cookie)

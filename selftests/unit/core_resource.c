@@ -88,12 +88,44 @@ static void s8_2_3_pull_response_takes_1_ceil(void **state)
 	held_open(true);
 	held_receive(true, 0, 0, 500);
 	EXPECT_HELD(0, 0, 0, 0, 0, 0, 1, 1);
-	fcore_pull_respond(env.c, ENV_PEER_RSN, "x", 257, 1, env.now);
+	env_respond(env.c, ENV_PEER_RSN, "x", 257, 1);
 	EXPECT_HELD(0, 0, 0, 0, 1, 3, 0, 0);
 	env_run();
 	EXPECT_HELD(0, 0, 0, 0, 1, 3, 0, 0);
 	env_ack_all(1, 0);
 	EXPECT_HELD(0);
+	env_close();
+}
+
+/* L is the length of all that is sent, the upper layer's header in front of it among it. */
+static void s8_2_3_pull_response_counts_header(void **state)
+{
+	uint8_t hdr[FCORE_MAX_RESP_HDR] = { 1 };
+	const struct fcore_response r = { .ulp_hdr = hdr, .ulp_hdr_len = sizeof(hdr),
+					  .payload = "x", .len = 257 - sizeof(hdr), .cookie = 1 };
+
+	(void)state;
+	held_open(true);
+	held_receive(true, 0, 0, 500);
+	fcore_pull_respond(env.c, ENV_PEER_RSN, &r, env.now);
+	EXPECT_HELD(0, 0, 0, 0, 1, 3, 0, 0);
+	env_run();
+	env_ack_all(1, 0);
+	EXPECT_HELD(0);
+	env_close();
+}
+
+/* A response that was never sent gives back all that it took. */
+static void s8_2_3_pull_response_gives_header_back(void **state)
+{
+	uint8_t hdr[FCORE_MAX_RESP_HDR] = { 1 };
+	const struct fcore_response r = { .ulp_hdr = hdr, .ulp_hdr_len = sizeof(hdr), .cookie = 1 };
+
+	(void)state;
+	held_open(true);
+	held_receive(true, 0, 0, 500);
+	fcore_pull_respond(env.c, ENV_PEER_RSN, &r, env.now);
+	EXPECT_HELD(0, 0, 0, 0, 1, 1, 0, 0);
 	env_close();
 }
 
@@ -108,7 +140,7 @@ static void s8_2_4_push_takes_1_ceil_pull_1_1(void **state)
 	EXPECT_HELD(0, 0, 0, 0, 0, 0, 2, 4);
 	fcore_push_done(env.c, ENV_PEER_RSN + 1, FCORE_PUSH_ACK, 0, 0, env.now);
 	EXPECT_HELD(0, 0, 0, 0, 0, 0, 1, 1);
-	fcore_pull_respond(env.c, ENV_PEER_RSN, NULL, 0, 1, env.now);
+	env_respond(env.c, ENV_PEER_RSN, NULL, 0, 1);
 	EXPECT_HELD(0, 0, 0, 0, 1, 0, 0, 0);
 	env_close();
 }
@@ -356,7 +388,7 @@ static void s8_2_1_2_responses_do_not_wait_for_requests(void **state)
 	assert_int_equal(held_submit(env.c, false, 0), -EAGAIN);
 	assert_int_equal(held_submit(env.c, true, 10), -EAGAIN);
 	held_receive(true, 0, 0, 100);
-	fcore_pull_respond(env.c, ENV_PEER_RSN, "x", 1, 1, env.now);
+	env_respond(env.c, ENV_PEER_RSN, "x", 1, 1);
 	env_run();
 	assert_int_equal(env.nsent, 2);
 	assert_int_equal(env.sent[0].type + env.sent[1].type, FALCON_PUSH_DATA + FALCON_PULL_DATA);
@@ -396,7 +428,7 @@ static void s8_2_2_responses_wait_for_ulp_data(void **state)
 	env_open_with(&p, &cfg);
 	for (uint32_t i = 0; i < 5; i++) {
 		held_receive(true, i, i, 100);
-		fcore_pull_respond(env.c, ENV_PEER_RSN + i, "x", 1, i, env.now);
+		env_respond(env.c, ENV_PEER_RSN + i, "x", 1, i);
 	}
 	EXPECT_HELD(0, 0, 0, 0, 2, 2, 0, 0);
 	for (uint32_t acked = 0, sent = 2; sent <= 5; sent++) {
@@ -426,14 +458,14 @@ static void s8_2_2_connections_wait_for_ulp_data_in_turn(void **state)
 	c2 = open_second(0, 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		held_receive(true, i, i, 100);
-		fcore_pull_respond(env.c, ENV_PEER_RSN + i, "x", 1, i, env.now);
+		env_respond(env.c, ENV_PEER_RSN + i, "x", 1, i);
 	}
 	env.frames++;
 	fcore_receive(c2, &(struct fcore_rx){ .hdr = { .type = FALCON_PULL_REQUEST,
 						       .psn = ENV_PEER_REQ, .rsn = ENV_PEER_RSN },
 					      .frame = memcpy(malloc(1), &frame, 1),
 					      .now = env.now });
-	fcore_pull_respond(c2, ENV_PEER_RSN, "x", 1, 9, env.now);
+	env_respond(c2, ENV_PEER_RSN, "x", 1, 9);
 	env_run();
 	assert_int_equal(c2->data.next, ENV_DATA);
 	env_ack_all(1, 0);
@@ -554,7 +586,7 @@ static void s11_fatal_reclaims_tx_resources(void **state)
 	held_submit(env.c, false, 300);
 	env_run();
 	held_receive(true, 0, 0, 100);
-	fcore_pull_respond(env.c, ENV_PEER_RSN, "x", 1, 1, env.now);
+	env_respond(env.c, ENV_PEER_RSN, "x", 1, 1);
 	held_receive(false, 0, 1, 300);
 	for (int i = 0; i < 100 && !env.fatals; i++) {
 		held_submit(env.c, false, 300);
@@ -584,10 +616,10 @@ static void close_gives_everything_back(void **state)
 			held_receive(false, 2 + i, 2 * i, 300);
 		for (uint32_t i = 0; i < 3; i++)
 			held_receive(true, i, 2 * i + 1, 300);
-		fcore_pull_respond(env.c, ENV_PEER_RSN + 1, "x", 1, 1, env.now);
-		fcore_pull_respond(env.c, ENV_PEER_RSN + 3, "x", 1, 2, env.now);
+		env_respond(env.c, ENV_PEER_RSN + 1, "x", 1, 1);
+		env_respond(env.c, ENV_PEER_RSN + 3, "x", 1, 2);
 		env_run();
-		fcore_pull_respond(env.c, ENV_PEER_RSN + 5, "x", 1, 3, env.now);
+		env_respond(env.c, ENV_PEER_RSN + 5, "x", 1, 3);
 		fcore_push_done(env.c, ENV_PEER_RSN, FCORE_PUSH_CIE, 0, 0, env.now);
 		fcore_push_done(env.c, ENV_PEER_RSN + 2, FCORE_PUSH_RNR, 1, 0, env.now);
 		env_close();
@@ -679,6 +711,8 @@ int main(void)
 		cmocka_unit_test(s8_2_2_rx_is_held_until_completion_to_ulp),
 		cmocka_unit_test(s8_2_2_tx_is_held_until_acknowledged),
 		cmocka_unit_test(s8_2_3_pull_response_takes_1_ceil),
+		cmocka_unit_test(s8_2_3_pull_response_counts_header),
+		cmocka_unit_test(s8_2_3_pull_response_gives_header_back),
 		cmocka_unit_test(s8_2_4_push_takes_1_ceil_pull_1_1),
 		cmocka_unit_test(s8_2_4_rnr_keeps_errors_give_back),
 		cmocka_unit_test(s8_2_3_limits_per_host_function_and_connection),

@@ -303,7 +303,7 @@ static void s8_5_3_4_subsequent_transactions_are_rnr_nacked_until_it_is_accepted
 	held_open(true);
 	held_receive(false, 0, 1, 10);
 	held_receive(true, 0, 0, 10);
-	fcore_pull_respond(env.c, ENV_PEER_RSN, NULL, 0, 1, env.now);
+	env_respond(env.c, ENV_PEER_RSN, NULL, 0, 1);
 	done(1, FCORE_PUSH_RNR, 6, 0);
 	held_receive(false, 1, 2, 10);
 	held_receive(true, 1, 3, 10);
@@ -362,7 +362,7 @@ static void s11_target_ulp_nack_cie_or_nre_for_pull_is_a_zero_length_response(vo
 	(void)state;
 	held_open(true);
 	held_receive(true, 0, 0, 300);
-	fcore_pull_respond(env.c, ENV_PEER_RSN, NULL, 0, 5, env.now);
+	env_respond(env.c, ENV_PEER_RSN, NULL, 0, 5);
 	env_run();
 	assert_int_equal(env.sent[0].type, FALCON_PULL_DATA);
 	assert_int_equal(env.sent[0].len, 0);
@@ -389,7 +389,7 @@ static void s11_target_ulp_nack_cid_for_pull(void **state)
 	assert_int_equal(nacks_sent(), 0);
 	assert_int_equal(delivered(), 1);
 	/* An answer that comes too late is given back. */
-	fcore_pull_respond(env.c, ENV_PEER_RSN, NULL, 0, 5, env.now);
+	env_respond(env.c, ENV_PEER_RSN, NULL, 0, 5);
 	env_expect(2, (struct env_event){ .what = ENV_RESPONSE_DONE, .cookie = 5 });
 	env_close();
 }
@@ -409,7 +409,7 @@ static void s11_target_ulp_nack_rnr_for_pull(void **state)
 		assert_int_equal(nacks_sent(), 0);
 		env_pass(2 * SLACK);
 		assert_int_equal(env.nevents, 2);
-		fcore_pull_respond(env.c, ENV_PEER_RSN, "x", 1, 5, env.now);
+		env_respond(env.c, ENV_PEER_RSN, "x", 1, 5);
 		assert_int_equal(fc_ttxn(env.c, ENV_PEER_RSN)->state, PullDataUlpRx);
 		env_close();
 	}

@@ -60,7 +60,7 @@ static void pull_states(void **state)
 	assert_int_equal(state_of(1), PullReqRx);
 	env_receive_pull(0, 0, false);
 	assert_int_equal(state_of(0), PullReqUlpTx);
-	fcore_pull_respond(env.c, ENV_PEER_RSN + 1, "abc", 3, 11, env.now);
+	env_respond(env.c, ENV_PEER_RSN + 1, "abc", 3, 11);
 	assert_int_equal(state_of(1), PullDataUlpRx);
 	env_run();
 	assert_int_equal(state_of(1), PullDataTx);
@@ -69,7 +69,7 @@ static void pull_states(void **state)
 	assert_int_equal(state_of(1), PullDataAckd);
 	env_expect(2, (struct env_event){ .what = ENV_RESPONSE_DONE, .cookie = 11 });
 	/* An answer to what was not asked is given back. */
-	fcore_pull_respond(env.c, ENV_PEER_RSN + 1, "abc", 3, 12, env.now);
+	env_respond(env.c, ENV_PEER_RSN + 1, "abc", 3, 12);
 	env_expect(3, (struct env_event){ .what = ENV_RESPONSE_DONE, .cookie = 12 });
 	env_close();
 }

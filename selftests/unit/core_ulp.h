@@ -159,6 +159,21 @@ static inline void ulp_accept(struct ulp *u, uint32_t rsn)
 	u->next_accept = i + 1;
 }
 
+/* Respond with |bytes|, the first of them as a header. That is gone when this returns: it is copied. */
+static inline void ulp_respond(struct host *h, uint32_t rsn, uint8_t *bytes, uint32_t len, uint32_t i)
+{
+	uint32_t n = i % (FCORE_MAX_RESP_HDR + 1);
+	uint8_t hdr[FCORE_MAX_RESP_HDR];
+	struct fcore_response r = { .ulp_hdr = hdr, .cookie = (uintptr_t)bytes };
+
+	r.ulp_hdr_len = n < len ? n : len;
+	memcpy(hdr, bytes, r.ulp_hdr_len);
+	r.payload = bytes + r.ulp_hdr_len;
+	r.len = len - r.ulp_hdr_len;
+	fcore_pull_respond(h->conn, rsn, &r, h->net->now);
+	memset(hdr, 0xee, sizeof(hdr));
+}
+
 /* Give the answer to |l|; the peer's transaction is of the other host. */
 static inline void ulp_answer(struct ulp *u, const struct ulp_later *l)
 {
@@ -173,7 +188,7 @@ static inline void ulp_answer(struct ulp *u, const struct ulp_later *l)
 		assert_int_equal(l->request_len, ulp_len(!h->index, i));
 		bytes = ulp_bytes(!h->index, i, len);
 		u->responses++;
-		fcore_pull_respond(h->conn, l->rsn, bytes, len, (uintptr_t)bytes, now);
+		ulp_respond(h, l->rsn, bytes, len, i);
 	} else if (ulp_fails(u->plan, !h->index, i)) {
 		fcore_push_done(h->conn, l->rsn, ulp_failure(!h->index, i), 0, (uint8_t)i, now);
 	} else {

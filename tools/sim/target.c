@@ -6,11 +6,16 @@
 
 static void respond(struct endpoint *e, uint32_t i)
 {
-	uint32_t len = ulp_response_len(e->peer, i);
-	void *b = ulp_make_bytes(e->peer, i, len);
+	uint32_t len = ulp_response_len(e->peer, i), n = i % (FCORE_MAX_RESP_HDR + 1);
+	uint8_t *b = ulp_make_bytes(e->peer, i, len);
+	struct fcore_response r = { .ulp_hdr = b, .cookie = (uintptr_t)b };
 
+	/* The first bytes go as a header: the peer sees no difference. */
+	r.ulp_hdr_len = n < len ? n : len;
+	r.payload = b + r.ulp_hdr_len;
+	r.len = len - r.ulp_hdr_len;
 	e->responses++;
-	fcore_pull_respond(e->core, e->peer->first_rsn + i, b, len, (uintptr_t)b, e->sim->now);
+	fcore_pull_respond(e->core, e->peer->first_rsn + i, &r, e->sim->now);
 }
 
 /* The final answer to the peer's transaction |i|. */

@@ -44,7 +44,7 @@ static void on_pull(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn
 	if (proto == ulp->ops->proto)
 		ulp->ops->on_pull(ulp->self, c, rsn, hdr, hdr_len, request_len, a->now);
 	else
-		fcore_pull_respond(c, rsn, NULL, 0, 0, a->now);
+		fcore_pull_respond(c, rsn, &(struct fcore_response){ 0 }, a->now);
 }
 
 static void on_response_done(void *arg, struct fcore_conn *c, uint64_t cookie)

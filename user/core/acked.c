@@ -29,7 +29,7 @@ static void free_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bo
 	r = &c->resp[psn & (w->size - 1)];
 	if (fc_ttxn(c, ctx->rsn)->rsn == ctx->rsn && fc_ttxn(c, ctx->rsn)->state == PullDataTx)
 		fc_ttxn(c, ctx->rsn)->state = PullDataAckd;
-	fc_res_give_data(c, r->len);
+	fc_res_give_data(c, r->hdr_len + r->len);
 	c->core->ops.on_response_done(c->core->arg, c, r->cookie);
 }
 

@@ -117,7 +117,9 @@ struct fc_win {
 struct fc_resp {
 	const void *payload;
 	uint64_t cookie;
-	uint32_t len;
+	uint32_t len;		/* bytes at |payload| */
+	uint32_t hdr_len;	/* bytes in front of it */
+	uint8_t hdr[FCORE_MAX_RESP_HDR];
 };
 
 enum fc_itxn_flag {
@@ -159,10 +161,13 @@ struct fc_ttxn {
 	uint64_t redeliver;	/* RNR: when to deliver it again, ns */
 	uint32_t rsn;
 	uint32_t psn;
-	uint32_t len;		/* bytes at |payload| */
+	union {
+		uint32_t len;		/* bytes at |payload| */
+		uint32_t resp_hdr_len;	/* pull: thereafter, of the response's header */
+	};
 	union {
 		uint32_t cells;		/* Net Req Buf Rx, held with |frame| */
-		uint32_t resp_len;	/* thereafter */
+		uint32_t resp_len;	/* thereafter: bytes at |resp| */
 	};
 	uint16_t request_len;
 	uint8_t state;		/* enum fc_target_state */
@@ -174,6 +179,12 @@ struct fc_ttxn {
 	uint8_t ulp_code;
 };
 _Static_assert(sizeof(struct fc_ttxn) == 64, "one cache line");
+
+/* Bytes of |t|'s response, which is queued. */
+static inline uint32_t fc_resp_len(const struct fc_ttxn *t)
+{
+	return t->resp_hdr_len + t->resp_len;
+}
 
 /* An allocation: |of| the |n| resources from |first| on. */
 struct fc_need {
@@ -276,6 +287,7 @@ struct fcore_conn {
 
 	/* Rings, in the same allocation. */
 	uint32_t *resp_queue;	/* RSNs of queued responses; FCORE_MAX_TXNS */
+	uint8_t (*resp_hdr)[FCORE_MAX_RESP_HDR];	/* their headers, by RSN; FCORE_MAX_TXNS */
 	struct fc_resp *resp;	/* FALCON_DATA_WINDOW */
 	struct fc_itxn *itxn;	/* FCORE_MAX_TXNS */
 	struct fc_ttxn *ttxn;	/* FCORE_MAX_TXNS */

@@ -133,6 +133,7 @@ struct conn_block {
 	struct fc_resp resp[FALCON_DATA_WINDOW];
 	struct fc_itxn itxn[FCORE_MAX_TXNS];
 	uint32_t resp_queue[FCORE_MAX_TXNS];
+	uint8_t resp_hdr[FCORE_MAX_TXNS][FCORE_MAX_RESP_HDR];
 	struct fc_flow flow[];
 };
 
@@ -149,6 +150,7 @@ static struct fcore_conn *conn_alloc(uint32_t flows)
 				  ~(uintptr_t)(FALCON_CACHE_LINE - 1));
 	b->conn.memory = memory;
 	b->conn.resp_queue = b->resp_queue;
+	b->conn.resp_hdr = b->resp_hdr;
 	b->conn.resp = b->resp;
 	b->conn.itxn = b->itxn;
 	b->conn.ttxn = b->ttxn;
@@ -207,7 +209,7 @@ static void close_responses(struct fcore_conn *c)
 		    !(*fc_bits(w, w->done, psn >> FALCON_GROUP_SHIFT) & bit)) {
 			const struct fc_resp *r = &c->resp[psn & (w->size - 1)];
 
-			fc_res_give_data(c, r->len);
+			fc_res_give_data(c, r->hdr_len + r->len);
 			c->core->ops.on_response_done(c->core->arg, c, r->cookie);
 		}
 	}

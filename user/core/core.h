@@ -24,7 +24,8 @@
 
 enum fcore_const {
 	FCORE_MAX_TXNS = 256,	/* transactions outstanding a connection and direction: RSN ring */
-	FCORE_MAX_ULP_HDR = 32,	/* bytes of ULP header copied into a transaction */
+	FCORE_MAX_ULP_HDR = 64,	/* bytes of ULP header copied into a transaction */
+	FCORE_MAX_RESP_HDR = 32,	/* bytes of ULP header copied into a response */
 };
 
 struct fcore;
@@ -160,6 +161,18 @@ struct fcore_txn {
 	uint64_t cookie;		/* the ULP's, handed back at completion */
 };
 
+/*
+ * The answer to a pull. One of no bytes at all is the pull's complete-in-error (Falcon 8.5.3.5); one
+ * longer than what was asked for is discarded by the peer.
+ */
+struct fcore_response {
+	const void *ulp_hdr;		/* in front of |payload|; copied; at most FCORE_MAX_RESP_HDR */
+	uint32_t ulp_hdr_len;		/* bytes */
+	uint32_t len;			/* bytes at |payload| */
+	const void *payload;		/* must stay until on_response_done() with |cookie| */
+	uint64_t cookie;
+};
+
 /* Counters of a connection, free-running. */
 struct fcore_stats {
 	uint64_t tx_packets;		/* reliable packets sent first */
@@ -234,13 +247,11 @@ int fcore_pull(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now);
 void fcore_push_done(struct fcore_conn *c, uint32_t rsn, enum fcore_push_outcome outcome,
 		     uint8_t rnr, uint8_t ulp_code, uint64_t now);
 /*
- * Answer on_pull(): |payload| must stay until on_response_done() with |cookie|. A zero-length
- * response is the pull's complete-in-error (Falcon 8.5.3.5). Never refused: where the ULP Data
- * region has no room, responses wait in the order in which they came; there are at most as many as
- * pulls were delivered.
+ * Answer on_pull(). Never refused: where the ULP Data region has no room, responses wait in the
+ * order in which they came; there are at most as many as pulls were delivered.
  */
-void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const void *payload, uint32_t len,
-			uint64_t cookie, uint64_t now);
+void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const struct fcore_response *resp,
+			uint64_t now);
 /* Answer on_pull(): receiver not ready; it is delivered again after the timeout (8.5.3.4). */
 void fcore_pull_rnr(struct fcore_conn *c, uint32_t rsn, uint8_t rnr, uint64_t now);
 

@@ -46,7 +46,7 @@ void fc_res_fund(struct fcore_conn *c)
 	while (!c->dead && c->resp_tail != c->resp_end) {
 		const struct fc_ttxn *t = fc_ttxn(c, c->resp_queue[c->resp_tail & FC_TXN_MASK]);
 
-		if (!fc_res_take_data(c, t->resp_len)) {
+		if (!fc_res_take_data(c, fc_resp_len(t))) {
 			fc_waiters_add(&c->core->data, &c->data_link);
 			return;
 		}

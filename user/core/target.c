@@ -342,21 +342,26 @@ void fcore_push_done(struct fcore_conn *c, uint32_t rsn, enum fcore_push_outcome
 	fc_leave(c->core);
 }
 
-void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const void *payload, uint32_t len,
-			uint64_t cookie, uint64_t now)
+void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const struct fcore_response *resp,
+			uint64_t now)
 {
 	struct fc_ttxn *t = fc_ttxn(c, rsn);
+	uint32_t hdr_len = fc_min(resp->ulp_hdr_len, FCORE_MAX_RESP_HDR);
 
 	(void)now;
 	fc_enter(c->core);
 	if (c->dead || t->rsn != rsn || t->state != PullReqUlpTx) {
-		c->core->ops.on_response_done(c->core->arg, c, cookie);
+		c->core->ops.on_response_done(c->core->arg, c, resp->cookie);
 	} else {
 		t->state = PullReqUlpAckd;
+		/* Now: the header may have been made in the frame. */
+		if (hdr_len)
+			memcpy(c->resp_hdr[rsn & FC_TXN_MASK], resp->ulp_hdr, hdr_len);
 		put_frame(c, t);
-		t->resp = payload;
-		t->resp_len = len;
-		t->cookie = cookie;
+		t->resp_hdr_len = hdr_len;
+		t->resp = resp->payload;
+		t->resp_len = resp->len;
+		t->cookie = resp->cookie;
 		t->state = PullDataUlpRx;
 		c->resp_queue[c->resp_end++ & FC_TXN_MASK] = rsn;
 		fc_res_fund(c);
@@ -423,7 +428,8 @@ void fc_tgt_timeout(struct fcore_conn *c, uint64_t now)
 void fc_tgt_close(struct fcore_conn *c)
 {
 	for (; c->resp_head != c->resp_tail; c->resp_head++)
-		fc_res_give_data(c, fc_ttxn(c, c->resp_queue[c->resp_head & FC_TXN_MASK])->resp_len);
+		fc_res_give_data(
+			c, fc_resp_len(fc_ttxn(c, c->resp_queue[c->resp_head & FC_TXN_MASK])));
 	for (uint32_t i = 0; i < FCORE_MAX_TXNS; i++) {
 		struct fc_ttxn *t = &c->ttxn[i];
 

@@ -14,6 +14,8 @@ static void tx_fill(struct fcore_conn *c, const struct fc_ctx *ctx, uint32_t psn
 	p->ulp_hdr = p->payload = NULL;
 	p->ulp_hdr_len = p->payload_len = 0;
 	if (h->type == FALCON_PULL_DATA) {
+		p->ulp_hdr = r->hdr;
+		p->ulp_hdr_len = r->hdr_len;
 		p->payload = r->payload;
 		p->payload_len = r->len;
 	} else if (h->type == FALCON_PUSH_DATA) {
@@ -151,6 +153,7 @@ static enum fc_sent send_response(struct fcore_conn *c, struct fc_flow *f, uint6
 {
 	struct fc_win *w = &c->data;
 	struct fc_ctx *ctx = fc_ctx(w, w->next);
+	struct fc_resp *resp = &c->resp[w->next & (w->size - 1)];
 	struct fc_ttxn *t;
 	enum fc_sent r;
 
@@ -158,8 +161,12 @@ static enum fc_sent send_response(struct fcore_conn *c, struct fc_flow *f, uint6
 		return FC_IDLE;
 	t = fc_ttxn(c, c->resp_queue[c->resp_head & FC_TXN_MASK]);
 	*ctx = (struct fc_ctx){ .rsn = t->rsn, .type = FALCON_PULL_DATA, .proto = t->proto };
-	c->resp[w->next & (w->size - 1)] =
-		(struct fc_resp){ .payload = t->resp, .cookie = t->cookie, .len = t->resp_len };
+	resp->payload = t->resp;
+	resp->cookie = t->cookie;
+	resp->len = t->resp_len;
+	resp->hdr_len = t->resp_hdr_len;
+	if (resp->hdr_len)
+		memcpy(resp->hdr, c->resp_hdr[t->rsn & FC_TXN_MASK], resp->hdr_len);
 	r = tx_first(c, w, ctx, f, now);
 	if (r == FC_SENT) {
 		c->resp_head++;

@@ -104,15 +104,15 @@ static struct raw_client *pull_source(struct raw_ulp *ulp, const void *hdr, uint
 void raw_on_pull(struct raw_ulp *ulp, struct fcore_conn *c, uint32_t rsn, const void *hdr,
 		 uint32_t hdr_len, uint16_t request_len, uint64_t now)
 {
-	const void *from = NULL;
-	struct raw_client *rc = pull_source(ulp, hdr, hdr_len, request_len, &from);
+	struct fcore_response resp = { 0 };
+	struct raw_client *rc = pull_source(ulp, hdr, hdr_len, request_len, &resp.payload);
 
-	if (!rc) {
-		fcore_pull_respond(c, rsn, NULL, 0, 0, now);
-		return;
+	if (rc) {
+		rc->refs++;
+		resp.len = request_len;
+		resp.cookie = (uintptr_t)rc;
 	}
-	rc->refs++;
-	fcore_pull_respond(c, rsn, from, request_len, (uintptr_t)rc, now);
+	fcore_pull_respond(c, rsn, &resp, now);
 }
 
 void raw_on_response_done(struct raw_ulp *ulp, struct fcore_conn *c, uint64_t cookie)

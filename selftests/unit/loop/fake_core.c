@@ -65,15 +65,15 @@ void fcore_push_done(struct fcore_conn *c, uint32_t rsn, enum fcore_push_outcome
 	c->ulp_code = ulp_code;
 }
 
-void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const void *payload, uint32_t len,
-			uint64_t cookie, uint64_t now)
+void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const struct fcore_response *resp,
+			uint64_t now)
 {
 	(void)rsn;
 	(void)now;
 	c->answered = true;
-	c->response = payload;
-	c->response_len = len;
-	c->response_cookie = cookie;
+	c->response = resp->payload;
+	c->response_len = resp->len;
+	c->response_cookie = resp->cookie;
 }
 
 static void complete(struct fcore_conn *c, uint32_t i, enum falcon_completion_code code,
