@@ -79,8 +79,8 @@ tap_run "and a file arrives" put a b b small
 
 # Host b is told who may dial.
 falcon-lab agent b stop
-sed -i 's/^\[agent\]/&\nlisten = 10.250.0.2/' "$RUN/b/falcond.conf"
-printf '\n[peer a]\nfunctions = 0,7\nmax_connections = 1\n' >>"$RUN/b/falcond.conf"
+sed -i 's/^\[peer any\]/[peer a]\nfunctions = 0,7/; s/^max_connections = .*/max_connections = 1/' \
+	"$RUN/b/falcond.conf"
 falcon-lab agent b start
 serve b
 tap_run "host a dials" on a falconctl conn add dialled local=10.250.0.1 remote=10.250.0.2 \

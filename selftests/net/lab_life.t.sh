@@ -104,6 +104,31 @@ try_exec()
 	tap_is "$(on a ls /sys/class/net | tr '\n' ' ')" "eth0 lo " "/sys is the host's"
 }
 
+# dials HOST PEER KIND FROM TO
+dials()
+{
+	on "$1" falconctl conn add "dialled-$3" "local=$4" "remote=$5"
+	tap_wait 20 is_up "$1" "dialled-$3"
+	tap_run "host $1 dials host $2 over $3" is_up "$1" "dialled-$3"
+}
+
+is_up()
+{
+	on "$1" falconctl -j conn show | jq -e --arg n "$2" 'any(.[]; .name == $n and .up)'
+}
+
+try_dial()
+{
+	local how
+
+	for how in --clear "--security psp"; do
+		# shellcheck disable=SC2086 # two words
+		lab_up $how
+		dials a b IPv4 10.250.0.1 10.250.0.2
+		dials b a IPv6 fd00:250::2 fd00:250::1
+	done
+}
+
 try_two()
 {
 	local other=${FALCON_LAB}x
@@ -144,6 +169,7 @@ try_refusals
 try_idempotent
 try_path
 try_exec
+try_dial
 try_two
 try_down
 tap_done

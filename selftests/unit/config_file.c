@@ -160,6 +160,18 @@ static void inherits_from_below(void **state)
 	config_free(&cfg);
 }
 
+static void inherits_security(void **state)
+{
+	struct agent_config cfg;
+
+	(void)state;
+	assert_int_equal(load("[agent]\nsecurity = clear\n" CONN("b", 1, "")
+			      CONN("c", 2, "security = psp-gmac-256\n"), &cfg), 0);
+	assert_int_equal(cfg.conns[0].security, CONFIG_SECURITY_CLEAR);
+	assert_int_equal(cfg.conns[1].security, CONFIG_SECURITY_GMAC_256);
+	config_free(&cfg);
+}
+
 /* Congestion control: what a connection says, or [agent]; profiles; what a loaded algorithm gets. */
 static void congestion_control(void **state)
 {

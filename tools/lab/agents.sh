@@ -50,6 +50,15 @@ control_config()
 	END
 }
 
+# What upper layers dial, and take from others: as safe as the configured connections.
+dial_config()
+{
+	printf '\n[peer any]\nmax_connections = 1024\n'
+	if [ "$security" = clear ]; then
+		printf 'clear = on\n'
+	fi
+}
+
 write_config()
 {
 	local host=$1 h=$2 p peer line
@@ -58,11 +67,14 @@ write_config()
 	[agent]
 	socket = $RUN/$host/falcond.sock
 	offload = $offload
+	security = $security
+	listen = 10.250.0.$((h + 1)), fd00:250::$((h + 1))
 	END
 	control_config "$host"
 	for line in "${settings[@]}"; do
 		printf '%s = %s\n' "${line%%=*}" "${line#*=}"
 	done
+	dial_config
 	printf '\n[port eth0]\nqueues = auto\n'
 	for ((p = 0; p < hosts; p++)); do
 		[ "$p" -ne "$h" ] || continue

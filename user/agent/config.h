@@ -94,7 +94,8 @@ struct agent_options {
 	enum config_rue_mode rue_mode;
 	uint32_t rx_ema_packets;		/* Falcon 10.2 alpha, percent, of frames held */
 	uint32_t rx_ema_ring;			/* and of those that wait in the rings */
-	struct cc_options cc;			/* of connections that say nothing else */
+	enum config_security security;		/* of connections that say nothing else, and dialled ones */
+	struct cc_options cc;			/* likewise */
 	struct pool_options pools;
 	struct fcore_params params;		/* what connections start from */
 	uint64_t set;				/* keys that were given, one bit a key */

@@ -50,6 +50,10 @@ static const char *const cells[] = {"64",   "128",  "256",   "512",   "1024",  "
 	{"delay_select", ENUM(delays), AT(type, cc.delay_select), .inherited = !(agent),           \
 	 .def = "fabric", .help = "the delay that congestion control looks at (Falcon 10.1)"}
 
+#define SECURITY_KEY(type, agent)                                                                  \
+	{"security", ENUM(securities), AT(type, security), .inherited = !(agent), .def = "psp",    \
+	 .help = "how packets are protected; clear: not at all; both ends must agree"}
+
 static const struct config_key agent_keys[] = {
 	{"socket", STRING, AT(struct agent_options, socket), .def = FALCON_DEFAULT_SOCKET,
 	 .help = "path of the control socket"},
@@ -113,6 +117,7 @@ static const struct config_key agent_keys[] = {
 	{"rx_level_ring_percent", UINT(1, 100), AT(struct agent_options, rx_ema_ring),
 	 .unit = "percent", .def = "25",
 	 .help = "weight of the latest value in the fill of receive rings that ACKs report"},
+	SECURITY_KEY(struct agent_options, true),
 	CC_KEYS(struct agent_options, true),
 	POOL_KEY("req_pkt_tx", FCORE_REQ_PKT_TX, "Req Pkt Tx: requests to send"),
 	POOL_KEY("req_buf_tx", FCORE_REQ_BUF_TX, "Req Buf Tx: their cells"),
@@ -224,8 +229,7 @@ static const struct config_key conn_keys[] = {
 	 .help = "the peer's connection ID: its local_cid"},
 	{"ordering", ENUM(orderings), AT(struct conn_config, params.ordered), .def = "ordered",
 	 .help = "whether transactions are delivered in the order they were started"},
-	{"security", ENUM(securities), AT(struct conn_config, security), .def = "psp",
-	 .help = "how packets are protected; clear: not at all; both ends must agree"},
+	SECURITY_KEY(struct conn_config, false),
 	{"mode", ENUM(modes), AT(struct conn_config, mode), .def = "transport",
 	 .help = "tunnel: an inner IP header, with inner_local and inner_remote, goes along"},
 	{"inner_local", INNER_ADDR, AT(struct conn_config, inner_local),
