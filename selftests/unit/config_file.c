@@ -384,7 +384,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults),	       cmocka_unit_test(every_key),
 		cmocka_unit_test(every_pool_key),
-		cmocka_unit_test(inherits_from_below), cmocka_unit_test(users_and_groups),
+		cmocka_unit_test(inherits_from_below), cmocka_unit_test(inherits_security),
+		cmocka_unit_test(users_and_groups),
 		cmocka_unit_test(ipv6_and_long_name),
 		cmocka_unit_test(refusals),	       cmocka_unit_test(long_line),
 		cmocka_unit_test(no_file),	       cmocka_unit_test(random_text),
