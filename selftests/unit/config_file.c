@@ -165,8 +165,8 @@ static void inherits_security(void **state)
 	struct agent_config cfg;
 
 	(void)state;
-	assert_int_equal(load("[agent]\nsecurity = clear\n" CONN("b", 1, "")
-			      CONN("c", 2, "security = psp-gmac-256\n"), &cfg), 0);
+	assert_int_equal(load("[agent]\nsecurity = psp-gmac-256\n" CONN("b", 1, "")
+			      "[connection c]\nlocal = 10.0.0.1\nremote = 10.0.0.2\n", &cfg), 0);
 	assert_int_equal(cfg.conns[0].security, CONFIG_SECURITY_CLEAR);
 	assert_int_equal(cfg.conns[1].security, CONFIG_SECURITY_GMAC_256);
 	config_free(&cfg);
