@@ -13,7 +13,7 @@ CC      ?= gcc
 CLANG   ?= clang
 CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Werror
-COMMON  := -std=gnu11 -D_GNU_SOURCE -DFALCON_MAX_CONNS=$(CONNS) -Iinclude -Iuser -I$(B)
+COMMON  := -std=gnu11 -D_GNU_SOURCE -DFALCON_CONNS=$(CONNS) -Iinclude -Iuser -I$(B)
 
 PROGRAMS :=	# binaries and scripts, built and installed
 OBJECTS  :=	# BPF objects, built and installed

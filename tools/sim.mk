@@ -8,7 +8,7 @@ PROGRAMS += $(B)/falcon-sim
 TESTS += $(B)/asan/falcon-sim
 
 $(eval $(call c_rule,sim,))
-$(SIM_OBJ): CPPFLAGS += -UFALCON_MAX_CONNS -DFALCON_MAX_CONNS=8192
+$(SIM_OBJ): CPPFLAGS += -DFALCON_MAX_CONNS=8192
 $(B)/sim/user/rue/%.o: CFLAGS += $(RUE_FP)
 
 $(B)/falcon-sim: $(SIM_OBJ) $(B)/libfcrypto.a

@@ -15,9 +15,13 @@
 #include "wire.h"
 
 #ifndef FALCON_MAX_CONNS
-#define FALCON_MAX_CONNS 4096	/* make CONNS=n; a power of two, at most 131072 */
+#define FALCON_MAX_CONNS 131072	/* CIDs that an agent can have; a power of two */
+#endif
+#ifndef FALCON_CONNS
+#define FALCON_CONNS 4096	/* entries of an object's falcon_conns; make CONNS=n */
 #endif
 _Static_assert((FALCON_MAX_CONNS & (FALCON_MAX_CONNS - 1)) == 0, "power of two");
+_Static_assert(FALCON_CONNS <= FALCON_MAX_CONNS, "room for the bits in falcon_dirty");
 
 enum falcon_maps_const {
 	FALCON_MAX_PORTS = 16,		/* interfaces an agent serves */
@@ -170,7 +174,10 @@ struct falcon_cc_event {
 	__u32 suppressed;	/* ACKs that the policy or a full queue kept from being events */
 } FALCON_ALIGNED;
 
-/* Map falcon_conns: array indexed by CID, mmapable. */
+/*
+ * Map falcon_conns: array indexed by CID, mmapable. It has FALCON_CONNS entries as the object was
+ * built, which is memory that the host gives for good; an agent takes what it finds.
+ */
 struct falcon_conn {
 	struct falcon_conn_id id;
 	struct falcon_rx_state rx FALCON_ALIGNED;

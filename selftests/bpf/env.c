@@ -81,7 +81,7 @@ static int load(struct env *e)
 	e->ports_fd = map_fd(e, "falcon_ports");
 	e->xsks_fd = map_fd(e, "falcon_xsks");
 	e->counters_fd = map_fd(e, "falcon_counters");
-	e->conns = map_mem(map_fd(e, "falcon_conns"), sizeof(*e->conns), FALCON_MAX_CONNS);
+	e->conns = map_mem(map_fd(e, "falcon_conns"), sizeof(*e->conns), FALCON_CONNS);
 	e->config = map_mem(map_fd(e, "falcon_config"), sizeof(*e->config), 1);
 	e->credits = map_mem(map_fd(e, "falcon_credits"), sizeof(*e->credits), FALCON_MAX_XSKS);
 	e->dirty = map_mem(map_fd(e, "falcon_dirty"), sizeof(*e->dirty), 1);

@@ -282,7 +282,7 @@ PACKED(nack_code_3)
 HEADER(cid_beyond_map)
 {
 	UNUSED;
-	p->hdr.cid = FALCON_MAX_CONNS;
+	p->hdr.cid = FALCON_CONNS;
 }
 
 HEADER(cid_largest)

@@ -6,7 +6,7 @@ FUZZERS := fuzz_frame fuzz_wire
 FUZZ := $(B)/fuzz
 FUZZ_SHARED := $(addprefix selftests/bpf/,reference.c traffic.c packet.c conn.c)
 FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-	$(WARN) $(COMMON) -Iselftests/bpf
+	$(WARN) $(COMMON) -DFALCON_MAX_CONNS=4096 -Iselftests/bpf
 
 $(FUZZERS:%=$(FUZZ)/%): $(FUZZ)/%: selftests/fuzz/%.c $(FUZZ_SHARED) \
 		$(wildcard selftests/bpf/*.h include/falcon/*.h)

@@ -259,6 +259,7 @@ static void set_up(void)
 	snprintf(path, sizeof(path), "%s/sock", dir);
 	CHECK(config_load(NULL, &agent.config, err, sizeof(err)) == 0);
 	CHECK(quota_open(&agent.quota, agent.config.users, agent.config.nusers, err, sizeof(err)) == 0);
+	agent.maps.nconns = FALCON_MAX_CONNS;
 	CHECK(agent_rue_open(&agent, err, sizeof(err)) == 0);
 	agent.ports[0] = (struct port){ .ifname = "eth0", .nqueues = 1, .xsks = &xsk };
 	agent.nports = 1;

@@ -186,6 +186,7 @@ static inline void stage_open(uint8_t version)
 	memset(&stage, 0, sizeof(stage));
 	stage.a.now = 1000000000;
 	stage.a.maps.config = &stage.config;
+	stage.a.maps.nconns = STAGE_CONNS + 1;
 	stage.a.config.agent.key_packets = UINT64_MAX;
 	stage.a.config.agent.key_bytes = UINT64_MAX;
 	stage.a.config.agent.key_settle_ns = 1000000;

@@ -78,6 +78,7 @@ static int start(enum config_rue_mode mode)
 	agent.config.agent.rue_mode = mode;
 	agent.config.agent.rue_p1_ns = 1000;
 	agent.now = 1000000000;
+	agent.maps.nconns = 64;
 	assert_int_equal(agent_rue_open(&agent, err, sizeof(err)), 0);
 	agent.conns[CID] = &conn;
 	conn.agent = &agent;

@@ -103,13 +103,13 @@ attach_command()
 
 attach_xdp()
 {
-	local object attach
+	local path attach
 
 	[ "$xdp" != off ] || return 0
-	object=$(find_object falcon.bpf.o)
-	attach_command "$object"
+	path=$(find_object "$object")
+	attach_command "$path"
 	run_on "$1" "${attach[@]}" >"$RUN/$1/xdp.log" 2>&1 ||
-		die "cannot attach $object to eth0 of host $1:"$'\n'"$(tail -n 5 "$RUN/$1/xdp.log")"
+		die "cannot attach $path to eth0 of host $1:"$'\n'"$(tail -n 5 "$RUN/$1/xdp.log")"
 }
 
 start_agent()

@@ -4,6 +4,7 @@
 
 defaults()
 {
+	object=falcon.bpf.o
 	hosts=2 mtu=1500 queues=2 xdp=native offload=on security=psp control="" agents=1 settings=()
 	emulator=auto wire=() loss=0 dup=0 corrupt=0 ecn=0 timed=0 delay=0 reorder=0
 }
@@ -36,6 +37,7 @@ parse_options()
 
 		case $1 in
 		--clear) security=clear; shift; continue ;;
+		--large) object=falcon-large.bpf.o; shift; continue ;;
 		--no-agents) agents=0; shift; continue ;;
 		-h | --help) usage; exit 0 ;;
 		--*=*) value=${1#*=}; name=${name%%=*}; set -- "--$name" "$value" "${@:2}" ;;

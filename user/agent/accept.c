@@ -17,12 +17,12 @@
 
 int agent_cid_choose(struct agent *a, char *err, size_t errlen)
 {
-	for (uint32_t n = 1; n < FALCON_MAX_CONNS; n++) {
-		a->last_cid = a->last_cid % (FALCON_MAX_CONNS - 1) + 1;
+	for (uint32_t n = 1; n < a->maps.nconns; n++) {
+		a->last_cid = a->last_cid % (a->maps.nconns - 1) + 1;
 		if (!a->conns[a->last_cid])
 			return (int)a->last_cid;
 	}
-	snprintf(err, errlen, "all %u connections are in use", FALCON_MAX_CONNS - 1);
+	snprintf(err, errlen, "all %u connections are in use", a->maps.nconns - 1);
 	return -ENOSPC;
 }
 

@@ -317,6 +317,13 @@ static int start(struct agent_conn *c, char *err, size_t errlen)
 
 static int check_conflicts(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
 {
+	if (cfg->local_cid >= a->maps.nconns) {
+		snprintf(err, errlen,
+			 "connection %s: local_cid %u is beyond the %u connections that the attached "
+			 "XDP object has room for; falcon-large.bpf.o has more",
+			 cfg->name, cfg->local_cid, a->maps.nconns);
+		return -ERANGE;
+	}
 	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
 		int rc = a->conns[cid] ? config_conn_conflict(cfg, &a->conns[cid]->cfg, err, errlen)
 				       : 0;

@@ -143,7 +143,7 @@ json_t *agent_keys_json(struct agent *a)
 {
 	json_t *rows = json_array();
 
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
 		const struct agent_conn *c = a->conns[cid];
 
 		if (!c || !c->core || sec_clear(&c->sec))

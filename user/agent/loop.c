@@ -120,7 +120,7 @@ static bool data_waiting(struct agent *a)
 		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
 			if (xsk_rx_ready(&a->ports[i].xsks[q]))
 				return true;
-	for (uint32_t s = 0; s < FALCON_DIRTY_SUMMARY; s++)
+	for (uint32_t s = 0; s * 4096 < a->maps.nconns; s++)
 		if (falcon_load(&a->maps.dirty->summary[s]))
 			return true;
 	return false;

@@ -107,7 +107,7 @@ static void adopt_maps(struct agent *a)
 	const struct agent_options *opt = &a->config.agent;
 	uint32_t left = 0;
 
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
 		left += !!a->maps.conns[cid].id.flags;
 		falcon_store(&a->maps.conns[cid].id.flags, 0);
 	}
@@ -116,7 +116,7 @@ static void adopt_maps(struct agent *a)
 		log_warn("taking over the maps of an agent that did not stop cleanly pid=%u "
 			 "connections=%u",
 			 cfg->agent_pid, left);
-	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * FALCON_MAX_CONNS);
+	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
 	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty));
 	memset(cfg, 0, sizeof(*cfg));
 	cfg->replay_margin = opt->replay_margin_ps;
@@ -133,7 +133,7 @@ static void adopt_maps(struct agent *a)
 static void leave_maps(struct agent *a)
 {
 	maps_quiesce();
-	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * FALCON_MAX_CONNS);
+	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
 	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty));
 	memset(a->maps.config, 0, sizeof(*a->maps.config));
 }
@@ -147,7 +147,7 @@ static int open_protocol(struct agent *a)
 	agent_pools_config(a, &cfg);
 	if (rc == 0) {
 		a->core = fcore_create(&agent_core_ops, a, &cfg);
-		a->raw = a->core ? raw_create(&agent_raw_ops, a, FALCON_MAX_CONNS) : NULL;
+		a->raw = a->core ? raw_create(&agent_raw_ops, a, a->maps.nconns) : NULL;
 		rc = a->raw ? 0 : -ENOMEM;
 	}
 	if (rc == 0) {

@@ -38,7 +38,7 @@ void agent_pools_config(const struct agent *a, struct fcore_config *cfg)
 	const struct pool_options *opt = &a->config.agent.pools;
 	uint64_t frames = frames_to_hold(a), net = frames * FRAMES_NET / FRAMES_ALL;
 
-	fcore_config_default(cfg, FALCON_MAX_CONNS);
+	fcore_config_default(cfg, a->maps.nconns);
 	cfg->tx_cell = FCORE_MIN_CELL << opt->tx_cell;
 	cfg->rx_cell = FCORE_MIN_CELL << opt->rx_cell;
 	cfg->max_len = XSK_MAX_FRAME;

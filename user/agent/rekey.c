@@ -63,7 +63,7 @@ static void set_global(struct agent *a, uint32_t generation, bool allow_prev)
 /* Step 2 for all connections; those without keys only follow the generation. */
 static void begin_all(struct agent *a, uint32_t generation)
 {
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
 		struct agent_conn *c = a->conns[cid];
 
 		if (!c || !c->core)
@@ -220,7 +220,7 @@ static void finish(struct agent *a)
 
 static bool all_current(const struct agent *a)
 {
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
 		const struct agent_conn *c = a->conns[cid];
 
 		if (c && c->core && overtaken(c))

@@ -20,7 +20,6 @@
 #include "rue/worker.h"
 
 enum {
-	FLOWS = FALCON_MAX_CONNS * FALCON_MAX_FLOWS,
 	ACKED_MAX = (1 << FALCON_EV_num_packets_acked_WIDTH) - 1,
 	THRESHOLDS = 3,
 };
@@ -39,7 +38,7 @@ struct agent_rue {
 	struct rue_host *host;
 	struct rue_worker *worker;	/* NULL: inline */
 	uint32_t threshold[THRESHOLDS];	/* of 10.6.1, entries of the worker's queue */
-	struct flow *flow;		/* FLOWS of them, by index_of() */
+	struct flow *flow;		/* of all CIDs, by index_of() */
 };
 
 /* Where engines keep a flow's state, and this file: CID and flow. */
@@ -71,23 +70,24 @@ const struct rue_flow_stats *agent_rue_stats(const struct agent_conn *c, uint32_
 
 static int start_thread(struct agent *a, char *err, size_t errlen)
 {
-	a->rue->worker = rue_worker_start(a->rue->host, FALCON_MAX_CONNS, err, errlen);
+	a->rue->worker = rue_worker_start(a->rue->host, a->maps.nconns, err, errlen);
 	if (!a->rue->worker)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < THRESHOLDS; i++)
-		a->rue->threshold[i] = FALCON_MAX_CONNS / (THRESHOLDS + 1) * (i + 1);
+		a->rue->threshold[i] = a->maps.nconns / (THRESHOLDS + 1) * (i + 1);
 	return agent_watch(a, rue_worker_fd(a->rue->worker));
 }
 
 int agent_rue_open(struct agent *a, char *err, size_t errlen)
 {
 	const struct rue_settings *s = &a->config.rue;
+	uint32_t flows = index_of(a->maps.nconns, 0);
 	bool threaded = a->config.agent.rue_mode == CONFIG_RUE_THREAD;
 
 	a->rue = calloc(1, sizeof(*a->rue));
 	if (a->rue) {
-		a->rue->flow = calloc(FLOWS, sizeof(*a->rue->flow));
-		a->rue->host = rue_host_create(FLOWS, s->profile, s->nprofiles, threaded);
+		a->rue->flow = calloc(flows, sizeof(*a->rue->flow));
+		a->rue->host = rue_host_create(flows, s->profile, s->nprofiles, threaded);
 	}
 	if (!a->rue || !a->rue->flow || !a->rue->host) {
 		snprintf(err, errlen, "out of memory");
@@ -137,10 +137,15 @@ static void publish(struct agent_conn *c)
 /* Engines forget the connection's flows, and so do we; a result under way is of the past. */
 static void forget(struct agent_conn *c, bool counters)
 {
+	static const struct flow unused;
+
 	for (uint32_t i = 0; i < FALCON_MAX_FLOWS; i++) {
 		struct flow *f = flow_of(c->agent, c->cfg.local_cid, i);
 
 		rue_host_reset(c->agent->rue->host, agent_rue_base(c, i));
+		/* Of very many connections most have one flow: memory that is zero stays untouched. */
+		if (memcmp(f, &unused, sizeof(unused)) == 0)
+			continue;
 		f->stale = f->busy;
 		f->waiting = false;
 		f->acked_owed = 0;
@@ -362,7 +367,7 @@ void agent_rue_ack(struct agent *a, struct agent_conn *c, uint32_t flow,
 static void take(struct agent *a, const struct falcon_rue_result *r)
 {
 	uint32_t id = (uint32_t)falcon_res_get(r, connection_id), flow = falcon_rue_flow(id);
-	struct flow *f = flow_of(a, id % FALCON_MAX_CONNS, flow);
+	struct flow *f = flow_of(a, id % a->maps.nconns, flow);
 	struct agent_conn *c = conn_of(a, id);
 	bool stale = f->stale;
 
@@ -384,7 +389,7 @@ uint32_t agent_rue_poll(struct agent *a)
 
 	if (!a->rue->worker)
 		return 0;
-	for (; n < FALCON_MAX_CONNS && rue_worker_get(a->rue->worker, &r); n++)
+	for (; n < a->maps.nconns && rue_worker_get(a->rue->worker, &r); n++)
 		take(a, &r);
 	rue_worker_flush(a->rue->worker);
 	return n;

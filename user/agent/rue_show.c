@@ -91,7 +91,7 @@ static void show_one(const struct agent_conn *c, json_t *rows)
 
 void agent_rue_show(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
 		if (a->conns[cid] && a->conns[cid]->core && (!only || a->conns[cid] == only))
 			show_one(a->conns[cid], rows);
 }

@@ -40,7 +40,7 @@ uint32_t agent_take_dirty(struct agent *a)
 {
 	uint32_t n = 0;
 
-	for (uint32_t s = 0; s < FALCON_DIRTY_SUMMARY; s++) {
+	for (uint32_t s = 0; s * 4096 < a->maps.nconns; s++) {
 		__u64 *summary = &a->maps.dirty->summary[s];
 		__u64 bits;
 
@@ -79,7 +79,7 @@ static void handle(struct agent *a, const struct xsk_rx_item *it)
 	const struct falcon_meta *m = (const void *)(it->data - sizeof(*m));
 	bool kept = false;
 
-	if (m->magic == FALCON_META_MAGIC && m->cid < FALCON_MAX_CONNS &&
+	if (m->magic == FALCON_META_MAGIC && m->cid < a->maps.nconns &&
 	    (uint32_t)m->falcon_off + m->falcon_len <= it->len) {
 		struct agent_conn *c = a->conns[m->cid];
 
@@ -142,7 +142,7 @@ void agent_recover_drops(struct agent *a)
 	maps_quiesce();
 	while (agent_receive(a))
 		;
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
 		if (a->conns[cid] && a->conns[cid]->core)
 			fcore_release_claims(a->conns[cid]->core);
 	each_xsk(a, xsk_regrant);

@@ -79,7 +79,7 @@ static void show_one_conn(const struct agent_conn *c, json_t *rows)
 
 static void show_conn(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
 		if (a->conns[cid] && (!only || a->conns[cid] == only))
 			show_one_conn(a->conns[cid], rows);
 }
@@ -113,7 +113,7 @@ static void show_one_window(const struct agent_conn *c, json_t *rows)
 
 static void show_window(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
 		if (a->conns[cid] && a->conns[cid]->core && (!only || a->conns[cid] == only))
 			show_one_window(a->conns[cid], rows);
 }
@@ -150,7 +150,7 @@ static void show_one_key(const struct agent_conn *c, json_t *rows)
 
 static void show_key(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
 		if (a->conns[cid] && a->conns[cid]->core && (!only || a->conns[cid] == only))
 			show_one_key(a->conns[cid], rows);
 }
@@ -282,7 +282,7 @@ static void show_config(struct agent *a, const struct agent_conn *only, json_t *
 	if (all)
 		json_array_extend(rows, all);
 	json_decref(all);
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
 		if (a->conns[cid] && (!only || a->conns[cid] == only))
 			config_show_conn(rows, &a->conns[cid]->cfg);
 }
@@ -318,7 +318,7 @@ static void show_one_flow(const struct agent_conn *c, uint32_t flow, json_t *row
 
 static void show_flow(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
 		const struct agent_conn *c = a->conns[cid];
 
 		if (!c || !c->core || (only && c != only))

@@ -25,6 +25,7 @@ struct map_shape {
 	__u32 max_entries;
 };
 
+/* As many as there are, up to this. */
 static const struct map_shape shape_conns = { "falcon_conns", BPF_MAP_TYPE_ARRAY,
 					      sizeof(struct falcon_conn), FALCON_MAX_CONNS };
 static const struct map_shape shape_config = { "falcon_config", BPF_MAP_TYPE_ARRAY,
@@ -44,7 +45,18 @@ static const struct map_shape shape_rue = { "falcon_rue", BPF_MAP_TYPE_RINGBUF, 
 static const struct map_shape shape_wake = { "falcon_wake", BPF_MAP_TYPE_RINGBUF, 0,
 					     FALCON_WAKE_RING_BYTES };
 
-static int open_map(struct maps *m, const struct map_shape *s, char *err, size_t errlen)
+static bool fits(const struct map_shape *s, const struct bpf_map_info *info)
+{
+	if (info->type != s->type || info->value_size != s->value_size)
+		return false;
+	if (s == &shape_conns)
+		return info->max_entries > 1 && info->max_entries <= s->max_entries;
+	return info->max_entries == s->max_entries;
+}
+
+/* *|entries| is set to how many the map has. */
+static int open_map(struct maps *m, const struct map_shape *s, uint32_t *entries, char *err,
+		    size_t errlen)
 {
 	struct bpf_map_info info = {};
 	__u32 len = sizeof(info);
@@ -61,8 +73,7 @@ static int open_map(struct maps *m, const struct map_shape *s, char *err, size_t
 	if (rc < 0) {
 		snprintf(err, errlen, "cannot inspect map %s: %s", path, strerror(errno));
 		rc = -errno;
-	} else if (info.type != s->type || info.value_size != s->value_size ||
-		   info.max_entries != s->max_entries) {
+	} else if (!fits(s, &info)) {
 		snprintf(err, errlen,
 			 "map %s has %u entries of %u bytes, this falcond wants %u of %u: detach the "
 			 "XDP program, remove the pinned falcon_* maps, attach this build's object",
@@ -73,26 +84,27 @@ static int open_map(struct maps *m, const struct map_shape *s, char *err, size_t
 		close(fd);
 		return rc;
 	}
+	*entries = info.max_entries;
 	return fd;
 }
 
-static size_t map_bytes(const struct map_shape *s)
+static size_t map_bytes(const struct map_shape *s, uint32_t entries)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t bytes = (size_t)((s->value_size + 7) & ~7U) * s->max_entries;
+	size_t bytes = (size_t)((s->value_size + 7) & ~7U) * entries;
 
 	return (bytes + page - 1) & ~(page - 1);
 }
 
-static int map_memory(struct maps *m, const struct map_shape *s, void **out, char *err,
-		      size_t errlen)
+static int map_memory(struct maps *m, const struct map_shape *s, uint32_t *entries, void **out,
+		      char *err, size_t errlen)
 {
-	int fd = open_map(m, s, err, errlen);
+	int fd = open_map(m, s, entries, err, errlen);
 	void *p;
 
 	if (fd < 0)
 		return fd;
-	p = mmap(NULL, map_bytes(s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	p = mmap(NULL, map_bytes(s, *entries), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (p == MAP_FAILED) {
 		snprintf(err, errlen, "cannot map %s/%s: %s", m->dir, s->name, strerror(errno));
@@ -122,11 +134,12 @@ static int on_wake(void *ctx, void *data, size_t len)
 
 static int open_rings(struct maps *m, char *err, size_t errlen)
 {
-	int rue = open_map(m, &shape_rue, err, errlen), wake, rc = 0;
+	uint32_t n;
+	int rue = open_map(m, &shape_rue, &n, err, errlen), wake, rc = 0;
 
 	if (rue < 0)
 		return rue;
-	wake = open_map(m, &shape_wake, err, errlen);
+	wake = open_map(m, &shape_wake, &n, err, errlen);
 	if (wake < 0) {
 		close(rue);
 		return wake;
@@ -166,16 +179,17 @@ static void choose_dir(struct maps *m, const char *dir)
 
 static int open_all(struct maps *m, char *err, size_t errlen)
 {
+	uint32_t n;
 	int rc;
 
-	if ((rc = map_memory(m, &shape_conns, (void **)&m->conns, err, errlen)) < 0 ||
-	    (rc = map_memory(m, &shape_config, (void **)&m->config, err, errlen)) < 0 ||
-	    (rc = map_memory(m, &shape_credits, (void **)&m->credits, err, errlen)) < 0 ||
-	    (rc = map_memory(m, &shape_dirty, (void **)&m->dirty, err, errlen)) < 0)
+	if ((rc = map_memory(m, &shape_conns, &m->nconns, (void **)&m->conns, err, errlen)) < 0 ||
+	    (rc = map_memory(m, &shape_config, &n, (void **)&m->config, err, errlen)) < 0 ||
+	    (rc = map_memory(m, &shape_credits, &n, (void **)&m->credits, err, errlen)) < 0 ||
+	    (rc = map_memory(m, &shape_dirty, &n, (void **)&m->dirty, err, errlen)) < 0)
 		return rc;
-	if ((rc = m->ports_fd = open_map(m, &shape_ports, err, errlen)) < 0 ||
-	    (rc = m->xsks_fd = open_map(m, &shape_xsks, err, errlen)) < 0 ||
-	    (rc = m->counters_fd = open_map(m, &shape_counters, err, errlen)) < 0)
+	if ((rc = m->ports_fd = open_map(m, &shape_ports, &n, err, errlen)) < 0 ||
+	    (rc = m->xsks_fd = open_map(m, &shape_xsks, &n, err, errlen)) < 0 ||
+	    (rc = m->counters_fd = open_map(m, &shape_counters, &n, err, errlen)) < 0)
 		return rc;
 	return open_rings(m, err, errlen);
 }
@@ -204,18 +218,18 @@ int maps_open(struct maps *m, const char *dir,
 	return rc;
 }
 
-static void unmap(void *p, const struct map_shape *s)
+static void unmap(void *p, const struct map_shape *s, uint32_t entries)
 {
 	if (p)
-		munmap(p, map_bytes(s));
+		munmap(p, map_bytes(s, entries));
 }
 
 void maps_close(struct maps *m)
 {
-	unmap(m->conns, &shape_conns);
-	unmap(m->config, &shape_config);
-	unmap(m->credits, &shape_credits);
-	unmap(m->dirty, &shape_dirty);
+	unmap(m->conns, &shape_conns, m->nconns);
+	unmap(m->config, &shape_config, shape_config.max_entries);
+	unmap(m->credits, &shape_credits, shape_credits.max_entries);
+	unmap(m->dirty, &shape_dirty, shape_dirty.max_entries);
 	if (m->ports_fd >= 0)
 		close(m->ports_fd);
 	if (m->xsks_fd >= 0)

@@ -4,6 +4,7 @@
 #define FALCON_IO_MAPS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "falcon/maps.h"
 #include "falcon/rue.h"
@@ -16,7 +17,8 @@ struct maps {
 	int ports_fd;			/* falcon_ports */
 	int xsks_fd;			/* falcon_xsks */
 	int counters_fd;		/* falcon_counters */
-	struct falcon_conn *conns;	/* falcon_conns, FALCON_MAX_CONNS entries */
+	struct falcon_conn *conns;	/* falcon_conns, |nconns| entries */
+	uint32_t nconns;		/* at most FALCON_MAX_CONNS; what the attached object has */
 	struct falcon_config *config;	/* falcon_config */
 	struct falcon_credit *credits;	/* falcon_credits, FALCON_MAX_XSKS entries */
 	struct falcon_dirty *dirty;	/* falcon_dirty */
