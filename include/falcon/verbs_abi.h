@@ -45,7 +45,7 @@ enum fverbs_op {
 	FVERBS_CREATE_CHANNEL,		/* - and our end of a SOCK_STREAM pair -> fverbs_handle */
 	FVERBS_DESTROY_CHANNEL,		/* fverbs_handle; EBUSY */
 	FVERBS_CREATE_CQ,		/* fverbs_create_cq -> fverbs_handle */
-	FVERBS_RESIZE_CQ,		/* fverbs_resize_cq: the new queue holds what the old one did */
+	FVERBS_RESIZE_CQ,		/* fverbs_resize_cq: the agent moves what is unread */
 	FVERBS_DESTROY_CQ,		/* fverbs_handle -> fverbs_events; EBUSY */
 	FVERBS_CREATE_SRQ,		/* fverbs_create_srq -> fverbs_handle_num */
 	FVERBS_MODIFY_SRQ,		/* fverbs_modify_srq */
@@ -166,6 +166,11 @@ struct fverbs_create_cq {
 	__u32 flags;			/* 1: an overrun is ignored (IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) */
 };
 
+/*
+ * The new queue's indexes are 0 before, as in a new one. The agent writes what the old one holds
+ * unread from the new one's start; the library keeps off both until the answer. EINVAL: it does not
+ * fit. So with FVERBS_MODIFY_SRQ, of requests that no message has taken.
+ */
 struct fverbs_resize_cq {
 	__u32 cq;
 	__u32 reserved;
@@ -199,7 +204,7 @@ struct fverbs_modify_srq {
 	__u32 srq;
 	__u32 mask;			/* enum ibv_srq_attr_mask */
 	struct fverbs_srq_attr attr;
-	struct fverbs_place place;	/* IBV_SRQ_MAX_WR: the new queue, filled by the library */
+	struct fverbs_place place;	/* IBV_SRQ_MAX_WR: the new queue; the agent moves what waits */
 };
 
 struct fverbs_open_xrcd {

@@ -3,9 +3,9 @@
  * The RDMA upper layer (RDMA over Falcon 0.9) under the verbs API: what its parts are to each other.
  *
  *   ctx.c, command*.c, device.c   attached applications, their commands, the devices they see
- *   mr.c, mw.c                    keys: who may reach which memory
+ *   key.c, mr.c, mw.c, area.c     keys: who may reach which memory
  *   mover.c                       application memory read and written, in batches
- *   cq.c, srq.c, channel.c        completions, shared receive queues, events
+ *   cq.c, srq.c, wq.c, channel.c  completions, receive requests, events
  *   link*.c                       queue pairs and datagrams to Falcon connections (RDMA 6.6)
  *   qp*.c, req*.c, resp*.c        queue pairs: states, the requesting and the responding side
  *   wire.c                        packets (RDMA 8)
@@ -37,6 +37,18 @@ struct rdma_ah;
 struct rdma_qp;
 struct rdma_link;	/* a Falcon connection as the layer sees it */
 
+/* What a user is charged for (agent/quota.h). */
+enum rdma_charge {
+	RDMA_CHARGE_QPS,
+	RDMA_CHARGE_MRS,
+	RDMA_CHARGE_MEMORY,		/* bytes: areas, and regions of ordinary memory */
+};
+
+/* Which file a descriptor is of. */
+struct rdma_file_id {
+	uint64_t device, inode;
+};
+
 /* What the layer needs from its surroundings. |arg| is what came with this. */
 struct rdma_host {
 	const struct ulp_host *ulp;	/* NULL: there are only links that tests make */
@@ -50,10 +62,33 @@ struct rdma_host {
 			const struct iovec *remote, unsigned n);
 	ssize_t (*write)(void *arg, void *proc, const struct iovec *local,
 			 const struct iovec *remote, unsigned n);
-	/* The devices now; returns how many, at most FVERBS_DEVICES_MAX. */
+	/*
+	 * The devices now; returns how many, at most FVERBS_DEVICES_MAX. Those once returned stay, in
+	 * that order. To be filled in: name, netdev, mac, port_state, active_mtu, ifindex, max_msg,
+	 * speed_mbps, gids and ngids, in the order in which they are to be numbered at first.
+	 */
 	unsigned (*devices)(void *arg, struct fverbs_device *out);
 	/* Send |len| bytes on socket |fd| whole, without blocking. 0, -EAGAIN or another errno. */
 	int (*send)(void *arg, int fd, const void *data, size_t len);
+	/*
+	 * Map the memfd |fd|, which must be such that no access can fault (sealed against shrinking),
+	 * and close it. NULL with a sentence in |err|, in which case it stays the caller's.
+	 */
+	void *(*map)(void *arg, int fd, uint64_t *size, char *err, size_t errlen);
+	void (*unmap)(void *arg, void *base, uint64_t size);
+	void (*close)(void *arg, int fd);
+	/* 0 or a negative errno. */
+	int (*file_id)(void *arg, int fd, struct rdma_file_id *out);
+	/* Whether |fd| is a Unix stream socket: what send() may be called with. */
+	bool (*is_socket)(void *arg, int fd);
+	/*
+	 * |uid| is to hold |amount| more, or less, of |what|. 0 or a negative errno with a sentence.
+	 * NULL: there are no limits.
+	 */
+	int (*charge)(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err,
+		      size_t errlen);
+	void (*uncharge)(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount);
+	uint64_t boot;			/* random: for keys, and to tell runs of the agent apart */
 	void *arg;
 };
 
@@ -70,25 +105,27 @@ enum rdma_fault {
 
 /* A piece of an application's memory that may be accessed. Holds a reference to |mr|. */
 struct rdma_span {
-	struct rdma_mr *mr;		/* NULL: empty */
+	struct rdma_mr *mr;		/* NULL: of no bytes */
 	uint64_t addr;			/* in the process; meaningless if |direct| */
 	uint8_t *direct;		/* memory that it shares with us; NULL: through rdma_host */
 	uint32_t len;			/* bytes */
 };
 
 /*
- * Find what |key| opens at [addr, addr + len) for |access| (enum ibv_access_flags; 0: local reading).
- * |remote|: an rkey that a peer of |qp| has sent; else an lkey of |pd|. On RDMA_FAULT_NONE *|out| is to
- * be given back with rdma_span_put(), which rdma_copies_run() does for spans that it was given. |len| 0
- * is never refused (InfiniBand 9.7.5.2) and needs no key. Not dependent on the state of the process.
+ * Find what a key opens at [addr, addr + len) for |access| (enum ibv_access_flags; 0: local reading).
+ * |rkey|: a peer of |qp| has sent it; |pd| is the queue pair's, or with XRC that of the shared receive
+ * queue that the request names. |lkey|: of a request of |pd|. On RDMA_FAULT_NONE *|out| is to be given
+ * back with rdma_span_put(), which rdma_copies_run() does for spans that it was given. |len| 0 is
+ * never refused (InfiniBand 9.7.5.2) and needs no key. Not dependent on the state of the process.
  */
 enum rdma_fault rdma_resolve_local(struct rdma_pd *pd, uint32_t lkey, uint64_t addr, uint32_t len,
 				   uint32_t access, struct rdma_span *out);
-enum rdma_fault rdma_resolve_remote(struct rdma_qp *qp, uint32_t rkey, uint64_t addr, uint32_t len,
-				    uint32_t access, struct rdma_span *out);
+enum rdma_fault rdma_resolve_remote(struct rdma_qp *qp, struct rdma_pd *pd, uint32_t rkey,
+				    uint64_t addr, uint32_t len, uint32_t access,
+				    struct rdma_span *out);
 void rdma_span_put(struct rdma_span *span);
 
-/* IBV_WR_BIND_MW and ibv_bind_mw(): on |qp|, which must be |mw|'s PD's. 0, or enum ibv_wc_status. */
+/* IBV_WR_BIND_MW and ibv_bind_mw(), on |qp|, whose PD must be the window's. 0, or enum ibv_wc_status. */
 int rdma_mw_bind(struct rdma_qp *qp, const struct fverbs_send_wqe *wqe);
 /* IBV_WR_LOCAL_INV (|remote| false) or SEND with invalidate that arrived. Likewise. */
 int rdma_key_invalidate(struct rdma_qp *qp, uint32_t key, bool remote);
@@ -98,9 +135,9 @@ int rdma_key_invalidate(struct rdma_qp *qp, uint32_t key, bool remote);
 enum rdma_copy_kind {
 	RDMA_COPY_READ,			/* application memory to |local| */
 	RDMA_COPY_WRITE,		/* |local| to application memory */
-	/* The span has 8 bytes, a number in host order; |local| becomes what it was before. */
-	RDMA_COPY_CMP_SWAP,		/* |local|: compare, then swap */
-	RDMA_COPY_FETCH_ADD,		/* |local|: what to add */
+	/* The span has 8 bytes, a number in host order; the first of |local| becomes what it was. */
+	RDMA_COPY_CMP_SWAP,		/* |local|: two numbers, compare and swap */
+	RDMA_COPY_FETCH_ADD,		/* |local|: a number, what to add */
 };
 
 /*
@@ -111,8 +148,12 @@ struct rdma_copy {
 	struct rdma_copy *next;		/* the mover's */
 	enum rdma_copy_kind kind;
 	struct rdma_span span;		/* the mover puts it back */
-	void *local;			/* span.len bytes; must stay until |done| */
-	/* |error| 0, or -EFAULT, -ESRCH: the memory is not there any more. Called from rdma_copies_run() */
+	void *local;			/* must stay until |done| */
+	/*
+	 * |error| 0; -EFAULT: the memory is not there any more; -ESRCH: the process is not. In the order
+	 * in which the process's copies were queued. Called from rdma_copies_run(), never from within
+	 * rdma_copy_queue(); may do anything but destroy contexts. |copy| is its owner's again.
+	 */
 	void (*done)(struct rdma_copy *copy, int error);
 };
 
@@ -127,6 +168,8 @@ uint32_t rdma_copies_run(struct rdma *r);
  * (IBV_EVENT_CQ_ERR, and fatal errors of its queue pairs). |solicited|: also for who waits for those.
  */
 void rdma_cq_post(struct rdma_cq *cq, const struct fverbs_cqe *cqe, bool solicited);
+/* The context that |cq| belongs to. */
+struct rdma_ctx *rdma_cq_ctx(const struct rdma_cq *cq);
 
 /* A receive request, checked; a copy. */
 struct rdma_recv {
@@ -137,32 +180,71 @@ struct rdma_recv {
 };
 
 /*
- * Take the next request of a receive queue. 1: *|out| is it; 0: there is none; -EPROTO: the ring is
- * broken (whoever calls fails the queue pair); -EINVAL: this request is malformed, it has been taken,
- * |out->wr_id| is valid.
+ * Take the next request of a receive queue, of at most |max_sge| elements. 1: *|out| is it; 0: there
+ * is none; -EPROTO: the ring is broken (whoever calls fails the queue pair); -EINVAL: this request is
+ * malformed, it has been taken, |out->wr_id| is valid.
  */
+int rdma_recv_take(struct rdma_ring *ring, uint32_t max_sge, struct rdma_recv *out);
+/* Likewise. The limit's event is sent here. */
 int rdma_srq_take(struct rdma_srq *srq, struct rdma_recv *out);
 
-/* |type| is an enum ibv_event_type about the object that the application knows as |cookie|. */
+/* The shared receive queue of that number, or NULL: for XRC. */
+struct rdma_srq *rdma_srq_find(struct rdma *r, uint32_t num);
+uint32_t rdma_srq_num(const struct rdma_srq *srq);
+struct rdma_pd *rdma_srq_pd(const struct rdma_srq *srq);
+struct rdma_ctx *rdma_srq_ctx(const struct rdma_srq *srq);
+/* XRC: its completion queue and domain; else NULL. */
+struct rdma_cq *rdma_srq_cq(const struct rdma_srq *srq);
+struct rdma_xrcd *rdma_srq_xrcd(const struct rdma_srq *srq);
+
+/*
+ * Tell the application: |type| is an enum ibv_event_type about the object that it knows as |cookie|.
+ * |counter|, which may be NULL, counts the object's events; rdma_async_forget() before it goes.
+ */
 void rdma_async_event(struct rdma_ctx *ctx, uint64_t cookie, uint32_t type, uint32_t *counter);
+/* Drop events that still wait to be sent and count for |counter|. */
+void rdma_async_forget(struct rdma_ctx *ctx, const uint32_t *counter);
+
+/* The address handle |handle| of |ctx|, or NULL; its PD, and the link that datagrams take. */
+struct rdma_ah *rdma_ah_find(struct rdma_ctx *ctx, uint32_t handle);
+struct rdma_pd *rdma_ah_pd(const struct rdma_ah *ah);
+struct rdma_link *rdma_ah_link(const struct rdma_ah *ah);
+const struct fverbs_ah_attr *rdma_ah_attr(const struct rdma_ah *ah);
+
+/* Device |index|, or NULL. */
+const struct fverbs_device *rdma_device(const struct rdma *r, uint32_t index);
 
 /* ---- areas ---------------------------------------------------------------------------------- */
 
-/* A ring of an application's, mapped. */
+/* A ring of an application's, mapped: a header (verbs_shm.h) of 192 bytes, then the entries. */
 struct rdma_ring {
 	uint8_t *base;			/* NULL: none */
+	struct rdma_area *area;		/* holds a reference */
 	uint32_t entries;		/* a power of two */
 	uint32_t stride;		/* bytes */
 	uint32_t pos;			/* our own index: the consumer's head, the producer's tail */
 };
 
+enum rdma_ring_const { RDMA_RING_HDR = 192 };
+
 /*
- * Map |place| of |ctx| for a ring whose header has |hdr| bytes and whose entries have at least |fixed|.
- * The area stays until rdma_ring_close(). 0 or -EINVAL.
+ * The ring at |place| of |ctx|, whose entries, at most |max|, have at least |fixed| bytes. The area
+ * stays until rdma_ring_close(), which empties |ring|. 0, or -EINVAL with a sentence in |err|.
  */
-int rdma_ring_open(struct rdma_ctx *ctx, const struct fverbs_place *place, uint32_t hdr,
-		   uint32_t fixed, struct rdma_ring *out);
-void rdma_ring_close(struct rdma_ctx *ctx, struct rdma_ring *ring);
+int rdma_ring_open(struct rdma_ctx *ctx, const struct fverbs_place *place, uint32_t fixed,
+		   uint32_t max, struct rdma_ring *out, char *err, size_t errlen);
+void rdma_ring_close(struct rdma_ring *ring);
+
+/* Its header's indexes, and entry |pos|. */
+static inline struct falcon_ring_idx *rdma_ring_idx(const struct rdma_ring *ring)
+{
+	return (struct falcon_ring_idx *)ring->base;
+}
+
+static inline uint8_t *rdma_ring_at(const struct rdma_ring *ring, uint32_t pos)
+{
+	return ring->base + RDMA_RING_HDR + (uint64_t)(pos & (ring->entries - 1)) * ring->stride;
+}
 
 /* ---- qp.c: what commands need ------------------------------------------------------------------ */
 
@@ -234,9 +316,12 @@ struct rdma_link *rdma_link_of(struct rdma *r, const struct fcore_conn *c);
 
 /* ---- the layer -------------------------------------------------------------------------------------- */
 
-/* NULL if memory is short. */
+/* NULL if memory is short. |host| is copied. */
 struct rdma *rdma_create(const struct rdma_host *host);
+/* Closes all contexts. */
 void rdma_destroy(struct rdma *r);
+/* The devices or their addresses may have changed: tell the applications if so. */
+void rdma_devices_refresh(struct rdma *r);
 extern const struct ulp_ops rdma_ulp_ops;
 
 /* The user and process that a context belongs to. */
@@ -248,8 +333,9 @@ struct rdma_owner {
 
 /*
  * Attach an application: |area0| is mapped memory of |area0_size| bytes that begins with a struct
- * fverbs_ctx_shm, |async_fd| the socket for asynchronous events, |doorbell| its eventfd; all stay the
- * caller's until rdma_ctx_close(). NULL with a sentence in |err|.
+ * fverbs_ctx_shm, to be unmapped by the layer when nothing refers to it any more; |async_fd| is the
+ * socket for asynchronous events, the caller's until rdma_ctx_close(). NULL with a sentence in |err|,
+ * in which case the memory stays the caller's.
  */
 struct rdma_ctx *rdma_ctx_open(struct rdma *r, const struct rdma_owner *owner, void *area0,
 			       uint64_t area0_size, int async_fd, char *err, size_t errlen);
