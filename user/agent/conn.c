@@ -243,13 +243,25 @@ static void on_ready(void *arg, uint32_t cid)
 		agent_conn_fail(a->conns[cid], "out of memory");
 }
 
+/* It was not up, and its upper layer might wait for it. */
+static void tell_not_up(struct agent_conn *c, const char *reason)
+{
+	const struct ulp_ops *ops = c->ulp->ops;
+	bool refused = cm_conn_state(c->agent->cm, c->cfg.local_cid) == CM_REJECTED;
+
+	if (refused && !c->accepted && ops->refused)
+		ops->refused(c->ulp->self, c->cfg.local_cid, reason);
+	else
+		ops->conn_down(c->ulp->self, c->cfg.local_cid, reason);
+}
+
 static void on_lost(void *arg, uint32_t cid, const char *reason)
 {
 	struct agent *a = arg;
 	struct agent_conn *c = a->conns[cid];
 
 	if (!c->core)
-		c->ulp->ops->conn_down(c->ulp->self, cid, reason);
+		tell_not_up(c, reason);
 	take_down(c, kCmplDeadConn, reason);
 	c->state = AGENT_CONN_WAITING;
 	c->gone |= c->accepted;

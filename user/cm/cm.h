@@ -15,7 +15,8 @@
  * A connection has either a fixed CID at both ends, and is configured there; or one end dials, and
  * the other accepts, if its owner does, under a CID that it chooses then.
  *
- * Nothing blocks; time comes in as an argument. The callbacks must not call back into cm.
+ * Nothing blocks; time comes in as an argument. The callbacks must not call back into cm, but for
+ * cm_conn_state().
  */
 #ifndef FALCON_CM_CM_H
 #define FALCON_CM_CM_H

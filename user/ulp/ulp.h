@@ -98,6 +98,11 @@ struct ulp_ops {
 	 * itself, until hangup(); one that was accepted is gone.
 	 */
 	void (*conn_down)(void *ulp, uint32_t cid, const char *why);
+	/*
+	 * The peer has refused connection |cid|, which was dialled here, for |why|. It is dialled
+	 * again after a pause, until hangup(). NULL: conn_down() is called instead.
+	 */
+	void (*refused)(void *ulp, uint32_t cid, const char *why);
 
 	/* A round of the loop. Returns how much there was to do. */
 	uint32_t (*pump)(void *ulp, uint64_t now);

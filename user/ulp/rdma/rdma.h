@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/uio.h>
 
 #include "falcon/verbs_abi.h"
@@ -285,9 +286,9 @@ const struct rdma_qp_init *rdma_qp_parts(const struct rdma_qp *qp);
  * from its first use; it comes up later, or does not.
  */
 struct rdma_link_ops {
-	/* It is up: transactions of |max_len| bytes may be started. */
+	/* It is up: transactions of rdma_link_max_len() bytes may be started. */
 	void (*up)(void *owner, struct rdma_link *link);
-	/* It has been lost, or could not be made in time. No further calls. */
+	/* It has been lost, or could not be made in time. No further calls; it is still to be put. */
 	void (*down)(void *owner, struct rdma_link *link, const char *why);
 };
 
@@ -299,19 +300,38 @@ struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_a
 				    uint32_t dest_qpn, bool ordered, uint64_t timeout_ns,
 				    const struct rdma_link_ops *ops, void *owner, char *err,
 				    size_t errlen);
-/* For address handles: the connection shared by all datagrams to |ah|'s host. rdma_link_put() ends it. */
+/*
+ * For address handles: the connection shared by all datagrams to |ah|'s host. It is made anew by itself
+ * when it is lost. rdma_link_put() ends it.
+ */
 struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device,
 				     const struct fverbs_ah_attr *ah, char *err, size_t errlen);
-/* The owner is done with it. */
+
+/* Somebody who waits for a link for datagrams. */
+struct rdma_link_wait {
+	LIST_ENTRY(rdma_link_wait) entry;	/* the link's */
+	/* Once: |up|, or the peer is not to be reached, and what waits is lost on the way. */
+	void (*done)(struct rdma_link_wait *w, bool up);
+};
+
+/* |link| is not up. |w| stays until done() or rdma_link_unwait(). */
+void rdma_link_wait(struct rdma_link *link, struct rdma_link_wait *w);
+void rdma_link_unwait(struct rdma_link_wait *w);
+
+/* The owner is done with it. May be called from anywhere, its own down() included. */
 void rdma_link_put(struct rdma_link *link);
 /* NULL while it is not up. */
 struct fcore_conn *rdma_link_core(const struct rdma_link *link);
+/* Bytes of a transaction: the layer's header and payload. 0 while it is not up. */
 uint32_t rdma_link_max_len(const struct rdma_link *link);
 /* Who is at the other end, as GIDs, for completions and the global routing header of datagrams. */
 void rdma_link_gids(const struct rdma_link *link, uint8_t local[16], uint8_t remote[16]);
 /* The queue pair that the link belongs to; NULL: datagrams. */
 struct rdma_qp *rdma_link_qp(const struct rdma_link *link);
-/* The link that a connection of the core belongs to: for the callbacks of struct ulp_ops. */
+/*
+ * The link that a connection of the core belongs to: for the callbacks of struct ulp_ops. NULL: it was
+ * put, and the connection is about to go.
+ */
 struct rdma_link *rdma_link_of(struct rdma *r, const struct fcore_conn *c);
 
 /* ---- the layer -------------------------------------------------------------------------------------- */
