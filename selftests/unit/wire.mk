@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests of headers alone, built with the sanitizers: they are about bits, shifts and bounds.
 
-WIRE_TESTS := wire_golden wire_fields wire_validate wire_nvme psp_header rue_bits codes_tables \
+WIRE_TESTS := wire_golden wire_fields wire_validate wire_nvme wire_rdma psp_header rue_bits codes_tables \
 	      rx_contended
 WIRE_BINS := $(WIRE_TESTS:%=$(B)/selftests/unit/%.t)
 
