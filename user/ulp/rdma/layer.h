@@ -60,18 +60,6 @@ void rdma_qps_completion(struct rdma *r, uint64_t cookie, enum falcon_completion
 			 uint8_t ulp_code);
 void rdma_qps_xon(struct rdma *r, struct rdma_link *link);
 
-/* ---- link.c: called by rdma.c with r->now set --------------------------------------------------- */
-
-int rdma_links_open(struct rdma *r);
-void rdma_links_close(struct rdma *r);
-uint32_t rdma_links_run(struct rdma *r);
-uint64_t rdma_links_deadline(const struct rdma *r);
-/* As accept(), conn_up() and conn_down() of struct ulp_ops. */
-int rdma_links_accept(struct rdma *r, const struct ulp_request *req, struct ulp_data *reply,
-		      char *err, size_t errlen);
-int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn);
-void rdma_links_conn_down(struct rdma *r, uint32_t cid, const char *why);
-
 /* ---- commands ------------------------------------------------------------------------------------ */
 
 /* A command that is being served. Handlers return 0 or a negative errno with a sentence. */

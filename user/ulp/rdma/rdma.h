@@ -37,6 +37,7 @@ struct rdma_channel;
 struct rdma_ah;
 struct rdma_qp;
 struct rdma_link;	/* a Falcon connection as the layer sees it */
+struct rdma_ring;	/* an application's queue */
 
 /* What a user is charged for (agent/quota.h). */
 enum rdma_charge {
@@ -56,13 +57,14 @@ struct rdma_host {
 	void *agent;			/* goes with |ulp| */
 	/*
 	 * Copy between our memory and that of process |proc| (as given to rdma_ctx_open()), as
-	 * process_vm_readv() and process_vm_writev() do, |n| pieces each, at most IOV_MAX. Returns
-	 * bytes copied, whole pieces up to the first that fails, or a negative errno: -EFAULT, -ESRCH.
+	 * process_vm_readv() and process_vm_writev() do: |nlocal| pieces here and |nremote| there, each
+	 * at most IOV_MAX, of the same bytes in all. Returns bytes copied, from the first on, or a
+	 * negative errno: -EFAULT, -ESRCH.
 	 */
-	ssize_t (*read)(void *arg, void *proc, const struct iovec *local,
-			const struct iovec *remote, unsigned n);
-	ssize_t (*write)(void *arg, void *proc, const struct iovec *local,
-			 const struct iovec *remote, unsigned n);
+	ssize_t (*read)(void *arg, void *proc, const struct iovec *local, unsigned nlocal,
+			const struct iovec *remote, unsigned nremote);
+	ssize_t (*write)(void *arg, void *proc, const struct iovec *local, unsigned nlocal,
+			 const struct iovec *remote, unsigned nremote);
 	/*
 	 * The devices now; returns how many, at most FVERBS_DEVICES_MAX. Those once returned stay, in
 	 * that order. To be filled in: name, netdev, mac, port_state, active_mtu, ifindex, max_msg,
