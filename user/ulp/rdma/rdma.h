@@ -146,6 +146,9 @@ enum rdma_copy_kind {
 /*
  * A copy, owned by whoever queues it until |done|. Copies are made in the order in which they were
  * queued, as far as they concern the same process: what is read later sees what was written earlier.
+ *
+ * Its owner may call rdma_span_put() for the span of a copy that is queued: it then touches neither
+ * memory, and |local| may go; done() still comes. Also from within another copy's done().
  */
 struct rdma_copy {
 	struct rdma_copy *next;		/* the mover's */
