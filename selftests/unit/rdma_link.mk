@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Tests of the links of queue pairs: user/ulp/rdma/link*.c, without an agent.
+
+RDMA_LINK_TESTS := $(patsubst %,$(B)/selftests/unit/%.t,rdma_link rdma_link_ud)
+
+$(RDMA_LINK_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
+	$(patsubst %.c,$(B)/asan/%.o,selftests/unit/rdma_link_env.c $(wildcard user/ulp/rdma/link*.c))
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+
+TESTS += $(RDMA_LINK_TESTS)

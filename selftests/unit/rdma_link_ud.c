@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Links of datagrams, and the bytes of offers. */
+#include "rdma_link_env.h"
+
+static const uint64_t SECOND = 1000000000;
+
+static int setup(void **state)
+{
+	(void)state;
+	env_open();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	env_close();
+	return 0;
+}
+
+static struct rdma_link *handle(struct env_host *h, const struct env_host *to, unsigned int gid)
+{
+	struct fverbs_ah_attr ah;
+	struct rdma_link *link;
+	char err[128];
+
+	env_path(to, gid, &ah);
+	link = rdma_link_datagram(&h->r, 0, &ah, err, sizeof(err));
+	assert_non_null(link);
+	return link;
+}
+
+static void shared(void **state)
+{
+	struct rdma_link *one = handle(&env_a, &env_b, 0), *two = handle(&env_a, &env_b, 0);
+	struct rdma_link *v6 = handle(&env_a, &env_b, 1), *back;
+	uint8_t local[16], remote[16];
+
+	(void)state;
+	assert_ptr_equal(one, two);
+	assert_ptr_not_equal(one, v6);
+	assert_null(rdma_link_qp(one));
+	env_settle(1000);
+	assert_non_null(rdma_link_core(one));
+	assert_int_equal(env_live(&env_b), 2);
+	back = handle(&env_b, &env_a, 0);
+	assert_non_null(rdma_link_core(back));
+	assert_int_equal(env_b.dials, 0);
+	rdma_link_gids(v6, local, remote);
+	assert_memory_equal(local, env_a.r.devices[0].gids[1].raw, 16);
+	assert_memory_equal(remote, env_b.r.devices[0].gids[1].raw, 16);
+	rdma_link_gids(one, local, remote);
+	assert_memory_equal(remote, env_b.r.devices[0].gids[0].raw, 16);
+}
+
+static void crossing(void **state)
+{
+	struct rdma_link *a = handle(&env_a, &env_b, 0), *b = handle(&env_b, &env_a, 0);
+
+	(void)state;
+	env_flush(&env_a);
+	env_flush(&env_b);
+	env_settle(1000);
+	assert_non_null(rdma_link_core(a));
+	assert_non_null(rdma_link_core(b));
+	assert_int_equal(env_live(&env_a), 1);
+	assert_int_equal(env_live(&env_b), 1);
+}
+
+static void kept_a_while(void **state)
+{
+	struct rdma_link *a = handle(&env_a, &env_b, 0), *again;
+
+	(void)state;
+	env_settle(1000);
+	rdma_link_put(a);
+	env_settle(20 * SECOND);
+	assert_int_equal(env_live(&env_a), 1);
+	again = handle(&env_a, &env_b, 0);
+	assert_non_null(rdma_link_core(again));
+	env_settle(40 * SECOND);
+	assert_int_equal(env_live(&env_a), 1);
+	rdma_link_put(again);
+	env_settle(41 * SECOND);
+	env_settle(80 * SECOND);
+	assert_int_equal(env_live(&env_a), 0);
+	assert_int_equal(env_live(&env_b), 0);
+	assert_int_equal(rdma_links_deadline(&env_a.r), UINT64_MAX);
+}
+
+/* The end that was dialled has handles, too: when the other leaves it dials itself. */
+static void taken_over(void **state)
+{
+	struct rdma_link *a = handle(&env_a, &env_b, 0), *b;
+
+	(void)state;
+	env_settle(1000);
+	b = handle(&env_b, &env_a, 0);
+	rdma_link_put(a);
+	env_settle(1000);
+	env_settle(60 * SECOND);
+	env_settle(62 * SECOND);
+	assert_int_equal(env_b.dials, 1);
+	assert_non_null(rdma_link_core(b));
+	rdma_link_put(b);
+}
+
+static void made_anew(void **state)
+{
+	struct rdma_link *a = handle(&env_a, &env_b, 0);
+
+	(void)state;
+	env_settle(1000);
+	env_lose(&env_a, rdma_link_core(a)->cid, "lost");
+	env_lose(&env_b, 1, "lost");
+	assert_null(rdma_link_core(a));
+	env_settle(SECOND);
+	assert_non_null(rdma_link_core(a));
+}
+
+struct waiter {
+	struct rdma_link_wait w;
+	int up, failed;
+};
+
+static void done(struct rdma_link_wait *w, bool up)
+{
+	struct waiter *x = (struct waiter *)w;
+
+	if (up)
+		x->up++;
+	else
+		x->failed++;
+}
+
+static void waiting(void **state)
+{
+	struct waiter w[3] = { { .w.done = done }, { .w.done = done }, { .w.done = done } };
+	struct rdma_link *a = handle(&env_a, &env_b, 0);
+
+	(void)state;
+	rdma_link_wait(a, &w[0].w);
+	rdma_link_wait(a, &w[1].w);
+	rdma_link_unwait(&w[1].w);
+	env_settle(1000);
+	assert_int_equal(w[0].up, 1);
+	assert_int_equal(w[1].up + w[1].failed, 0);
+	env_b.deaf = "go away";
+	env_lose(&env_b, 1, "lost");
+	env_lose(&env_a, rdma_link_core(a)->cid, "lost");
+	rdma_link_wait(a, &w[2].w);
+	env_settle(2000);
+	assert_int_equal(w[2].failed, 0);
+	env_settle(4 * SECOND);
+	assert_int_equal(w[2].failed, 1);
+	assert_int_equal(w[2].up, 0);
+	/* It is tried further on. */
+	env_b.deaf = NULL;
+	env_settle(20 * SECOND);
+	assert_non_null(rdma_link_core(a));
+}
+
+/* Datagrams to the own address arrive on the other end's connection, of the same link. */
+static void to_oneself(void **state)
+{
+	static struct env_queue own;
+	struct rdma_link *a;
+
+	(void)state;
+	memset(&own, 0, sizeof(own));
+	env_a.peer = &env_a;
+	env_a.out = &own;
+	a = handle(&env_a, &env_a, 0);
+	while (env_flush(&env_a) || env_deliver(&env_a))
+		;
+	assert_int_equal(rdma_link_core(a)->cid, 1);
+	assert_ptr_equal(rdma_link_of(&env_a.r, &env_cores[2]), a);
+}
+
+static void bytes(void **state)
+{
+	const struct link_offer o = { LINK_RC, true, 0x123456, 0xabcdef, 0x1000 };
+	static const uint8_t want[LINK_OFFER_LEN] = { 1, 1, 1, 0, 0, 0x12, 0x34, 0x56, 0, 0xab,
+						      0xcd, 0xef, 0, 0, 0x10, 0 };
+	struct link_offer back;
+	struct ulp_data d;
+	char err[128];
+
+	(void)state;
+	link_offer_pack(&o, &d);
+	assert_int_equal(d.len, LINK_OFFER_LEN);
+	assert_memory_equal(d.bytes, want, sizeof(want));
+	assert_int_equal(link_offer_unpack(&d, &back, err, sizeof(err)), 0);
+	assert_int_equal(back.kind, o.kind);
+	assert_true(back.ordered);
+	assert_int_equal(back.src_qpn, o.src_qpn);
+	assert_int_equal(back.dst_qpn, o.dst_qpn);
+	assert_int_equal(back.max_len, o.max_len);
+}
+
+static void malformed(void **state)
+{
+	static const struct {
+		unsigned int at;
+		uint8_t value;
+		const char *why;
+	} cases[] = {
+		{ 0, 2, "version 1" },	       { 1, 0, "no such kind" },
+		{ 1, 3, "no such kind" },      { 1, LINK_DATAGRAM, "out of range" },
+		{ 2, 2, "reserved" },	       { 3, 1, "reserved" },
+		{ 4, 1, "out of range" },      { 8, 1, "out of range" },
+		{ 7, 0, "out of range" },      { 11, 0, "out of range" },
+		{ 14, 0, "too small" },
+	};
+	const struct link_offer o = { LINK_RC, true, 7, 9, 0x1000 };
+	struct ulp_request req = { .peer = "", .cid = 3 };
+	struct ulp_data reply;
+	struct link_offer back;
+	char err[128];
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		link_offer_pack(&o, &req.data);
+		req.data.bytes[cases[i].at] = cases[i].value;
+		assert_int_equal(link_offer_unpack(&req.data, &back, err, sizeof(err)), -EPROTO);
+		assert_non_null(strstr(err, cases[i].why));
+		assert_int_equal(rdma_links_accept(&env_a.r, &req, &reply, err, sizeof(err)),
+				 -EPROTO);
+	}
+	for (uint8_t len = 0; len <= ULP_DATA_MAX; len++) {
+		link_offer_pack(&o, &req.data);
+		req.data.len = len;
+		assert_int_equal(link_offer_unpack(&req.data, &back, err, sizeof(err)),
+				 len == LINK_OFFER_LEN ? 0 : -EPROTO);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(shared, setup, teardown),
+		cmocka_unit_test_setup_teardown(crossing, setup, teardown),
+		cmocka_unit_test_setup_teardown(kept_a_while, setup, teardown),
+		cmocka_unit_test_setup_teardown(taken_over, setup, teardown),
+		cmocka_unit_test_setup_teardown(made_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(waiting, setup, teardown),
+		cmocka_unit_test_setup_teardown(to_oneself, setup, teardown),
+		cmocka_unit_test_setup_teardown(bytes, setup, teardown),
+		cmocka_unit_test_setup_teardown(malformed, setup, teardown),
+	};
+
+	return unit_run(tests);
+}

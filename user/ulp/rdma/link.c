@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Links: the Falcon connections of queue pairs and of datagrams (RDMA 6.6), found by queue pair
+ * numbers and addresses, and by CID. link_dial.c makes their connections.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ulp/rdma/link.h"
+#include "ulp/rdma/objects.h"
+
+static uint32_t hash(const struct ulp_ends *ends, uint32_t qpn)
+{
+	uint32_t h = qpn;
+
+	/* One queue pair has one link: only datagrams are told apart by addresses. */
+	for (int i = 0; i < 16 && !qpn; i++)
+		h = (h ^ ends->remote[i]) * 16777619u;
+	return h % LINK_BUCKETS;
+}
+
+struct rdma_link *link_new(struct rdma *r, enum link_kind kind, const struct ulp_ends *ends,
+			   uint32_t qpn, uint32_t dest_qpn)
+{
+	struct rdma_link *link = calloc(1, sizeof(*link));
+
+	if (!link)
+		return NULL;
+	link->r = r;
+	link->kind = kind;
+	link->ends = *ends;
+	link->qpn = qpn;
+	link->dest_qpn = dest_qpn;
+	link->pause_ms = LINK_REDIAL_MS;
+	LIST_INIT(&link->waits);
+	LIST_INSERT_HEAD(&r->links->buckets[hash(ends, qpn)], link, bucket);
+	return link;
+}
+
+struct rdma_link *link_find(const struct rdma_links *l, const struct ulp_ends *ends, uint32_t qpn,
+			    uint32_t dest_qpn)
+{
+	struct rdma_link *link;
+
+	LIST_FOREACH(link, &l->buckets[hash(ends, qpn)], bucket) {
+		if (link->qpn == qpn && link->dest_qpn == dest_qpn &&
+		    link->ends.family == ends->family &&
+		    !memcmp(link->ends.local, ends->local, 16) &&
+		    !memcmp(link->ends.remote, ends->remote, 16))
+			return link;
+	}
+	return NULL;
+}
+
+void link_wake(struct rdma_link *link, bool up)
+{
+	struct rdma_link_wait *w;
+
+	while ((w = LIST_FIRST(&link->waits))) {
+		LIST_REMOVE(w, entry);
+		w->done(w, up);
+	}
+}
+
+void link_free(struct rdma_link *link, const char *why)
+{
+	link_hang_up(link, why);
+	if (link->timed)
+		LIST_REMOVE(link, in_timed);
+	LIST_REMOVE(link, bucket);
+	link_wake(link, false);
+	free(link);
+}
+
+int rdma_links_open(struct rdma *r)
+{
+	r->links = calloc(1, sizeof(*r->links));
+	return r->links ? 0 : -ENOMEM;
+}
+
+void rdma_links_close(struct rdma *r)
+{
+	if (!r->links)
+		return;
+	for (unsigned int i = 0; i < LINK_BUCKETS; i++)
+		while (!LIST_EMPTY(&r->links->buckets[i]))
+			link_free(LIST_FIRST(&r->links->buckets[i]), "the agent stops");
+	free(r->links->by_cid);
+	free(r->links);
+	r->links = NULL;
+}
+
+struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_attr *ah,
+				    uint32_t dest_qpn, bool ordered, uint64_t timeout_ns,
+				    const struct rdma_link_ops *ops, void *owner, char *err,
+				    size_t errlen)
+{
+	const struct rdma_qp_init *parts = rdma_qp_parts(qp);
+	struct rdma *r = parts->ctx->r;
+	uint32_t qpn = rdma_qp_num(qp);
+	struct rdma_link *link;
+	struct ulp_ends ends;
+
+	if (link_ends(r, parts->device, ah, &ends, err, errlen) < 0)
+		return NULL;
+	ends.ordered = ordered;
+	link = link_new(r, LINK_RC, &ends, qpn, dest_qpn);
+	if (!link) {
+		snprintf(err, errlen, "out of memory");
+		return NULL;
+	}
+	link->qp = qp;
+	link->ops = ops;
+	link->owner = owner;
+	link->timeout = timeout_ns;
+	if (link_dial(link, err, errlen) < 0) {
+		link_free(link, err);
+		return NULL;
+	}
+	return link;
+}
+
+/* That others have made for us, or that has no address handle at the moment, does as well. */
+struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device,
+				     const struct fverbs_ah_attr *ah, char *err, size_t errlen)
+{
+	struct rdma_link *link;
+	struct ulp_ends ends;
+
+	if (link_ends(r, device, ah, &ends, err, errlen) < 0)
+		return NULL;
+	link = link_find(r->links, &ends, 0, 0);
+	if (!link)
+		link = link_new(r, LINK_DATAGRAM, &ends, 0, 0);
+	if (!link) {
+		snprintf(err, errlen, "out of memory");
+		return NULL;
+	}
+	if (link->state == LINK_IDLE && link_dial(link, err, errlen) < 0) {
+		link_free(link, err);
+		return NULL;
+	}
+	link->handles++;
+	link->give_up_at = 0;
+	if (link->state == LINK_WAITING && link->redial_at == UINT64_MAX)
+		link->redial_at = 0;
+	link_due(link);
+	return link;
+}
+
+void rdma_link_wait(struct rdma_link *link, struct rdma_link_wait *w)
+{
+	if (LIST_EMPTY(&link->waits))
+		link->give_up_at = 0;
+	LIST_INSERT_HEAD(&link->waits, w, entry);
+	link_due(link);
+}
+
+void rdma_link_unwait(struct rdma_link_wait *w)
+{
+	LIST_REMOVE(w, entry);
+}
+
+void rdma_link_put(struct rdma_link *link)
+{
+	if (link->kind == LINK_RC) {
+		link_free(link, "the queue pair has left it");
+		return;
+	}
+	link->handles--;
+	link->give_up_at = 0;
+	link_due(link);
+}
+
+struct fcore_conn *rdma_link_core(const struct rdma_link *link)
+{
+	return link->core;
+}
+
+uint32_t rdma_link_max_len(const struct rdma_link *link)
+{
+	return link->max_len;
+}
+
+void rdma_link_gids(const struct rdma_link *link, uint8_t local[16], uint8_t remote[16])
+{
+	link_gid(link->ends.family, link->ends.local, local);
+	link_gid(link->ends.family, link->ends.remote, remote);
+}
+
+struct rdma_qp *rdma_link_qp(const struct rdma_link *link)
+{
+	return link->qp;
+}
+
+struct rdma_link *rdma_link_of(struct rdma *r, const struct fcore_conn *c)
+{
+	uint32_t cid = fcore_conn_cid(c);
+
+	return cid < r->links->ncids ? r->links->by_cid[cid] : NULL;
+}

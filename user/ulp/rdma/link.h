@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Links: what the layer needs of them, and what their sources share. rdma.h has what queue pairs do with
+ * one, README.md how two ends come to have it.
+ */
+#ifndef FALCON_ULP_RDMA_LINK_H
+#define FALCON_ULP_RDMA_LINK_H
+
+#include <sys/queue.h>
+
+#include "ulp/rdma/layer.h"
+
+enum link_const {
+	LINK_OFFER_LEN = 16,		/* bytes that an end's offer carries */
+	LINK_OFFER_VERSION = 1,
+	LINK_MAX_LEN = 16384,		/* bytes of a transaction that we take */
+	LINK_MIN_LEN = 256,		/* that an end has to take: all headers, and some data */
+	LINK_BUCKETS = 1024,
+	LINK_REDIAL_MS = 1000,		/* first pause after a refusal, doubling up to ... */
+	LINK_REDIAL_MAX_MS = 4000,
+	LINK_HIGHER_MS = 500,		/* that the higher end waits longer than the lower one */
+	LINK_IDLE_MS = 30000,		/* that datagrams' links outlive their last address handle */
+	LINK_WAIT_MS = 3000,		/* that datagrams wait for their link */
+};
+
+enum link_kind {
+	LINK_RC = 1,			/* one queue pair at each end: RC, UC, XRC */
+	LINK_DATAGRAM = 2,
+};
+
+/* What an end's upper layer says with its offer of a connection. */
+struct link_offer {
+	uint8_t kind;			/* enum link_kind */
+	bool ordered;
+	uint32_t src_qpn;		/* of the sender; datagrams: 0 */
+	uint32_t dst_qpn;		/* of the receiver; datagrams: 0 */
+	uint32_t max_len;		/* bytes of a transaction that the sender takes */
+};
+
+enum link_state {
+	LINK_IDLE,	/* datagrams that nobody sends: no connection */
+	LINK_DIALLING,	/* our dial, |cid|, is under way */
+	LINK_WAITING,	/* for the peer's dial, or until |redial_at| */
+	LINK_ACCEPTED,	/* the peer's dial was accepted, as |cid| */
+	LINK_UP,
+	LINK_DEAD,	/* the owner has been told */
+};
+
+struct rdma_link {
+	struct rdma *r;
+	enum link_kind kind;
+	enum link_state state;
+	struct ulp_ends ends;
+	struct rdma_qp *qp;		/* NULL: datagrams */
+	uint32_t qpn, dest_qpn;
+	const struct rdma_link_ops *ops;
+	void *owner;
+	uint32_t cid;			/* of our connection; 0: none */
+	/*
+	 * Where both ends are this link, by the same number at the same address: the other end's
+	 * connection, on which what we send arrives. 0: none.
+	 */
+	uint32_t twin;
+	bool dialled;			/* |cid| was dialled here */
+	bool timed;			/* in the list of those with a time to come */
+	struct fcore_conn *core;	/* UP */
+	uint32_t max_len;		/* UP */
+	uint32_t handles;		/* datagrams: address handles that use it */
+	uint32_t pause_ms;		/* after the next refusal */
+	uint64_t redial_at;		/* ns, WAITING; UINT64_MAX: the peer has to dial */
+	uint64_t timeout;		/* ns from the first round on; 0: none */
+	uint64_t give_up_at;		/* ns; 0: not known yet; UINT64_MAX: never */
+	char why[128];			/* it is not up */
+	LIST_HEAD(, rdma_link_wait) waits;
+	LIST_ENTRY(rdma_link) bucket;
+	LIST_ENTRY(rdma_link) in_timed;
+};
+
+LIST_HEAD(link_list, rdma_link);
+
+/* All of a layer. */
+struct rdma_links {
+	struct link_list buckets[LINK_BUCKETS];
+	struct link_list timed;		/* those that rdma_links_run() looks at */
+	uint64_t next_at;		/* ns: no earlier time is in that list; 0: look */
+	struct rdma_link **by_cid;	/* NULL: that connection is nobody's */
+	uint32_t ncids;			/* elements */
+};
+
+/* ---- what rdma.c calls, with r->now set ------------------------------------------------------------ */
+
+int rdma_links_open(struct rdma *r);
+void rdma_links_close(struct rdma *r);
+uint32_t rdma_links_run(struct rdma *r);
+uint64_t rdma_links_deadline(const struct rdma *r);
+/* As accept(), conn_up(), conn_down() and refused() of struct ulp_ops. */
+int rdma_links_accept(struct rdma *r, const struct ulp_request *req, struct ulp_data *reply,
+		      char *err, size_t errlen);
+int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn);
+void rdma_links_conn_down(struct rdma *r, uint32_t cid, const char *why);
+void rdma_links_refused(struct rdma *r, uint32_t cid, const char *why);
+
+/* ---- link_offer.c: bytes and addresses ------------------------------------------------------------ */
+
+void link_offer_pack(const struct link_offer *o, struct ulp_data *out);
+/* 0, or -EPROTO with a sentence for the peer in |err|. */
+int link_offer_unpack(const struct ulp_data *in, struct link_offer *o, char *err, size_t errlen);
+/* The two addresses of a path from device |device|. 0, or -EINVAL with a sentence. */
+int link_ends(const struct rdma *r, uint32_t device, const struct fverbs_ah_attr *ah,
+	      struct ulp_ends *out, char *err, size_t errlen);
+void link_gid(int family, const uint8_t addr[16], uint8_t gid[16]);
+
+/* ---- link_dial.c: how a link gets its connection ---------------------------------------------------- */
+
+/* Dial now. 0, or a negative errno with a sentence. */
+int link_dial(struct rdma_link *link, char *err, size_t errlen);
+/* End its connection, if it has one. */
+void link_hang_up(struct rdma_link *link, const char *why);
+/* Have rdma_links_run() look at |link|. */
+void link_due(struct rdma_link *link);
+
+/* ---- link.c ------------------------------------------------------------------------------------------ */
+
+/* A new link, IDLE. NULL if memory is short. */
+struct rdma_link *link_new(struct rdma *r, enum link_kind kind, const struct ulp_ends *ends,
+			   uint32_t qpn, uint32_t dest_qpn);
+/* That of our |qpn| with the peer's |dest_qpn|, or of datagrams with both 0. |ends|: the addresses. */
+struct rdma_link *link_find(const struct rdma_links *l, const struct ulp_ends *ends, uint32_t qpn,
+			    uint32_t dest_qpn);
+/* Ends its connection. Whoever waits for it does no longer. */
+void link_free(struct rdma_link *link, const char *why);
+/* Tell all who wait. */
+void link_wake(struct rdma_link *link, bool up);
+
+#endif /* FALCON_ULP_RDMA_LINK_H */
