@@ -14,6 +14,7 @@ static const char usage_text[] =
 "falcon-rue --vectors FILE.csv   replay events, compare results; - is the standard input\n"
 "falcon-rue --bench              measure events per second\n"
 "falcon-rue --params             list the parameters: values, ranges, units\n"
+"falcon-rue --serve SOCKET       compute for agents with rue_mode = process\n"
 "\n"
 "  --config FILE      read configurations, besides those built in\n"
 "  --use NAME         the configuration for --bench (plb) and --params (default)\n"
@@ -33,6 +34,7 @@ enum option_id {
 	OPT_VECTORS = 256,
 	OPT_BENCH,
 	OPT_PARAMS,
+	OPT_SERVE,
 	OPT_CONFIG,
 	OPT_USE,
 	OPT_SET,
@@ -49,6 +51,7 @@ static const struct option options[] = {
 	{ "vectors", required_argument, NULL, OPT_VECTORS },
 	{ "bench", no_argument, NULL, OPT_BENCH },
 	{ "params", no_argument, NULL, OPT_PARAMS },
+	{ "serve", required_argument, NULL, OPT_SERVE },
 	{ "config", required_argument, NULL, OPT_CONFIG },
 	{ "use", required_argument, NULL, OPT_USE },
 	{ "set", required_argument, NULL, OPT_SET },
@@ -68,7 +71,8 @@ static const struct option options[] = {
 enum { SETTINGS_MAX = 64 };
 
 struct command {
-	int what;			/* OPT_VECTORS, OPT_BENCH or OPT_PARAMS */
+	int what;			/* OPT_VECTORS, OPT_BENCH, OPT_PARAMS or OPT_SERVE */
+	const char *socket;		/* of OPT_SERVE */
 	const char *use;
 	const char *settings[SETTINGS_MAX];
 	size_t n_settings;
@@ -146,7 +150,7 @@ static void read_configs(const char *path)
 static void set_mode(struct command *c, int what)
 {
 	if (c->what && c->what != what)
-		bad_usage("one of --vectors, --bench and --params at a time", "");
+		bad_usage("one of --vectors, --bench, --params and --serve at a time", "");
 	c->what = what;
 }
 
@@ -166,6 +170,7 @@ static void set_option(struct command *c, int opt, const char *arg)
 	case OPT_VECTORS: c->replay.path = arg; set_mode(c, opt); break;
 	case OPT_BENCH:
 	case OPT_PARAMS: set_mode(c, opt); break;
+	case OPT_SERVE: c->socket = arg; set_mode(c, opt); break;
 	case OPT_CONFIG: read_configs(arg); break;
 	case OPT_USE: c->use = arg; break;
 	case OPT_SET:
@@ -231,7 +236,12 @@ int main(int argc, char **argv)
 	if (optind < argc)
 		bad_usage("unexpected argument", argv[optind]);
 	if (!c.what)
-		bad_usage("one of --vectors, --bench and --params is needed", "");
+		bad_usage("one of --vectors, --bench, --params and --serve is needed", "");
+	if (c.what == OPT_SERVE) {
+		if (c.use || c.n_settings)
+			bad_usage("agents bring their parameters", "");
+		return serve(c.socket);
+	}
 	if (c.what == OPT_VECTORS) {
 		if (c.use || c.n_settings)
 			bad_usage("a vector file names its configurations", "");

@@ -95,4 +95,7 @@ int bench_plot(const struct bench_options *o, const struct bench_point *p, size_
 /* Print the table of parameters with the values of |config|. */
 void print_params(const struct rue_config *config, bool json);
 
+/* falcon-rue_serve.c: compute for agents that connect to |path|, until a signal. Returns the exit status. */
+int serve(const char *path);
+
 #endif /* FALCON_RUE_TOOL_H */

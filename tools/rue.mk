@@ -5,8 +5,8 @@ TESTS += $(B)/asan/falcon-rue
 
 $(B)/falcon-rue: $(FALCON_RUE_SRC:%.c=$(B)/obj/%.o)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lm
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lsystemd -lm
 
 $(B)/asan/falcon-rue: $(FALCON_RUE_SRC:%.c=$(B)/asan/%.o)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) $(LDFLAGS) -o $@ $^ -ljansson -lm
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(LDFLAGS) -o $@ $^ -ljansson -lsystemd -lm

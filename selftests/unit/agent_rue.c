@@ -2,15 +2,21 @@
 /*
  * Congestion control in the agent, with a core that is played: events are completed with the state of
  * now, merged while a thread has one, withheld by policy; algorithms change and results of the past
- * are dropped; and how full a receiver says it is.
+ * are dropped; and how full a receiver says it is. Another process may compute, come, end and hang.
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "agent/rue.h"
 #include "falcon/ack.h"
+#include "rue/serve.h"
 #include "unit.h"
 
 enum { CID = 5 };
@@ -30,6 +36,11 @@ int agent_watch(struct agent *a, int fd)
 	(void)a;
 	watched = fd;
 	return 0;
+}
+
+void agent_unwatch(struct agent *a, int fd)
+{
+	(void)a, (void)fd;
 }
 
 void agent_rue_trace_end(struct agent *a, const struct control_client *cl)
@@ -67,6 +78,8 @@ void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, u
 	shared.cc.rto = (uint32_t)falcon_res_get(r, retransmit_timeout);
 }
 
+static char dir[] = "/tmp/falcon-rue.XXXXXX", path[64];
+
 static int start(enum config_rue_mode mode)
 {
 	const struct cc_options swift = { "swift", "default", kRueDelayFull };
@@ -76,6 +89,7 @@ static int start(enum config_rue_mode mode)
 	memset(&shared, 0, sizeof(shared));
 	config_rue_init(&agent.config.rue);
 	agent.config.agent.rue_mode = mode;
+	snprintf(agent.config.agent.rue_socket, sizeof(agent.config.agent.rue_socket), "%s", path);
 	agent.config.agent.rue_p1_ns = 1000;
 	agent.now = 1000000000;
 	agent.maps.nconns = 64;
@@ -106,6 +120,12 @@ static int threaded(void **state)
 {
 	(void)state;
 	return start(CONFIG_RUE_THREAD);
+}
+
+static int apart(void **state)
+{
+	(void)state;
+	return start(CONFIG_RUE_PROCESS);
 }
 
 static int stop(void **state)
@@ -301,8 +321,170 @@ static void level__follows_the_fuller_pool(void **state)
 	assert_int_equal(agent_rx_level(&agent, &x), 14);
 }
 
+/* An engine in another process, but for the process. */
+
+static struct rue_server *server;
+static pthread_t serving;
+static int serve_no_more;
+
+static void say(const char *text)
+{
+	(void)text;
+}
+
+static void *run_server(void *arg)
+{
+	rue_serve_run(arg, serve_no_more);
+	return NULL;
+}
+
+static void start_engine(void)
+{
+	serve_no_more = eventfd(0, EFD_CLOEXEC);
+	server = rue_serve(path, say, err, sizeof(err));
+	assert_non_null(server);
+	assert_int_equal(pthread_create(&serving, NULL, run_server, server), 0);
+}
+
+static void end_engine(void)
+{
+	assert_int_equal(eventfd_write(serve_no_more, 1), 0);
+	pthread_join(serving, NULL);
+	rue_serve_end(server);
+	close(serve_no_more);
+}
+
+/* Let a second pass, until results are computed |where|. */
+static void wait_until(const char *where)
+{
+	agent.now += 1100000000;
+	agent_rue_tick(&agent);
+	for (int i = 0; strcmp(agent_rue_where(&agent), where) && i < 600; i++) {
+		struct pollfd fd = { .fd = watched, .events = POLLIN };
+
+		assert_int_equal(poll(&fd, 1, 60000), 1);
+		agent_rue_tick(&agent);
+	}
+	assert_string_equal(agent_rue_where(&agent), where);
+}
+
+static void process__computes_once_it_is_there(void **state)
+{
+	const struct falcon_rue_event e = ack(8);
+
+	(void)state;
+	assert_string_equal(agent_rue_where(&agent), "inline");
+	agent_on_rue_event(&agent, &e);
+	assert_int_equal(shared.cc.fcwnd, 9 << 10);
+	start_engine();
+	wait_until("process");
+	agent_on_rue_event(&agent, &e);
+	assert_int_equal(results, 1);
+	wait_for(1);
+	assert_in_range(shared.cc.fcwnd, (9 << 10) + 900, (9 << 10) + 920);
+	end_engine();
+	wait_until("inline");
+}
+
+static void process__ends_and_windows_stay(void **state)
+{
+	const struct falcon_rue_event e = ack(8);
+	uint32_t acked;
+
+	(void)state;
+	agent.config.rue.profile[1].params.randomize_path = true;
+	agent_rue_close(&agent);
+	assert_int_equal(agent_rue_open(&agent, err, sizeof(err)), 0);
+	assert_int_equal(agent_rue_select(&conn, &(struct cc_options){ "swift", "default", 0 }, err,
+					  sizeof(err)), 0);
+	start_engine();
+	wait_until("process");
+	agent_on_rue_event(&agent, &e);
+	wait_for(1);
+	acked = swift_plb_get(rue_host_swift_state(agent_rue_host(&agent), agent_rue_base(&conn, 0)).plb,
+			      acked);
+	assert_int_equal(acked, 0);	/* a whole window, and so a round */
+	agent_on_rue_event(&agent, &e);
+	wait_for(1);
+	assert_int_equal(swift_plb_get(rue_host_swift_state(agent_rue_host(&agent),
+							    agent_rue_base(&conn, 0)).plb, acked), 8);
+	/* One is with the engine, and one follows it. */
+	agent_on_rue_event(&agent, &e);
+	agent_on_rue_event(&agent, &e);
+	end_engine();
+	wait_until("inline");
+	assert_in_range(results, 3, 4);
+	assert_in_range(shared.cc.fcwnd, (10 << 10) + 500, 12 << 10);
+	agent_on_rue_event(&agent, &e);
+	assert_in_range(results, 4, 5);
+	/* And one that comes back finds all as it is. */
+	start_engine();
+	wait_until("process");
+	agent_on_rue_event(&agent, &e);
+	wait_for(1);
+	assert_in_range(shared.cc.fcwnd, 11 << 10, 13 << 10);
+	end_engine();
+	wait_until("inline");
+}
+
+static void process__learns_of_engines_and_flows(void **state)
+{
+	const struct cc_options fixed = { "fixed", "software", kRueDelayFabric };
+	const struct falcon_rue_event e = ack(8);
+
+	(void)state;
+	start_engine();
+	wait_until("process");
+	assert_int_equal(agent_rue_select(&conn, &fixed, err, sizeof(err)), 0);
+	results = 0;
+	agent_on_rue_event(&agent, &e);
+	wait_for(1);
+	assert_int_equal(results, 1);
+	assert_int_equal(shared.cc.fcwnd, 100 << 10);
+	/* Opened anew: what is under way is of the past. */
+	agent_on_rue_event(&agent, &e);
+	agent_rue_start(&conn);
+	wait_for(1);
+	assert_int_equal(results, 1);
+	end_engine();
+	wait_until("inline");
+}
+
+/* Somebody who agrees to everything, and does nothing. */
+static void process__hangs_and_is_done_without(void **state)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	const struct falcon_rue_event e = ack(8);
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0), peer;
+
+	(void)state;
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+	assert_int_equal(bind(sock, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(sock, 1), 0);
+	agent.now += 1100000000;
+	agent_rue_tick(&agent);
+	peer = accept(sock, NULL, NULL);
+	assert_int_equal(send(peer, "", 1, 0), 1);
+	wait_until("process");
+	agent_on_rue_event(&agent, &e);
+	agent_on_rue_event(&agent, &e);
+	assert_int_equal(results, 0);
+	agent_rue_tick(&agent);
+	agent.now += 900000000;
+	agent_rue_tick(&agent);
+	assert_string_equal(agent_rue_where(&agent), "process");
+	agent.now += 200000000;
+	agent_rue_tick(&agent);
+	assert_string_equal(agent_rue_where(&agent), "inline");
+	assert_int_equal(results, 1);
+	close(peer);
+	close(sock);
+	unlink(path);
+}
+
 int main(void)
 {
+#define PROCESS(fn) cmocka_unit_test_setup_teardown(fn, apart, stop)
 #define INLINE(fn) cmocka_unit_test_setup_teardown(fn, inlined, stop)
 #define THREAD(fn) cmocka_unit_test_setup_teardown(fn, threaded, stop)
 	const struct CMUnitTest tests[] = {
@@ -314,7 +496,16 @@ int main(void)
 		THREAD(thread__merges_what_comes_meanwhile),
 		THREAD(thread__result_of_the_past_is_dropped),
 		INLINE(level__follows_the_fuller_pool),
+		PROCESS(process__computes_once_it_is_there),
+		PROCESS(process__ends_and_windows_stay),
+		PROCESS(process__learns_of_engines_and_flows),
+		PROCESS(process__hangs_and_is_done_without),
 	};
+	int rc;
 
-	return unit_run(tests);
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/rue.sock", dir);
+	rc = unit_run(tests);
+	rmdir(dir);
+	return rc;
 }

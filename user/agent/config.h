@@ -92,6 +92,7 @@ struct agent_options {
 	uint64_t rue_p1_ns;			/* Falcon 10.6.1 P1 */
 	uint32_t rue_p2_packets;		/* Falcon 10.6.1 P2 */
 	enum config_rue_mode rue_mode;
+	char rue_socket[CONFIG_SOCKET_MAX];	/* of an engine in another process */
 	uint32_t rx_ema_packets;		/* Falcon 10.2 alpha, percent, of frames held */
 	uint32_t rx_ema_ring;			/* and of those that wait in the rings */
 	enum config_security security;		/* of connections that say nothing else, and dialled ones */

@@ -28,7 +28,7 @@ static const char *const securities[] = {"clear", "psp", "psp-aes-gcm-128", "psp
 					 "psp-gmac-128", "psp-gmac-256", NULL};
 static const char *const modes[] = {"transport", "tunnel", NULL};
 static const char *const xsk_modes[] = {"auto", "copy", "zerocopy", NULL};
-static const char *const rue_modes[] = {"inline", "thread", NULL};
+static const char *const rue_modes[] = {"inline", "thread", "process", NULL};
 static const char *const delays[] = {"full", "fabric", "forward", "reverse", NULL};
 static const char *const early_retxs[] = {"ooo", "rack", NULL};	/* enum fcore_early_retx */
 static const char *const rx_csums[] = {"verify", "trusted", NULL};
@@ -110,7 +110,9 @@ static const struct config_key agent_keys[] = {
 	 .unit = "packets", .def = "32",
 	 .help = "acknowledged packets after which an ACK makes a rate update event"},
 	{"rue_mode", ENUM(rue_modes), AT(struct agent_options, rue_mode), .def = "inline",
-	 .help = "compute rate updates in the agent's loop, or in a thread of their own"},
+	 .help = "compute rate updates in the agent's loop, a thread of their own, or a process"},
+	{"rue_socket", STRING, AT(struct agent_options, rue_socket), .def = "/run/falcon/rue.sock",
+	 .help = "with rue_mode = process: where falcon-rue --serve listens"},
 	{"rx_level_packets_percent", UINT(1, 100), AT(struct agent_options, rx_ema_packets),
 	 .unit = "percent", .def = "25",
 	 .help = "weight of the latest value in the fill of receive frames that ACKs report"},

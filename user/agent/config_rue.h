@@ -21,6 +21,7 @@ enum config_rue_const {
 enum config_rue_mode {
 	CONFIG_RUE_INLINE,		/* the agent's loop computes results itself */
 	CONFIG_RUE_THREAD,		/* a thread of its own, behind two queues */
+	CONFIG_RUE_PROCESS,		/* another process, behind two queues */
 };
 
 /* How a connection's congestion is controlled: of [agent], of a connection, or set at run time. */

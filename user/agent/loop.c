@@ -66,6 +66,8 @@ static void dispatch(struct agent *a, int fd)
 		cm_process(a->cm, a->now);
 	else if (fd == neigh_fd(a->neigh))
 		neigh_process(a->neigh);
+	else if (agent_rue_watches(a, fd))
+		agent_rue_tick(a);
 }
 
 /* Wait at most |wait_ns| and serve the descriptors that are ready. */
@@ -208,6 +210,7 @@ void agent_loop(struct agent *a)
 			drops_at = a->now;
 			agent_recover_drops(a);
 			agent_log_refused(a);
+			agent_rue_tick(a);
 		}
 	}
 }

@@ -4,47 +4,30 @@
  * the state of now, so that of several events in one turn each builds on the result of the one
  * before, and with what the agent alone knows: which engine, profile and index.
  *
- * On a thread a flow has one event under way at a time; those that come meanwhile are merged into one
- * that follows its result. Otherwise they would all start from the same window, and the last result
- * undo the others.
+ * On a thread, or in another process, a flow has one event under way at a time; those that come
+ * meanwhile are merged into one that follows its result. Otherwise they would all start from the same
+ * window, and the last result undo the others.
  */
-#include "agent/rue.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/log.h"
+#include "agent/rue_priv.h"
 #include "falcon/ack.h"
-#include "rue/worker.h"
 
-enum {
-	ACKED_MAX = (1 << FALCON_EV_num_packets_acked_WIDTH) - 1,
-	THRESHOLDS = 3,
-};
-
-struct flow {
-	struct falcon_rue_event next;	/* merged, while |waiting| */
-	struct rue_flow_stats stats;
-	uint64_t last_ns;		/* of the latest event of the core's, for P1 */
-	uint32_t acked_owed;		/* packets that withheld events told of */
-	bool busy;			/* an event is with the thread */
-	bool waiting;			/* |next| follows */
-	bool stale;			/* the result under way is of the past: drop it */
-};
-
-struct agent_rue {
-	struct rue_host *host;
-	struct rue_worker *worker;	/* NULL: inline */
-	uint32_t threshold[THRESHOLDS];	/* of 10.6.1, entries of the worker's queue */
-	struct flow *flow;		/* of all CIDs, by index_of() */
-};
+enum { ACKED_MAX = (1 << FALCON_EV_num_packets_acked_WIDTH) - 1 };
 
 /* Where engines keep a flow's state, and this file: CID and flow. */
 static uint32_t index_of(uint32_t cid, uint32_t flow)
 {
 	return cid * FALCON_MAX_FLOWS + flow;
+}
+
+uint32_t agent_rue_flows(const struct agent *a)
+{
+	return index_of(a->maps.nconns, 0);
 }
 
 static struct flow *flow_of(const struct agent *a, uint32_t cid, uint32_t flow)
@@ -71,29 +54,31 @@ const struct rue_flow_stats *agent_rue_stats(const struct agent_conn *c, uint32_
 static int start_thread(struct agent *a, char *err, size_t errlen)
 {
 	a->rue->worker = rue_worker_start(a->rue->host, a->maps.nconns, err, errlen);
-	if (!a->rue->worker)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < THRESHOLDS; i++)
-		a->rue->threshold[i] = a->maps.nconns / (THRESHOLDS + 1) * (i + 1);
-	return agent_watch(a, rue_worker_fd(a->rue->worker));
+	return a->rue->worker ? agent_watch(a, rue_worker_fd(a->rue->worker)) : -ENOMEM;
 }
 
 int agent_rue_open(struct agent *a, char *err, size_t errlen)
 {
 	const struct rue_settings *s = &a->config.rue;
-	uint32_t flows = index_of(a->maps.nconns, 0);
-	bool threaded = a->config.agent.rue_mode == CONFIG_RUE_THREAD;
+	uint32_t flows = agent_rue_flows(a);
+	enum config_rue_mode mode = a->config.agent.rue_mode;
 
 	a->rue = calloc(1, sizeof(*a->rue));
 	if (a->rue) {
 		a->rue->flow = calloc(flows, sizeof(*a->rue->flow));
-		a->rue->host = rue_host_create(flows, s->profile, s->nprofiles, threaded);
+		a->rue->host = rue_host_create(flows, s->profile, s->nprofiles,
+					      mode == CONFIG_RUE_THREAD);
 	}
 	if (!a->rue || !a->rue->flow || !a->rue->host) {
 		snprintf(err, errlen, "out of memory");
 		return -ENOMEM;
 	}
-	return threaded ? start_thread(a, err, errlen) : 0;
+	for (uint32_t i = 0; i < THRESHOLDS; i++)
+		a->rue->threshold[i] = a->maps.nconns / (THRESHOLDS + 1) * (i + 1);
+	if (mode == CONFIG_RUE_THREAD)
+		return start_thread(a, err, errlen);
+	agent_rue_tick(a);
+	return 0;
 }
 
 void agent_rue_close(struct agent *a)
@@ -101,6 +86,7 @@ void agent_rue_close(struct agent *a)
 	if (!a->rue)
 		return;
 	agent_rue_trace_end(a, NULL);
+	rue_worker_stop(a->rue->joining);
 	rue_worker_stop(a->rue->worker);
 	rue_host_destroy(a->rue->host);
 	free(a->rue->flow);
@@ -108,19 +94,32 @@ void agent_rue_close(struct agent *a)
 	a->rue = NULL;
 }
 
-/* The engine called |name|, with the parameters of its section. */
-static int find_engine(struct agent *a, const char *name, char *err, size_t errlen)
+void agent_rue_params(const struct agent *a, const char *name,
+		      const char *params[CONFIG_RUE_PARAMS + 1])
 {
 	const struct rue_settings *s = &a->config.rue;
-	const char *params[CONFIG_RUE_PARAMS + 1] = { NULL };
 
+	params[0] = NULL;
 	for (unsigned int i = 0; i < s->nengines; i++) {
 		if (strcmp(s->engine[i].name, name))
 			continue;
 		for (unsigned int k = 0; k < s->engine[i].nparams; k++)
 			params[k] = s->engine[i].param[k];
+		params[s->engine[i].nparams] = NULL;
 	}
-	return rue_host_engine(a->rue->host, name, params, err, errlen);
+}
+
+/* The engine called |name|, with the parameters of its section. */
+static int find_engine(struct agent *a, const char *name, char *err, size_t errlen)
+{
+	const char *params[CONFIG_RUE_PARAMS + 1];
+	int engine;
+
+	agent_rue_params(a, name, params);
+	engine = rue_host_engine(a->rue->host, name, params, err, errlen);
+	if (engine >= 0)
+		agent_rue_share_engines(a);
+	return engine;
 }
 
 /* What the core's events carry; those of XDP are completed anyway. */
@@ -143,6 +142,8 @@ static void forget(struct agent_conn *c, bool counters)
 		struct flow *f = flow_of(c->agent, c->cfg.local_cid, i);
 
 		rue_host_reset(c->agent->rue->host, agent_rue_base(c, i));
+		if (c->agent->rue->worker)
+			rue_worker_reset(c->agent->rue->worker, agent_rue_base(c, i));
 		/* Of very many connections most have one flow: memory that is zero stays untouched. */
 		if (memcmp(f, &unused, sizeof(unused)) == 0)
 			continue;
@@ -269,8 +270,8 @@ static void apply(struct agent *a, struct agent_conn *c, struct flow *f,
 	fcore_rue_result(c->core, r, a->now);
 }
 
-static void submit(struct agent *a, struct agent_conn *c, uint32_t flow, struct flow *f,
-		   const struct falcon_rue_event *event)
+void agent_rue_submit(struct agent *a, struct agent_conn *c, uint32_t flow, struct flow *f,
+		      const struct falcon_rue_event *event)
 {
 	struct falcon_rue_event e = *event;
 	struct falcon_rue_result r;
@@ -284,6 +285,7 @@ static void submit(struct agent *a, struct agent_conn *c, uint32_t flow, struct 
 	} else if (rue_worker_put(a->rue->worker, &e)) {
 		f->stats.events++;
 		f->busy = true;
+		a->rue->under_way++;
 	} else {
 		withhold(f, &e);
 	}
@@ -298,10 +300,10 @@ static void offer(struct agent *a, struct agent_conn *c, const struct falcon_rue
 	if (f->busy)
 		merge(f, e);
 	else
-		submit(a, c, flow, f, e);
+		agent_rue_submit(a, c, flow, f, e);
 }
 
-static struct agent_conn *conn_of(struct agent *a, uint32_t connection_id)
+struct agent_conn *agent_rue_conn(struct agent *a, uint32_t connection_id)
 {
 	struct agent_conn *c = a->conns[connection_id % FALCON_MAX_CONNS];
 
@@ -311,7 +313,7 @@ static struct agent_conn *conn_of(struct agent *a, uint32_t connection_id)
 void agent_on_rue_event(void *arg, const struct falcon_rue_event *e)
 {
 	struct agent *a = arg;
-	struct agent_conn *c = conn_of(a, (uint32_t)falcon_ev_get(e, connection_id));
+	struct agent_conn *c = agent_rue_conn(a, (uint32_t)falcon_ev_get(e, connection_id));
 
 	if (c)
 		offer(a, c, e);
@@ -368,17 +370,20 @@ static void take(struct agent *a, const struct falcon_rue_result *r)
 {
 	uint32_t id = (uint32_t)falcon_res_get(r, connection_id), flow = falcon_rue_flow(id);
 	struct flow *f = flow_of(a, id % a->maps.nconns, flow);
-	struct agent_conn *c = conn_of(a, id);
+	struct agent_conn *c = agent_rue_conn(a, id);
 	bool stale = f->stale;
 
+	if (!f->busy)
+		return;		/* to no event of ours */
 	f->busy = f->stale = false;
+	a->rue->under_way--;
 	if (!c)
 		return;
 	if (!stale)
 		apply(a, c, f, r);
 	if (f->waiting) {
 		f->waiting = false;
-		submit(a, c, flow, f, &f->next);
+		agent_rue_submit(a, c, flow, f, &f->next);
 	}
 }
 
@@ -391,6 +396,7 @@ uint32_t agent_rue_poll(struct agent *a)
 		return 0;
 	for (; n < a->maps.nconns && rue_worker_get(a->rue->worker, &r); n++)
 		take(a, &r);
+	a->rue->taken += n;
 	rue_worker_flush(a->rue->worker);
 	return n;
 }

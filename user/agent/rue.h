@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Congestion control in the agent: from events of XDP and the core to engines (user/rue), inline or
- * on a thread, and from their results back to the core.
+ * Congestion control in the agent: from events of XDP and the core to engines (user/rue), inline, on
+ * a thread or in another process, and from their results back to the core.
  */
 #ifndef FALCON_AGENT_RUE_H
 #define FALCON_AGENT_RUE_H
@@ -35,10 +35,20 @@ void agent_rue_core_event(struct agent *a, struct agent_conn *c, const struct fa
 /* The agent has taken in |ack| of |flow| itself, sent at |t3|, received at |now_ns|. */
 void agent_rue_ack(struct agent *a, struct agent_conn *c, uint32_t flow,
 		   const struct falcon_ack *ack, uint32_t t3, uint64_t now_ns);
-/* Apply the results that a thread has computed. Returns how many. */
+/* Apply the results that a thread or process has computed. Returns how many. */
 uint32_t agent_rue_poll(struct agent *a);
 /* About to sleep: true if results wait after all. */
 bool agent_rue_waiting(struct agent *a);
+
+/* rue_process.c: every now and then: is there a process that computes for us? */
+void agent_rue_tick(struct agent *a);
+/* rue_process.c: true if agent_rue_tick() should be called when |fd| is ready. */
+bool agent_rue_watches(const struct agent *a, int fd);
+/* rue_process.c: where results are computed now: "inline", "thread" or "process". */
+const char *agent_rue_where(const struct agent *a);
+/* rue_process.c: rue_host_trace(), there; |fd| is the memory of |t|. False: it cannot be reached. */
+bool agent_rue_trace_set(struct agent *a, struct rue_trace *t, int fd, uint32_t records,
+			 int64_t only);
 
 /* rue_level.c: the fill of socket |x|'s receive buffers as ACKs tell it, 0 to 31 (10.2). */
 uint32_t agent_rx_level(const struct agent *a, struct xsk *x);

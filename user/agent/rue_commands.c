@@ -74,7 +74,7 @@ void agent_rue_trace_end(struct agent *a, const struct control_client *cl)
 {
 	if (!trace.memory || (cl && cl != trace.owner))
 		return;
-	rue_host_trace(agent_rue_host(a), NULL, 0, -1);
+	agent_rue_trace_set(a, NULL, -1, 0, -1);
 	munmap(trace.memory, trace.bytes);
 	memset(&trace, 0, sizeof(trace));
 }
@@ -132,6 +132,9 @@ int agent_rue_trace(struct agent *a, struct control_client *cl, json_t *req, int
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
 	trace.owner = cl;
-	rue_host_trace(agent_rue_host(a), trace.memory, room(), c ? (int64_t)c->cfg.local_cid : -1);
-	return 0;
+	if (agent_rue_trace_set(a, trace.memory, fds[0], room(),
+				c ? (int64_t)c->cfg.local_cid : -1))
+		return 0;
+	agent_rue_trace_end(a, cl);
+	return control_error(reply, -EAGAIN, "the engine's process does not answer");
 }

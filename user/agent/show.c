@@ -290,10 +290,10 @@ static void show_config(struct agent *a, const struct agent_conn *only, json_t *
 static void show_version(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
 	(void)only;
-	json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:b}", "version",
-					      FALCON_VERSION_STRING, "pid", (int)getpid(), "maps",
-					      a->maps.dir, "rue", a->config.agent.cc.algorithm, "offload",
-					      a->offload));
+	json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:s, s:b}",
+					      "version", FALCON_VERSION_STRING, "pid", (int)getpid(),
+					      "maps", a->maps.dir, "rue", a->config.agent.cc.algorithm,
+					      "rue_runs", agent_rue_where(a), "offload", a->offload));
 }
 
 /* One path of a connection, both ways: what we send on it, what of the peer's flow has come. */

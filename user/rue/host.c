@@ -23,6 +23,7 @@ struct rue_host {
 	struct rue_config profile[SWIFT_PROFILES];
 	struct engine engine[RUE_ENGINES];
 	struct swift *swift;		/* the engine of that name; NULL: not running */
+	void *swift_memory;		/* for its state; NULL: its own */
 	struct rue_trace *trace;	/* NULL: none */
 	uint32_t trace_capacity, traced;	/* records; our own copies */
 	int64_t trace_only;
@@ -104,8 +105,11 @@ static int start(struct rue_host *h, struct engine *g, const char *name, const c
 	snprintf(g->name, sizeof(g->name), "%s", name);
 	g->self = self;
 	g->algorithm = a;
-	if (a == &rue_swift)
+	if (a == &rue_swift) {
 		h->swift = self;
+		if (h->swift_memory)
+			swift_state_move(self, h->swift_memory, true);
+	}
 	unlock(h);
 	return 0;
 }
@@ -181,6 +185,15 @@ struct swift_state rue_host_swift_state(struct rue_host *h, uint32_t base_delay_
 		s = *swift_state(h->swift, base_delay_target);
 	unlock(h);
 	return s;
+}
+
+void rue_host_swift_memory(struct rue_host *h, void *memory, bool adopt)
+{
+	lock(h);
+	if (h->swift)
+		swift_state_move(h->swift, memory, adopt);
+	h->swift_memory = memory;
+	unlock(h);
 }
 
 static struct engine *engine_of(struct rue_host *h, const struct falcon_rue_event *e)

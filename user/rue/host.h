@@ -57,6 +57,12 @@ void rue_host_reset(struct rue_host *h, uint32_t base_delay_target);
 struct swift_state rue_host_swift_state(struct rue_host *h, uint32_t base_delay_target);
 
 /*
+ * Keep what rue_host_swift_state() gives in |memory|, of a struct swift_state for each flow, from now
+ * on; NULL: in the host's own. |adopt|: go on from what is there; else what is known now moves over.
+ */
+void rue_host_swift_memory(struct rue_host *h, void *memory, bool adopt);
+
+/*
  * Process |n| events at |now| (24 bits, Falcon time units), at most RUE_BATCH, each by the engine
  * that its event_queue_select names; without one windows stay as they are. |r| need not be zeroed.
  */

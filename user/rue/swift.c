@@ -23,6 +23,7 @@ enum { STRIDE_MAX = 4096, CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
 
 struct swift {
 	char *state;		/* |mask| + 1 times 1 << |shift| bytes */
+	char *own;		/* as many: |state|, unless that lies with somebody else */
 	uint32_t mask;		/* index of a connection to index of its state */
 	uint32_t shift;
 	uint8_t model_of[SWIFT_PROFILES];
@@ -72,7 +73,7 @@ struct swift *swift_create(uint32_t connections, uint32_t stride)
 		return NULL;
 	s->mask = power_of_two(connections) - 1;
 	s->shift = (uint32_t)__builtin_ctz(stride);
-	s->state = make_state(((size_t)s->mask + 1) << s->shift);
+	s->own = s->state = make_state(swift_state_bytes(s));
 	if (!s->state) {
 		free(s);
 		return NULL;
@@ -85,8 +86,22 @@ struct swift *swift_create(uint32_t connections, uint32_t stride)
 void swift_destroy(struct swift *s)
 {
 	if (s)
-		free(s->state);
+		free(s->own);
 	free(s);
+}
+
+size_t swift_state_bytes(const struct swift *s)
+{
+	return ((size_t)s->mask + 1) << s->shift;
+}
+
+void swift_state_move(struct swift *s, void *memory, bool adopt)
+{
+	char *to = memory ? memory : s->own;
+
+	if (!adopt && to != s->state)
+		memcpy(to, s->state, swift_state_bytes(s));
+	s->state = to;
 }
 
 int swift_set_profile(struct swift *s, unsigned int profile, const struct swift_params *p,

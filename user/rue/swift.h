@@ -97,6 +97,14 @@ void swift_destroy(struct swift *s);
 int swift_set_profile(struct swift *s, unsigned int profile, const struct swift_params *p,
 		      char *err, size_t size);
 
+/* Bytes of the state of all connections. */
+size_t swift_state_bytes(const struct swift *s);
+/*
+ * Keep the state in |memory| of swift_state_bytes() from now on, or if that is NULL in the engine's own.
+ * |adopt|: go on from what is there; else what is known now moves over.
+ */
+void swift_state_move(struct swift *s, void *memory, bool adopt);
+
 /* The state that events with |base_delay_target| use. Valid as long as the engine. */
 struct swift_state *swift_state(struct swift *s, uint32_t base_delay_target);
 
