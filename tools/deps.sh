@@ -23,6 +23,7 @@ PACKAGES=(
 	libcap-dev
 	libcmocka-dev
 	libelf-dev
+	libibverbs-dev
 	libinih-dev
 	libjansson-dev
 	libmnl-dev

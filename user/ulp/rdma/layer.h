@@ -47,6 +47,12 @@ uint32_t rdma_qps_run(struct rdma *r);
 uint64_t rdma_qps_deadline(const struct rdma *r);
 
 /*
+ * |srq|, of XRC, goes, with its completion queue perhaps behind it: nothing is to refer to either any
+ * more. Its queue pairs need not be of the same application. |uses| does not count them.
+ */
+void rdma_qps_srq_gone(struct rdma *r, struct rdma_srq *srq);
+
+/*
  * The callbacks of struct ulp_ops. |link| is that of the connection |c|; NULL only where its owner
  * has given it up already: then the transaction is to be refused or forgotten.
  */

@@ -22,6 +22,8 @@ enum rdma_limits {
 	RDMA_MAX_ASYNC = 1024,		/* asynchronous events that wait for the application */
 	RDMA_KEY_BITS = 24,		/* of a key's index; the other 8 are its variant */
 	RDMA_SRQN_BITS = 16,		/* of the number of a shared receive queue */
+	RDMA_MAX_RD_ATOMIC = 128,	/* READs and atomics outstanding of a queue pair */
+	RDMA_ANY_LEN = 0xffff,		/* struct rdma_command_def: the handler looks */
 };
 
 /* What remote peers may do, and local requests, beyond reading. Of enum ibv_access_flags. */
@@ -30,7 +32,6 @@ enum rdma_limits {
 
 enum rdma_kind {
 	RDMA_KIND_NONE,
-	RDMA_KIND_AREA,
 	RDMA_KIND_PD,
 	RDMA_KIND_MR,
 	RDMA_KIND_MW,
@@ -115,6 +116,7 @@ struct rdma_mr {
 	uint64_t iova, length;		/* bytes: what requests may name */
 	uint64_t addr;			/* of it in the process, or bytes into |area| */
 	struct rdma_area *area;		/* NULL: ordinary memory */
+	struct fverbs_reg_mr made;	/* region: the request */
 	uint32_t windows;		/* region: windows bound to it */
 	struct rdma_mr *region;		/* window: that it is bound to */
 	struct rdma_qp *qp;		/* window of type 2: whose peers may use it */
@@ -123,7 +125,7 @@ struct rdma_mr {
 
 struct rdma_channel {
 	struct rdma_ctx *ctx;
-	int fd;
+	int fd;				/* ours */
 	uint32_t uses;			/* completion queues */
 	struct rdma_cq *owing, **owing_tail;	/* whose events the socket had no room for */
 	uint64_t sent;			/* events */
@@ -192,11 +194,16 @@ void *rdma_handle_get(const struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t 
 void rdma_handle_free(struct rdma_ctx *ctx, uint32_t handle);
 /* Ring for queue pairs that were rung. Returns how many. */
 uint32_t rdma_ctx_poll(struct rdma_ctx *ctx);
+/* Have the application ring its doorbell. False: something was rung already. */
+bool rdma_ctx_sleep_begin(struct rdma_ctx *ctx);
+void rdma_ctx_sleep_end(struct rdma_ctx *ctx);
 
 /* ---- area.c ------------------------------------------------------------------------------------------ */
 
 struct rdma_area *rdma_area_new(struct rdma *r, void *base, uint64_t size);
 void rdma_area_put(struct rdma_area *area);
+/* command_memory.c: take area |number| from |ctx|, if it is there. */
+void rdma_area_drop(struct rdma_ctx *ctx, uint32_t number);
 
 /* ---- key.c: which key stands for what ------------------------------------------------------------------ */
 
@@ -238,11 +245,18 @@ int rdma_cq_move(struct rdma_cq *cq, struct rdma_ring *ring);
 void rdma_cq_forget(struct rdma_cq *cq);
 /* Send an event of |cq|, now or when there is room. */
 void rdma_channel_notify(struct rdma_cq *cq);
+/* |cq| goes: its channel owes nothing for it. */
+void rdma_channel_forget(struct rdma_cq *cq);
+/* |type| about device |device|. */
+void rdma_async_device(struct rdma_ctx *ctx, uint32_t device, uint32_t type);
 /* Send what the sockets had no room for, if it is time. */
 void rdma_events_retry(struct rdma *r);
 void rdma_async_drop_all(struct rdma_ctx *ctx);
 /* A number for |srq|. 0 or -ENOSPC, -ENOMEM. */
 int rdma_srq_number(struct rdma *r, struct rdma_srq *srq);
+/* The limit's event is due now if fewer wait already (InfiniBand 10.2.9.1). */
+void rdma_srq_arm(struct rdma_srq *srq, uint32_t limit);
+/* As rdma_cq_move(); of requests that no message has taken. */
 int rdma_srq_move(struct rdma_srq *srq, struct rdma_ring *ring);
 /* Requests that wait in it. */
 uint32_t rdma_srq_waiting(const struct rdma_srq *srq);
@@ -253,13 +267,14 @@ typedef int (*rdma_handler)(struct rdma_call *call);
 
 struct rdma_command_def {
 	uint16_t op;			/* enum fverbs_op */
-	uint16_t len;			/* bytes of the request */
+	uint16_t len;			/* bytes of the request, or RDMA_ANY_LEN */
 	bool fd;			/* a descriptor may come along */
 	rdma_handler fn;
 };
 
-extern const struct rdma_command_def rdma_memory_commands[], rdma_queue_commands[];
-extern const unsigned int rdma_memory_ncommands, rdma_queue_ncommands;
+extern const struct rdma_command_def rdma_memory_commands[], rdma_queue_commands[],
+	rdma_qp_commands[];
+extern const unsigned int rdma_memory_ncommands, rdma_queue_ncommands, rdma_qp_ncommands;
 
 /* The object of |handle|, or NULL with the reason in |call|. */
 void *rdma_call_object(struct rdma_call *call, enum rdma_kind kind, uint32_t handle);
@@ -267,7 +282,20 @@ void *rdma_call_object(struct rdma_call *call, enum rdma_kind kind, uint32_t han
 int rdma_call_handle(struct rdma_call *call, enum rdma_kind kind, void *object, uint32_t max,
 		     uint32_t *handle);
 
-/* Remove the object of handle |handle|, which the context's end has brought. */
-void rdma_object_drop(struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle);
+/* Refuse to destroy what |uses| others use: -EBUSY. */
+int rdma_call_busy(struct rdma_call *call, enum rdma_kind kind, uint32_t uses);
+/* The answer will have |len| bytes, which are 0. */
+void *rdma_call_answer(struct rdma_call *call, size_t len);
+
+/* One less in |count|, of handles or uses of |x|, which goes with the last of both. */
+void rdma_xrcd_put(struct rdma_xrcd *x, uint32_t *count);
+
+/* Remove object |handle|, which nothing uses any more: its context ends. */
+void rdma_memory_drop(struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle);
+void rdma_queue_drop(struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle);
+void rdma_qp_drop(struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle);
+
+/* The queue pair that |ctx| has created under |handle|, or NULL. */
+struct rdma_qp *rdma_qp_of_handle(const struct rdma_ctx *ctx, uint32_t handle);
 
 #endif /* FALCON_ULP_RDMA_OBJECTS_H */

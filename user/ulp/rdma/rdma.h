@@ -280,6 +280,8 @@ void rdma_qp_rung(struct rdma_qp *qp);
 /* To IBV_QPS_ERR, with |event| (enum ibv_event_type) if not negative; flushes. */
 void rdma_qp_fatal(struct rdma_qp *qp, int event);
 uint32_t rdma_qp_num(const struct rdma_qp *qp);
+/* Asynchronous events that it has caused. */
+uint32_t rdma_qp_events(const struct rdma_qp *qp);
 struct rdma_qp *rdma_qp_find(struct rdma *r, uint32_t num);
 const struct rdma_qp_init *rdma_qp_parts(const struct rdma_qp *qp);
 

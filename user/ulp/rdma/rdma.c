@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The layer: its life, and its round of the agent's loop. */
+#include <stdlib.h>
+
+#include "ulp/rdma/link.h"
+#include "ulp/rdma/objects.h"
+
+struct rdma *rdma_create(const struct rdma_host *host)
+{
+	struct rdma *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->host = *host;
+	r->copying_tail = &r->copying;
+	r->orphans_tail = &r->orphans;
+	r->retry_at = UINT64_MAX;
+	if (rdma_keys_open(r) < 0)
+		goto out_free;
+	if (rdma_qps_open(r) < 0)
+		goto out_keys;
+	if (rdma_links_open(r) < 0)
+		goto out_qps;
+	rdma_devices_refresh(r);
+	return r;
+out_qps:
+	rdma_qps_close(r);
+out_keys:
+	rdma_keys_close(r);
+out_free:
+	free(r);
+	return NULL;
+}
+
+void rdma_destroy(struct rdma *r)
+{
+	while (r->ctxs)
+		rdma_ctx_close(r->ctxs);
+	rdma_copies_run(r);
+	rdma_links_close(r);
+	rdma_qps_close(r);
+	rdma_keys_close(r);
+	free(r->srqs);
+	free(r);
+}
+
+static int accept_dialled(void *ulp, const struct ulp_request *req, struct ulp_data *reply,
+			  char *err, size_t errlen)
+{
+	return rdma_links_accept(ulp, req, reply, err, errlen);
+}
+
+static int conn_up(void *ulp, const struct ulp_conn *conn)
+{
+	return rdma_links_conn_up(ulp, conn);
+}
+
+static void conn_down(void *ulp, uint32_t cid, const char *why)
+{
+	rdma_links_conn_down(ulp, cid, why);
+}
+
+static void refused(void *ulp, uint32_t cid, const char *why)
+{
+	rdma_links_refused(ulp, cid, why);
+}
+
+/* Everything that can change what is copied, then the copies, then what both have completed. */
+static uint32_t pump(void *ulp, uint64_t now)
+{
+	struct rdma *r = ulp;
+	uint32_t work = 0;
+
+	r->now = now;
+	for (struct rdma_ctx *ctx = r->ctxs; ctx; ctx = ctx->next)
+		work += rdma_ctx_poll(ctx);
+	work += rdma_links_run(r);
+	work += rdma_qps_run(r);
+	work += rdma_copies_run(r);
+	work += rdma_cqs_publish(r);
+	rdma_events_retry(r);
+	return work;
+}
+
+static void sleep_end(void *ulp)
+{
+	struct rdma *r = ulp;
+
+	for (struct rdma_ctx *ctx = r->ctxs; ctx; ctx = ctx->next)
+		rdma_ctx_sleep_end(ctx);
+}
+
+static bool sleep_begin(void *ulp)
+{
+	struct rdma *r = ulp;
+	bool quiet = !r->orphans && !r->copying && !r->dirty_cqs && !r->failed_cqs;
+
+	for (struct rdma_ctx *ctx = r->ctxs; ctx; ctx = ctx->next)
+		quiet &= rdma_ctx_sleep_begin(ctx);
+	if (!quiet)
+		sleep_end(r);
+	return quiet;
+}
+
+static uint64_t deadline(const void *ulp)
+{
+	const struct rdma *r = ulp;
+	uint64_t next = r->retry_at, at = rdma_links_deadline(r);
+
+	next = at < next ? at : next;
+	at = rdma_qps_deadline(r);
+	return at < next ? at : next;
+}
+
+static void on_push(void *ulp, struct fcore_conn *c, uint32_t rsn, const void *payload,
+		    uint32_t len, uint64_t now)
+{
+	struct rdma *r = ulp;
+
+	r->now = now;
+	rdma_qps_push(r, rdma_link_of(r, c), c, rsn, payload, len);
+}
+
+static void on_pull(void *ulp, struct fcore_conn *c, uint32_t rsn, const void *hdr,
+		    uint32_t hdr_len, uint16_t request_len, uint64_t now)
+{
+	struct rdma *r = ulp;
+
+	r->now = now;
+	rdma_qps_pull(r, rdma_link_of(r, c), c, rsn, hdr, hdr_len, request_len);
+}
+
+static void on_response_done(void *ulp, struct fcore_conn *c, uint64_t cookie)
+{
+	(void)c;
+	rdma_qps_response_done(ulp, cookie);
+}
+
+static void on_pull_data(void *ulp, struct fcore_conn *c, uint64_t cookie, const void *payload,
+			 uint32_t len)
+{
+	(void)c;
+	rdma_qps_pull_data(ulp, cookie, payload, len);
+}
+
+static void on_completion(void *ulp, struct fcore_conn *c, uint64_t cookie,
+			  enum falcon_completion_code code, uint8_t ulp_code)
+{
+	(void)c;
+	rdma_qps_completion(ulp, cookie, code, ulp_code);
+}
+
+static void on_xon(void *ulp, struct fcore_conn *c)
+{
+	struct rdma *r = ulp;
+	struct rdma_link *link = rdma_link_of(r, c);
+
+	if (link)
+		rdma_qps_xon(r, link);
+}
+
+const struct ulp_ops rdma_ulp_ops = {
+	.name = "rdma",
+	.proto = FALCON_PROTO_RDMA,
+	.accept = accept_dialled,
+	.conn_up = conn_up,
+	.conn_down = conn_down,
+	.refused = refused,
+	.pump = pump,
+	.sleep_begin = sleep_begin,
+	.sleep_end = sleep_end,
+	.deadline = deadline,
+	.on_push = on_push,
+	.on_pull = on_pull,
+	.on_response_done = on_response_done,
+	.on_pull_data = on_pull_data,
+	.on_completion = on_completion,
+	.on_xon = on_xon,
+};
