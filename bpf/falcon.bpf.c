@@ -26,6 +26,16 @@ FALCON_INLINE bool falcon_trim(struct xdp_md *ctx, const struct falcon_frame *f)
 	return excess == 0 || bpf_xdp_adjust_tail(ctx, -excess) == 0;
 }
 
+/* The connection of an ESP packet, by its SPI; false if it is not ours. */
+FALCON_INLINE bool falcon_find_sa(struct falcon_work *w)
+{
+	const __u32 *cid = bpf_map_lookup_elem(&falcon_sadb, &w->frame.spi);
+
+	if (cid)
+		w->frame.cid = *cid;
+	return cid;
+}
+
 /* Parse and find the connection. FALCON_V_rx_data to go on. */
 static __noinline enum falcon_verdict falcon_classify(struct xdp_md *ctx, struct falcon_work *w)
 {
@@ -33,6 +43,8 @@ static __noinline enum falcon_verdict falcon_classify(struct xdp_md *ctx, struct
 	enum falcon_verdict v;
 
 	v = falcon_parse_frame(falcon_data(ctx), falcon_data_end(ctx), &w->frame);
+	if (falcon_encap_is_esp(w->frame.encap) && !falcon_find_sa(w))
+		return FALCON_V_pass_spi;
 	if (v != FALCON_V_rx_data)
 		return v;
 	if (!falcon_trim(ctx, &w->frame))
@@ -56,7 +68,7 @@ static __noinline enum falcon_verdict falcon_check(struct xdp_md *ctx, struct fa
 	const void *daddr = l3 + __builtin_offsetof(struct iphdr, daddr);
 	enum falcon_verdict v;
 
-	/* For the verifier: UDP and PSP make even an IPv4 packet longer than this. */
+	/* For the verifier: UDP and PSP or ESP make even an IPv4 packet longer than this. */
 	if (l3 + sizeof(struct ipv6hdr) > falcon_data_end(ctx))
 		return FALCON_V_drop_truncated;
 	if (w->frame.ipv6) {
@@ -66,7 +78,7 @@ static __noinline enum falcon_verdict falcon_check(struct xdp_md *ctx, struct fa
 	v = falcon_rx_check(w->conn, w->config, &w->frame, saddr, daddr);
 	if (v != FALCON_V_rx_data)
 		return v;
-	if (w->frame.psp_version != FALCON_PSP_CLEAR ||
+	if (w->frame.encap != FALCON_PSP_CLEAR ||
 	    (falcon_load(&w->conn->id.flags) & FALCON_CONN_NO_CSUM))
 		return FALCON_V_rx_data;
 	return falcon_csum_good(ctx, &w->frame) ? FALCON_V_rx_data : FALCON_V_drop_csum;
@@ -167,7 +179,7 @@ FALCON_INLINE enum falcon_verdict falcon_decide(struct xdp_md *ctx, struct falco
 	v = falcon_check(ctx, w);
 	if (v != FALCON_V_rx_data)
 		return v;
-	if (w->frame.psp_version != FALCON_PSP_CLEAR)
+	if (w->frame.encap != FALCON_PSP_CLEAR)
 		return falcon_steer(ctx, w);
 	if (falcon_type_is_ack(w->frame.type))
 		return falcon_take_ack(ctx, w);
@@ -179,7 +191,7 @@ FALCON_INLINE int falcon_act(struct xdp_md *ctx, struct falcon_work *w, enum fal
 {
 	int action = XDP_DROP;
 
-	if (*v == FALCON_V_pass_not_falcon)
+	if (falcon_verdict_passes(*v))
 		return XDP_PASS;
 	if (falcon_verdict_delivers(*v)) {
 		action = falcon_deliver(ctx, w, *v);

@@ -31,6 +31,16 @@ struct {
 	__type(value, struct falcon_port);
 } falcon_ports SEC(".maps");
 
+/* Memory is taken by the entry, since hosts without ESP have none. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, FALCON_SADB_PER_CONN * FALCON_CONNS);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+	__type(key, __u32);
+	__type(value, __u32);
+} falcon_sadb SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
 	__uint(max_entries, FALCON_MAX_XSKS);

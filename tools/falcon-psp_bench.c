@@ -13,7 +13,7 @@
 enum { BATCH = 64, FRAME_ROOM = 4096 };
 
 struct pair {
-	struct psp_sa *seal, *open;
+	struct sa *seal, *open;
 	struct psp_job jobs[BATCH];
 	uint8_t *memory;
 	uint32_t len;		/* of header and data */
@@ -39,8 +39,8 @@ static bool pair_init(struct pair *p, uint8_t version, uint32_t size)
 	if (RAND_bytes(key, sizeof(key)) != 1)
 		return false;
 	p->len = FALCON_PSP_HDR_LEN + size;
-	p->seal = psp_sa_new(PSP_SEAL, version, spi, key);
-	p->open = psp_sa_new(PSP_OPEN, version, spi, key);
+	p->seal = sa_new(SA_SEAL, version, spi, key);
+	p->open = sa_new(SA_OPEN, version, spi, key);
 	p->memory = calloc(BATCH, FRAME_ROOM);
 	if (!p->seal || !p->open || !p->memory)
 		return false;
@@ -51,8 +51,8 @@ static bool pair_init(struct pair *p, uint8_t version, uint32_t size)
 
 static void pair_free(struct pair *p)
 {
-	psp_sa_free(p->seal);
-	psp_sa_free(p->open);
+	sa_free(p->seal);
+	sa_free(p->open);
 	free(p->memory);
 }
 
@@ -64,10 +64,10 @@ static bool refill(struct pair *p)
 	for (unsigned int i = 0; i < BATCH; i++) {
 		struct psp_job *j = &p->jobs[i];
 
-		if (psp_sa_next_iv(p->seal, 0, &iv))
+		if (sa_next_iv(p->seal, 0, &iv))
 			return false;
-		falcon_psp_fill((struct falcon_psp_hdr *)j->psp, psp_sa_version(p->seal), false,
-				psp_sa_spi(p->seal), iv);
+		falcon_psp_fill((struct falcon_psp_hdr *)j->psp, sa_encap(p->seal), false,
+				sa_spi(p->seal), iv);
 		j->sa = p->seal;
 		j->len = p->len;
 		j->room = FRAME_ROOM;
@@ -88,7 +88,7 @@ static bool measure(struct pair *p, double seconds, struct point *point)
 		mid = now();
 		for (unsigned int i = 0; i < BATCH; i++) {
 			p->jobs[i].sa = p->open;
-			p->jobs[i].len += FALCON_PSP_ICV_LEN;
+			p->jobs[i].len += FALCON_ICV_LEN;
 		}
 		if (psp_open_batch(p->jobs, BATCH) != BATCH)
 			return false;
@@ -130,7 +130,7 @@ int bench(double seconds, bool json)
 
 		pair_free(&p);
 		if (!ok) {
-			fprintf(stderr, "falcon-psp: %s\n", psp_strerror(PSP_ERR_CRYPTO));
+			fprintf(stderr, "falcon-psp: %s\n", sa_strerror(SA_ERR_CRYPTO));
 			return 1;
 		}
 		if (json)

@@ -16,7 +16,7 @@
 
 /* A key of either host's; several hosts may use the same SPI. */
 struct known_key {
-	struct psp_sa *sa;
+	struct sa *sa;
 	struct known_key *next;
 };
 
@@ -34,14 +34,14 @@ static bool add_key(struct decryption *d, const json_t *row)
 	json_int_t spi = json_integer_value(json_object_get(row, "spi"));
 	json_int_t version = json_integer_value(json_object_get(row, "version"));
 	struct known_key *k = calloc(1, sizeof(*k));
-	uint8_t key[PSP_KEY_MAX];
-	unsigned int len = version >= 0 && version < 4 ? psp_key_len((uint8_t)version) : 0;
+	uint8_t key[SA_KEY_MAX];
+	unsigned int len = version >= 0 && version < 256 ? sa_key_len((uint8_t)version) : 0;
 
 	if (!k || !hex || !len || !hex_read(hex, 2 * len, key)) {
 		free(k);
 		return false;
 	}
-	k->sa = psp_sa_new(PSP_OPEN, (uint8_t)version, (uint32_t)spi, key);
+	k->sa = sa_new(SA_OPEN, (uint8_t)version, (uint32_t)spi, key);
 	k->next = d->keys;
 	d->keys = k;
 	return k->sa != NULL;
@@ -105,17 +105,36 @@ static void set_lengths(uint8_t *frame, const struct falcon_frame *f, uint32_t u
 	put16(udp + offsetof(struct udphdr, check), sum ? sum : 0xffff);
 }
 
+/* ESP's header is as long as PSP's. */
+_Static_assert((int)FALCON_ESP_HDR_LEN == (int)FALCON_PSP_HDR_LEN, "headers change places");
+
 /* The opened packet in |frame| as a clear one in d->out. Returns its length. */
 static uint32_t make_clear(struct decryption *d, const uint8_t *frame, const struct falcon_frame *f)
 {
-	uint32_t head = f->psp_off + falcon_psp_len(f->vc);
-	struct falcon_psp_hdr *psp = (void *)(d->out + f->psp_off);
+	uint32_t head = f->sec_off + falcon_sec_len(f);
+	struct falcon_psp_hdr *psp = (void *)(d->out + f->sec_off);
 
 	memcpy(d->out, frame, head);
 	memcpy(d->out + head, frame + f->falcon_off, f->falcon_len);
 	falcon_psp_fill(psp, FALCON_PSP_CLEAR, f->vc, f->spi, f->iv);
+	put16(d->out + f->udp_off + offsetof(struct udphdr, dest), FALCON_PSP_UDP_PORT);
 	set_lengths(d->out, f, head - f->udp_off + f->falcon_len);
 	return head + f->falcon_len;
+}
+
+/* Open the copy of a frame, and find in |f| what ESP has hidden. */
+static bool open_with(struct sa *sa, uint8_t *frame, struct falcon_frame *f)
+{
+	uint8_t *packet = frame + f->sec_off, next;
+	uint32_t hdr = falcon_sec_len(f);
+	int n = sa_open(sa, packet, f->udp_len - (uint32_t)sizeof(struct udphdr), &next);
+
+	if (n < 0 || !falcon_parse_inner(next, packet + hdr, packet + n, f) ||
+	    (uint32_t)n < hdr + f->inner_len)
+		return false;
+	f->falcon_off = (uint16_t)(f->sec_off + hdr + f->inner_len);
+	f->falcon_len = (uint16_t)((uint32_t)n - hdr - f->inner_len);
+	return true;
 }
 
 /* Returns the length of the clear frame in d->out, 0 if |frame| is to stay as it is. */
@@ -124,13 +143,13 @@ static uint32_t open_frame(struct decryption *d, const uint8_t *frame, uint32_t 
 	struct falcon_frame f;
 
 	if (falcon_parse_frame(frame, frame + len, &f) != FALCON_V_rx_data ||
-	    f.psp_version == FALCON_PSP_CLEAR)
+	    f.encap == FALCON_PSP_CLEAR)
 		return 0;
 	for (const struct known_key *k = d->keys; k; k = k->next) {
-		if (psp_sa_spi(k->sa) != f.spi || psp_sa_version(k->sa) != f.psp_version)
+		if (sa_spi(k->sa) != f.spi || falcon_encap_seen(sa_encap(k->sa)) != f.encap)
 			continue;
 		memcpy(d->scratch, frame, len);
-		if (psp_open(k->sa, d->scratch + f.psp_off, f.udp_len - 8u) < 0)
+		if (!open_with(k->sa, d->scratch, &f))
 			continue;
 		d->opened++;
 		return make_clear(d, d->scratch, &f);
@@ -190,7 +209,7 @@ static void free_keys(struct decryption *d)
 		struct known_key *k = d->keys;
 
 		d->keys = k->next;
-		psp_sa_free(k->sa);
+		sa_free(k->sa);
 		free(k);
 	}
 }

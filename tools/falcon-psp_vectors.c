@@ -29,7 +29,7 @@ struct run {
 	struct psp_case what;
 	struct psp_config encrypt, decrypt;
 	struct capture clear, sealed;
-	struct psp_sa *open;	/* for the packet opened last */
+	struct sa *open;	/* for the packet opened last */
 	unsigned long skipped;	/* of this case */
 	unsigned long cases, packets, mismatches;
 };
@@ -83,7 +83,7 @@ static int read_case(struct run *r)
 /* A packet that the reference does not encapsulate, and leaves out. */
 static bool is_skipped(int err)
 {
-	return err == PSP_ERR_NOT_IP || err == PSP_ERR_PROTOCOL || err == PSP_ERR_OFFSET;
+	return err == SA_ERR_NOT_IP || err == SA_ERR_PROTOCOL || err == SA_ERR_OFFSET;
 }
 
 static unsigned long bits_between(const uint8_t *a, const uint8_t *b, uint32_t len)
@@ -114,7 +114,7 @@ static bool check_sealed(struct run *r, size_t i, const uint8_t *ours, uint32_t 
 }
 
 /* The association of the packet at |psp|, derived from the packet and the master keys alone. */
-static struct psp_sa *association(struct run *r, const uint8_t *psp)
+static struct sa *association(struct run *r, const uint8_t *psp)
 {
 	uint8_t key[PSP_KEY_MAX];
 	struct falcon_psp_hdr h;
@@ -124,22 +124,22 @@ static struct psp_sa *association(struct run *r, const uint8_t *psp)
 	memcpy(&h, psp, sizeof(h));
 	spi = falcon_ntoh32(h.spi);
 	version = falcon_psp_version(&h);
-	if (r->open && psp_sa_spi(r->open) == spi && psp_sa_version(r->open) == version)
+	if (r->open && sa_spi(r->open) == spi && sa_encap(r->open) == version)
 		return r->open;
-	psp_sa_free(r->open);
+	sa_free(r->open);
 	r->open = NULL;
 	if (!psp_kdf(r->decrypt.masters.key[psp_master_index(spi)], spi, version, key))
-		r->open = psp_sa_new(PSP_OPEN, version, spi, key);
+		r->open = sa_new(SA_OPEN, version, spi, key);
 	OPENSSL_cleanse(key, sizeof(key));
 	return r->open;
 }
 
-/* Returns the clear frame's length, in |out|, or an enum psp_error. */
+/* Returns the clear frame's length, in |out|, or an enum sa_error. */
 static int open_packet(struct run *r, const struct packet *sealed, uint8_t *out)
 {
 	static uint8_t work[FRAME_MAX];
 	struct psp_frame f;
-	struct psp_sa *sa;
+	struct sa *sa;
 	int err;
 
 	memcpy(work, sealed->data, sealed->len);
@@ -147,7 +147,7 @@ static int open_packet(struct run *r, const struct packet *sealed, uint8_t *out)
 	if (err)
 		return err;
 	sa = association(r, work + f.psp_off);
-	return sa ? psp_decap(sa, work, &f, out, FRAME_MAX) : PSP_ERR_VERSION;
+	return sa ? psp_decap(sa, work, &f, out, FRAME_MAX) : SA_ERR_VERSION;
 }
 
 /* The length of a frame that was encapsulated, without padding. */
@@ -169,7 +169,7 @@ static bool check_opened(struct run *r, size_t i, const struct packet *sealed,
 	if (r->what.forced_bit_error)
 		why = len >= 0 ? "opened, in spite of the forced error" : NULL;
 	else if (len < 0)
-		why = psp_strerror(len);
+		why = sa_strerror(len);
 	else if ((uint32_t)len != ip_frame_len(clear->data) || memcmp(out, clear->data, (size_t)len))
 		why = "opened, not the clear packet";
 	if (why)
@@ -190,7 +190,7 @@ static void check_packet(struct run *r, size_t clear, size_t sealed, const uint8
 		r->mismatches = before + 1;
 }
 
-static void check_packets(struct run *r, struct psp_sa *sa)
+static void check_packets(struct run *r, struct sa *sa)
 {
 	static uint8_t out[FRAME_MAX];
 	size_t sealed = 0;
@@ -204,7 +204,7 @@ static void check_packets(struct run *r, struct psp_sa *sa)
 		if (is_skipped(len))
 			r->skipped++;
 		else if (len < 0)
-			differs(r, "/cleartext.pcap: packet %zu: %s", i + 1, psp_strerror(len));
+			differs(r, "/cleartext.pcap: packet %zu: %s", i + 1, sa_strerror(len));
 		else if (sealed == r->sealed.n)
 			differs(r, "/cleartext.pcap: packet %zu: not in encrypted.pcap", i + 1);
 		else
@@ -226,20 +226,20 @@ static void check_case(struct run *r)
 {
 	const struct psp_config *c = &r->encrypt;
 	uint8_t key[PSP_KEY_MAX];
-	struct psp_sa *sa;
+	struct sa *sa;
 
 	psp_kdf(c->masters.key[psp_master_index(c->spi)], c->spi, c->version, key);
 	if (r->what.derived_key_len && (r->what.derived_key_len != psp_key_len(c->version) ||
 					memcmp(key, r->what.derived_key, psp_key_len(c->version))))
 		differs(r, "/case.json: \"derived_key\" is not the key derived");
-	sa = psp_sa_new(PSP_SEAL, c->version, c->spi, key);
+	sa = sa_new(SA_SEAL, c->version, c->spi, key);
 	OPENSSL_cleanse(key, sizeof(key));
 	if (!sa) {
-		differs(r, ": %s", psp_strerror(PSP_ERR_CRYPTO));
+		differs(r, ": %s", sa_strerror(SA_ERR_CRYPTO));
 		return;
 	}
 	check_packets(r, sa);
-	psp_sa_free(sa);
+	sa_free(sa);
 	check_count(r, "cleartext_packets", r->what.cleartext_packets, r->clear.n);
 	check_count(r, "encrypted_packets", r->what.encrypted_packets, r->sealed.n);
 	check_count(r, "skipped_packets", r->what.skipped_packets, r->skipped);
@@ -252,7 +252,7 @@ static void one_case(struct run *r, const char *path)
 	r->skipped = 0;
 	if (!read_case(r))
 		check_case(r);
-	psp_sa_free(r->open);
+	sa_free(r->open);
 	r->open = NULL;
 	capture_free(&r->clear);
 	capture_free(&r->sealed);

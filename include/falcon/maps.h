@@ -33,6 +33,7 @@ enum falcon_maps_const {
 	FALCON_DIRTY_SUMMARY = (FALCON_DIRTY_WORDS + 63) / 64,
 	FALCON_META_MAGIC = 0x4641434e,
 	FALCON_DEFAULT_TTL = 64,
+	FALCON_SADB_PER_CONN = 2,	/* SPIs of ESP: a current and a previous one */
 	FALCON_MAX_FLOWS = 16,		/* paths of a connection; a power of two */
 };
 
@@ -89,7 +90,7 @@ struct falcon_conn_id {
 	__u64 incarnation;	/* random, new each time the connection is set up */
 	__u8 local_addr[16];	/* IPv4 in the first 4 bytes, network order */
 	__u8 peer_addr[16];
-	__u8 psp_version;	/* that is accepted, unless FALCON_CONN_CLEAR */
+	__u8 encap;		/* that is accepted, as falcon_encap_seen(), unless FALCON_CONN_CLEAR */
 	__u8 pad[7];
 };
 
@@ -208,6 +209,12 @@ struct falcon_config {
 	__u32 pad2;
 };
 
+/*
+ * Map falcon_sadb (Falcon 6.5): hash, for ESP, whose packets do not show their connection. Key: an SPI
+ * of ours; value: the CID, __u32, of the connection that has it as its current or previous SPI.
+ * Writer: agent.
+ */
+
 /* Map falcon_ports: hash keyed by ifindex. Writer: agent. */
 struct falcon_port {
 	__u32 index;		/* 0..FALCON_MAX_PORTS - 1; socket = index * FALCON_MAX_QUEUES + queue */
@@ -240,6 +247,7 @@ struct falcon_dirty {
  */
 #define FALCON_VERDICTS(V)                                                                        \
 	V(pass_not_falcon, "not Falcon: left to the kernel")                                      \
+	V(pass_spi, "ESP of an SPI that is not ours: left to the kernel")                         \
 	V(rx_data, "data window packet accepted and redirected")                                  \
 	V(rx_request, "request window packet accepted and redirected")                            \
 	V(rx_resync, "Resync accepted and redirected")                                            \
@@ -261,7 +269,8 @@ struct falcon_dirty {
 	V(drop_udp_length, "UDP and IP length disagree (Falcon 9.2.2.1)")                         \
 	V(drop_csum, "wrong or missing UDP checksum (Falcon 9.2.2.1)")                            \
 	V(drop_psp, "malformed PSP header")                                                       \
-	V(drop_psp_version, "PSP version not configured for the connection")                      \
+	V(drop_esp, "malformed ESP: length, padding or next header (RFC 4303 2.4)")               \
+	V(drop_psp_version, "PSP version, or ESP, not configured for the connection")             \
 	V(drop_version, "Falcon version is not 1")                                                \
 	V(drop_type, "reserved Falcon packet type")                                               \
 	V(drop_length, "Request Length contradicts the payload, or bytes too many")               \
@@ -287,6 +296,12 @@ enum falcon_verdict {
 #undef FALCON_VERDICT_ENUM
 	FALCON_VERDICT_COUNT,
 };
+
+/* True for the verdicts that leave the frame to the kernel. */
+FALCON_INLINE bool falcon_verdict_passes(enum falcon_verdict v)
+{
+	return v <= FALCON_V_pass_spi;
+}
 
 /* True for the verdicts that hand the frame to the agent. */
 FALCON_INLINE bool falcon_verdict_delivers(enum falcon_verdict v)

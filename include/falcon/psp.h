@@ -7,31 +7,16 @@
 #ifndef FALCON_PSP_H
 #define FALCON_PSP_H
 
-#include "types.h"
+#include "encap.h"
 
 enum falcon_psp_const {
 	FALCON_PSP_UDP_PORT = 1000,
-	FALCON_PSP_NEXT_HEADER = 252,	/* Falcon 7.1 */
 	FALCON_PSP_HDR_LEN = 16,	/* base header, without virtualization cookie */
 	FALCON_PSP_VC_LEN = 8,		/* virtualization cookie, carries the PCID */
-	FALCON_PSP_ICV_LEN = 16,	/* trailer of versions 0 to 3 */
-	FALCON_PSP_NEXT_IPV4 = 4,	/* tunnel mode: an IPv4 header, then Falcon (Falcon 7.1.2) */
-	FALCON_PSP_NEXT_IPV6 = 41,
-	FALCON_PSP_INNER_IPV4_LEN = 20,	/* no options */
-	FALCON_PSP_INNER_IPV6_LEN = 40,
 	FALCON_PSP_EXT_LEN_NO_VC = 1,	/* in units of 8 bytes after the first 8 */
 	FALCON_PSP_EXT_LEN_VC = 2,
 	FALCON_PSP_CRYPT_UNIT = 4,	/* bytes a crypt offset unit */
 	FALCON_PSP_CRYPT_MASK = 0x3f,
-};
-
-enum falcon_psp_version {
-	FALCON_PSP_AES_GCM_128 = 0,
-	FALCON_PSP_AES_GCM_256 = 1,
-	FALCON_PSP_GMAC_128 = 2,
-	FALCON_PSP_GMAC_256 = 3,
-	/* No transform, no trailer; the UDP checksum protects the packet instead. See README.md. */
-	FALCON_PSP_CLEAR = 15,
 };
 
 /* Byte 3 of the header: S D version(4) V 1. */
@@ -54,20 +39,6 @@ struct falcon_psp_hdr {
 } FALCON_PACKED;
 _Static_assert(sizeof(struct falcon_psp_hdr) == FALCON_PSP_HDR_LEN, "PSP header");
 
-/* Falcon's time unit is 131.072 ns = 2^17 ps (Falcon 7.7.1). */
-#define FALCON_TIME_SHIFT 17
-#define FALCON_PS_PER_NS 1000ULL
-
-FALCON_INLINE __u32 falcon_time_of_iv(__u64 iv_ps)
-{
-	return (__u32)(iv_ps >> FALCON_TIME_SHIFT);
-}
-
-FALCON_INLINE __u32 falcon_time_of_ns(__u64 ns)
-{
-	return (__u32)((ns * FALCON_PS_PER_NS) >> FALCON_TIME_SHIFT);
-}
-
 FALCON_INLINE __u8 falcon_psp_version(const struct falcon_psp_hdr *h)
 {
 	return (h->flags & FALCON_PSP_VERSION_MASK) >> FALCON_PSP_VERSION_SHIFT;
@@ -76,18 +47,6 @@ FALCON_INLINE __u8 falcon_psp_version(const struct falcon_psp_hdr *h)
 FALCON_INLINE bool falcon_psp_has_vc(const struct falcon_psp_hdr *h)
 {
 	return h->flags & FALCON_PSP_F_VC;
-}
-
-/* Bytes of trailer behind a packet of |version|. */
-FALCON_INLINE __u32 falcon_psp_icv_len(__u8 version)
-{
-	return version <= FALCON_PSP_GMAC_256 ? FALCON_PSP_ICV_LEN : 0;
-}
-
-/* True for the versions that encrypt; 2 and 3 only authenticate. */
-FALCON_INLINE bool falcon_psp_encrypts(__u8 version)
-{
-	return version <= FALCON_PSP_AES_GCM_256;
 }
 
 /* Bytes from the start of the PSP header to the Falcon header, or to the inner IP header. */
@@ -107,14 +66,14 @@ FALCON_INLINE __u8 falcon_psp_crypt_offset(bool vc, __u32 inner_len)
 }
 
 /*
- * Fill a PSP header for a Falcon packet. |version| is an enum falcon_psp_version, |spi| the
+ * Fill a PSP header for a Falcon packet. |version| is an enum falcon_encap of PSP, |spi| the
  * receiver's SPI in host order, |iv_ps| the transmit time in picoseconds. The caller appends the
  * cookie itself when |vc| is set.
  */
 FALCON_INLINE void falcon_psp_fill(struct falcon_psp_hdr *h, __u8 version, bool vc, __u32 spi,
 				   __u64 iv_ps)
 {
-	h->next_header = FALCON_PSP_NEXT_HEADER;
+	h->next_header = FALCON_NEXT_HEADER;
 	h->hdr_ext_len = vc ? FALCON_PSP_EXT_LEN_VC : FALCON_PSP_EXT_LEN_NO_VC;
 	h->crypt_offset = falcon_psp_crypt_offset(vc, 0);
 	h->flags = FALCON_PSP_F_ONE | (vc ? FALCON_PSP_F_VC : 0) |

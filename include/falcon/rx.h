@@ -77,10 +77,10 @@ FALCON_INLINE bool falcon_addr_eq(const void *a, const void *b, bool ipv6)
 	return !ipv6 || (x[1] == y[1] && x[2] == y[2] && x[3] == y[3]);
 }
 
-/* The PSP version that a connection with |flags| accepts. */
-FALCON_INLINE __u8 falcon_rx_version(const struct falcon_conn_id *id, __u32 flags)
+/* The encapsulation that a connection with |flags| accepts. */
+FALCON_INLINE __u8 falcon_rx_encap(const struct falcon_conn_id *id, __u32 flags)
 {
-	return flags & FALCON_CONN_CLEAR ? (__u8)FALCON_PSP_CLEAR : id->psp_version;
+	return flags & FALCON_CONN_CLEAR ? (__u8)FALCON_PSP_CLEAR : id->encap;
 }
 
 /*
@@ -104,9 +104,10 @@ FALCON_INLINE enum falcon_verdict falcon_rx_check(const struct falcon_conn *c,
 	    !falcon_addr_eq(daddr, id->local_addr, f->ipv6) ||
 	    !falcon_addr_eq(saddr, id->peer_addr, f->ipv6))
 		return FALCON_V_drop_address;
-	if (f->psp_version != falcon_rx_version(id, flags))
+	if (f->encap != falcon_rx_encap(id, flags))
 		return FALCON_V_drop_psp_version;
-	if (!!(flags & FALCON_CONN_TUNNEL) != !!f->inner_len)
+	/* ESP shows it when it is opened. */
+	if (!falcon_encap_is_esp(f->encap) && !!(flags & FALCON_CONN_TUNNEL) != !!f->inner_len)
 		return FALCON_V_drop_inner;
 	v = falcon_rx_check_spi(id, cfg, f->spi, f->cookie);
 	if (v != FALCON_V_rx_data)

@@ -81,6 +81,7 @@ static int load(struct env *e)
 	e->ports_fd = map_fd(e, "falcon_ports");
 	e->xsks_fd = map_fd(e, "falcon_xsks");
 	e->counters_fd = map_fd(e, "falcon_counters");
+	e->sadb_fd = map_fd(e, "falcon_sadb");
 	e->conns = map_mem(map_fd(e, "falcon_conns"), sizeof(*e->conns), FALCON_CONNS);
 	e->config = map_mem(map_fd(e, "falcon_config"), sizeof(*e->config), 1);
 	e->credits = map_mem(map_fd(e, "falcon_credits"), sizeof(*e->credits), FALCON_MAX_XSKS);
@@ -162,6 +163,10 @@ void env_close(struct env *e)
 
 void env_reset(struct env *e)
 {
+	uint32_t spi;
+
+	while (bpf_map_get_next_key(e->sadb_fd, NULL, &spi) == 0)
+		bpf_map_delete_elem(e->sadb_fd, &spi);
 	env_consume(e);
 	memset(e->conns, 0, sizeof(*e->conns) * 16);
 	for (uint32_t cid = 0; cid < ENV_CONNS; cid++)
@@ -177,6 +182,11 @@ void env_reset(struct env *e)
 	e->credits[ENV_XSK].credits = 64;
 	memset(&e->event, 0, sizeof(e->event));
 	e->wakes = 0;
+}
+
+void env_sadb(struct env *e, uint32_t spi, uint32_t cid)
+{
+	bpf_map_update_elem(e->sadb_fd, &spi, &cid, BPF_ANY);
 }
 
 void env_shape(const struct env *e, uint32_t cid, uint64_t iv, struct packet_shape *s)

@@ -33,7 +33,7 @@ enum env_const {
 
 struct env {
 	struct bpf_object *obj;
-	int prog_fd, ports_fd, xsks_fd, counters_fd;
+	int prog_fd, ports_fd, xsks_fd, counters_fd, sadb_fd;
 	struct falcon_conn *conns;
 	struct falcon_config *config;
 	struct falcon_credit *credits;
@@ -68,9 +68,13 @@ void env_close(struct env *e);
 
 /*
  * Configuration and connections as fresh: CID 0 IPv4, 1 IPv6, 2 IPv4 with another peer, 3 IPv6.
- * All windows start at ENV_PSN and 16 packets of each transmit window are out. Credits: 64.
+ * All windows start at ENV_PSN and 16 packets of each transmit window are out. Credits: 64. There are
+ * no SPIs of ESP.
  */
 void env_reset(struct env *e);
+
+/* From now on |spi| is one of ESP, for connection |cid|. */
+void env_sadb(struct env *e, uint32_t spi, uint32_t cid);
 
 /* The encapsulation that connection |cid| accepts: TTL 60, no ECN, |iv| as given. */
 void env_shape(const struct env *e, uint32_t cid, uint64_t iv, struct packet_shape *s);

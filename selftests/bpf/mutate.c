@@ -27,13 +27,13 @@ static uint64_t seen[FALCON_VERDICT_COUNT];
 
 static bool must_leave_no_trace(int v)
 {
-	return v == FALCON_V_pass_not_falcon || v == FALCON_V_ack_stale ||
+	return falcon_verdict_passes(v) || v == FALCON_V_ack_stale ||
 	       v == FALCON_V_ack_invalid || v >= FALCON_V_drop_truncated;
 }
 
 static void check_action(int v, int action)
 {
-	if (v == FALCON_V_pass_not_falcon)
+	if (falcon_verdict_passes(v))
 		assert_int_equal(action, XDP_PASS);
 	else if (falcon_verdict_delivers((enum falcon_verdict)v))
 		assert_int_equal(action, XDP_REDIRECT);

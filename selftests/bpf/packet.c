@@ -45,14 +45,20 @@ size_t packet_udp_off(const struct packet_shape *s)
 	return packet_l3_off(s) + (s->ipv6 ? 40 : 20);
 }
 
-size_t packet_psp_off(const struct packet_shape *s)
+size_t packet_sec_off(const struct packet_shape *s)
 {
 	return packet_udp_off(s) + 8;
 }
 
+/* Bytes of the PSP or ESP header. */
+static size_t sec_len(const struct packet_shape *s)
+{
+	return falcon_encap_is_esp(s->encap) ? FALCON_ESP_HDR_LEN : falcon_psp_len(s->vc);
+}
+
 size_t packet_falcon_off(const struct packet_shape *s)
 {
-	return packet_psp_off(s) + falcon_psp_len(s->vc) + s->inner_len;
+	return packet_sec_off(s) + sec_len(s) + s->inner_len;
 }
 
 void packet_shape_of(const struct falcon_conn_id *id, uint64_t iv, struct packet_shape *s)
@@ -60,7 +66,7 @@ void packet_shape_of(const struct falcon_conn_id *id, uint64_t iv, struct packet
 	memset(s, 0, sizeof(*s));
 	s->ipv6 = id->flags & FALCON_CONN_IPV6;
 	s->ttl = 60;
-	s->psp_version = FALCON_PSP_CLEAR;
+	s->encap = FALCON_PSP_CLEAR;
 	memcpy(s->saddr, id->peer_addr, 16);
 	memcpy(s->daddr, id->local_addr, 16);
 	s->spi = id->cur_spi;
@@ -86,9 +92,9 @@ static uint8_t *put_eth(const struct packet_shape *s, uint8_t *p)
 	return p + 2;
 }
 
-static uint8_t *put_ip(const struct packet_shape *s, uint8_t *p, size_t udp_len)
+static void put_ip(const struct packet_shape *s, uint8_t *p, size_t udp_len)
 {
-	memset(p, 0, 40);
+	memset(p, 0, s->ipv6 ? 40 : 20);
 	if (s->ipv6) {
 		put16(p, 0x6000U | (uint32_t)s->ecn << 4 | falcon_flow_label(s->flow, s->path) >> 16);
 		put16(p + 2, falcon_flow_label(s->flow, s->path));
@@ -97,7 +103,7 @@ static uint8_t *put_ip(const struct packet_shape *s, uint8_t *p, size_t udp_len)
 		p[7] = s->ttl;
 		memcpy(p + 8, s->saddr, 16);
 		memcpy(p + 24, s->daddr, 16);
-		return p + 40;
+		return;
 	}
 	p[0] = 0x45;
 	p[1] = s->ecn;
@@ -108,22 +114,28 @@ static uint8_t *put_ip(const struct packet_shape *s, uint8_t *p, size_t udp_len)
 	p[9] = IPPROTO_UDP;
 	memcpy(p + 12, s->saddr, 4);
 	memcpy(p + 16, s->daddr, 4);
-	return p + 20;
 }
 
 /* An inner IP header of s->inner_len bytes before |len| bytes of Falcon packet. */
 static void put_inner(const struct packet_shape *s, uint8_t *p, size_t len)
 {
 	memset(p, 0, s->inner_len);
-	if (s->inner_len == FALCON_PSP_INNER_IPV6_LEN) {
+	if (s->inner_len == FALCON_INNER_IPV6_LEN) {
 		p[0] = 0x60;
 		put16(p + 4, (uint32_t)len);
-		p[6] = FALCON_PSP_NEXT_HEADER;
+		p[6] = FALCON_NEXT_HEADER;
 	} else if (s->inner_len) {
 		p[0] = 0x45;
 		put16(p + 2, (uint32_t)len + s->inner_len);
-		p[9] = FALCON_PSP_NEXT_HEADER;
+		p[9] = FALCON_NEXT_HEADER;
 	}
+}
+
+static uint8_t next_header(const struct packet_shape *s)
+{
+	if (!s->inner_len)
+		return FALCON_NEXT_HEADER;
+	return s->inner_len == FALCON_INNER_IPV6_LEN ? FALCON_NEXT_IPV6 : FALCON_NEXT_IPV4;
 }
 
 static void put_psp(const struct packet_shape *s, uint8_t *p)
@@ -131,31 +143,61 @@ static void put_psp(const struct packet_shape *s, uint8_t *p)
 	struct falcon_psp_hdr *h = (void *)p;
 	uint64_t vc = htobe64(s->cookie);
 
-	falcon_psp_fill(h, s->psp_version, s->vc, s->spi, s->iv);
+	falcon_psp_fill(h, s->encap, s->vc, s->spi, s->iv);
 	h->crypt_offset = falcon_psp_crypt_offset(s->vc, s->inner_len);
-	if (s->inner_len)
-		h->next_header = s->inner_len == FALCON_PSP_INNER_IPV6_LEN ? FALCON_PSP_NEXT_IPV6
-									  : FALCON_PSP_NEXT_IPV4;
+	h->next_header = next_header(s);
 	if (s->vc)
 		memcpy(p + FALCON_PSP_HDR_LEN, &vc, sizeof(vc));
 }
 
+static void put_esp(const struct packet_shape *s, uint8_t *p)
+{
+	uint64_t iv = htobe64(s->iv);
+
+	put16(p, s->spi >> 16);
+	put16(p + 2, s->spi);
+	put16(p + 4, s->seq >> 16);
+	put16(p + 6, s->seq);
+	memcpy(p + 8, &iv, sizeof(iv));
+}
+
+/* Padding and trailer of ESP behind |len| bytes, to |p|. Returns how many bytes. */
+static size_t put_esp_trailer(const struct packet_shape *s, size_t len, uint8_t *p)
+{
+	size_t pad = 0;
+
+	for (; (len + pad + 2) % 4; pad++)
+		p[pad] = (uint8_t)(pad + 1);
+	p[pad] = (uint8_t)pad;
+	p[pad + 1] = next_header(s);
+	return pad + 2;
+}
+
 size_t packet_build(const struct packet_shape *s, const void *falcon, size_t len, uint8_t *out)
 {
-	size_t icv = falcon_psp_icv_len(s->psp_version), before = falcon_psp_len(s->vc);
-	size_t udp_len = 8 + before + s->inner_len + len + icv;
-	uint8_t *p = put_ip(s, put_eth(s, out), udp_len);
+	size_t icv = falcon_icv_len(s->encap), before = sec_len(s), udp_len;
+	bool esp = falcon_encap_is_esp(s->encap);
+	uint8_t *udp = out + packet_udp_off(s), *p = udp + 8 + before;
 
-	put16(p, packet_src_port(s));
-	put16(p + 2, FALCON_PSP_UDP_PORT);
-	put16(p + 4, (uint32_t)udp_len);
-	put16(p + 6, 0);
-	put_psp(s, p + 8);
-	put_inner(s, p + 8 + before, len);
-	memcpy(p + 8 + before + s->inner_len, falcon, len);
-	memset(p + udp_len - icv, 0xc5, icv);
-	packet_fix_csum(out, (size_t)(p - out) + udp_len);
-	return (size_t)(p - out) + udp_len;
+	put_inner(s, p, len);
+	p += s->inner_len;
+	memcpy(p, falcon, len);
+	p += len;
+	if (esp)
+		p += put_esp_trailer(s, s->inner_len + len, p);
+	memset(p, 0xc5, icv);
+	udp_len = (size_t)(p - udp) + icv;
+	put_ip(s, put_eth(s, out), udp_len);
+	put16(udp, packet_src_port(s));
+	put16(udp + 2, esp ? FALCON_ESP_UDP_PORT : FALCON_PSP_UDP_PORT);
+	put16(udp + 4, (uint32_t)udp_len);
+	put16(udp + 6, 0);
+	if (esp)
+		put_esp(s, udp + 8);
+	else
+		put_psp(s, udp + 8);
+	packet_fix_csum(out, (size_t)(udp - out) + udp_len);
+	return (size_t)(udp - out) + udp_len;
 }
 
 size_t packet_reliable(const struct falcon_hdr *h, size_t payload_len, uint8_t *out)

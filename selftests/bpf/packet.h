@@ -22,12 +22,14 @@ enum packet_const {
 struct packet_shape {
 	bool ipv6, vc;
 	unsigned int vlans;	/* 0..2; the tags are 100 and 101 */
-	uint8_t ttl, ecn, psp_version;
+	uint8_t ttl, ecn;
+	uint8_t encap;		/* enum falcon_encap */
 	uint8_t inner_len;		/* of an inner IP header (Falcon 7.1.2): 0, 20 or 40 */
 	uint8_t flow;		/* index, in the flow label or the source port */
 	uint16_t path;		/* the bits above it */
 	uint8_t saddr[16], daddr[16];	/* IPv4 in the first 4 bytes */
 	uint32_t spi;
+	uint32_t seq;		/* ESP only */
 	uint64_t iv, cookie;
 };
 
@@ -39,8 +41,8 @@ uint16_t packet_src_port(const struct packet_shape *shape);
 
 /*
  * Write the frame that carries the |len| bytes of Falcon packet |falcon| in |shape| to |out|
- * (PACKET_MAX bytes), with right lengths and checksums. Nothing is encrypted: in a version with an
- * ICV, that is a pattern. Returns its length.
+ * (PACKET_MAX bytes), with right lengths and checksums. Nothing is encrypted: an ICV is a pattern; ESP
+ * has its padding and trailer, and no cookie. Returns its length.
  */
 size_t packet_build(const struct packet_shape *shape, const void *falcon, size_t len, uint8_t *out);
 
@@ -50,7 +52,7 @@ size_t packet_reliable(const struct falcon_hdr *h, size_t payload_len, uint8_t *
 /* Where the parts of a frame of |shape| are, bytes from its start. */
 size_t packet_l3_off(const struct packet_shape *shape);
 size_t packet_udp_off(const struct packet_shape *shape);
-size_t packet_psp_off(const struct packet_shape *shape);
+size_t packet_sec_off(const struct packet_shape *shape);
 size_t packet_falcon_off(const struct packet_shape *shape);
 
 /*

@@ -10,7 +10,7 @@ struct env verdict_env;
 /* The XDP action that belongs to verdict |v|. */
 static int verdict_action(enum falcon_verdict v)
 {
-	if (v == FALCON_V_pass_not_falcon)
+	if (falcon_verdict_passes(v))
 		return XDP_PASS;
 	if (falcon_verdict_delivers(v))
 		return XDP_REDIRECT;
@@ -20,7 +20,7 @@ static int verdict_action(enum falcon_verdict v)
 /* True for verdicts that must leave the connection untouched. */
 static bool verdict_is_drop(enum falcon_verdict v)
 {
-	return v == FALCON_V_pass_not_falcon || v == FALCON_V_ack_stale ||
+	return falcon_verdict_passes(v) || v == FALCON_V_ack_stale ||
 	       v == FALCON_V_ack_invalid || v >= FALCON_V_drop_truncated;
 }
 

@@ -32,7 +32,7 @@ static void check_turned(struct env *e, const struct falcon_conn *c, const struc
 	assert_int_equal(out->frame.flow, p->shape.flow);
 	assert_int_equal(out->frame.ttl, FALCON_DEFAULT_TTL);
 	assert_int_equal(out->frame.ecn, 0);
-	assert_int_equal(out->frame.psp_version, FALCON_PSP_CLEAR);
+	assert_int_equal(out->frame.encap, FALCON_PSP_CLEAR);
 	assert_int_equal(out->frame.spi, c->id.peer_spi);
 	assert_int_equal(out->frame.vc, p->shape.vc);
 	if (p->shape.vc)

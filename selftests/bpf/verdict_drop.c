@@ -10,7 +10,7 @@
 
 static struct falcon_psp_hdr *psp_of(struct verdict_packet *p)
 {
-	return (void *)(p->frame + packet_psp_off(&p->shape));
+	return (void *)(p->frame + packet_sec_off(&p->shape));
 }
 
 static struct udphdr *udp_of(struct verdict_packet *p)
@@ -54,7 +54,7 @@ FRAMED(ip_version)
 FRAMED(cut_in_psp)
 {
 	UNUSED;
-	p->len = packet_psp_off(&p->shape) + FALCON_PSP_HDR_LEN - 1;
+	p->len = packet_sec_off(&p->shape) + FALCON_PSP_HDR_LEN - 1;
 }
 
 FRAMED(cut_in_ip)
@@ -224,7 +224,7 @@ FRAMED(psp_ext_len)
 HEADER(psp_encrypted)
 {
 	UNUSED;
-	p->shape.psp_version = FALCON_PSP_AES_GCM_128;
+	p->shape.encap = FALCON_PSP_AES_GCM_128;
 }
 
 HEADER(conn_not_clear)

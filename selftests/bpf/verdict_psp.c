@@ -15,13 +15,13 @@
 
 static struct falcon_psp_hdr *psp_of(struct verdict_packet *p)
 {
-	return (void *)(p->frame + packet_psp_off(&p->shape));
+	return (void *)(p->frame + packet_sec_off(&p->shape));
 }
 
 static void encrypt(struct falcon_conn *c, struct verdict_packet *p, uint8_t version)
 {
 	c->id.flags &= ~(uint32_t)FALCON_CONN_CLEAR;
-	c->id.psp_version = p->shape.psp_version = version;
+	c->id.encap = p->shape.encap = version;
 }
 
 HEADER(gcm_128)
@@ -52,13 +52,13 @@ HEADER(tunnel4)
 {
 	gcm_256(e, c, p);
 	c->id.flags |= FALCON_CONN_TUNNEL;
-	p->shape.inner_len = FALCON_PSP_INNER_IPV4_LEN;
+	p->shape.inner_len = FALCON_INNER_IPV4_LEN;
 }
 
 HEADER(tunnel6)
 {
 	tunnel4(e, c, p);
-	p->shape.inner_len = FALCON_PSP_INNER_IPV6_LEN;
+	p->shape.inner_len = FALCON_INNER_IPV6_LEN;
 }
 
 HEADER(offload_off)
@@ -106,19 +106,19 @@ static void at_no_cost(struct env *e, struct falcon_conn *c, const struct falcon
 HEADER(other_version)
 {
 	gcm_256(e, c, p);
-	p->shape.psp_version = FALCON_PSP_AES_GCM_128;
+	p->shape.encap = FALCON_PSP_AES_GCM_128;
 }
 
 HEADER(downgraded_to_clear)
 {
 	gcm_256(e, c, p);
-	p->shape.psp_version = FALCON_PSP_CLEAR;
+	p->shape.encap = FALCON_PSP_CLEAR;
 }
 
 HEADER(unassigned_version)
 {
 	gcm_256(e, c, p);
-	p->shape.psp_version = 9;
+	p->shape.encap = 9;
 }
 
 HEADER(wrong_spi)
@@ -185,25 +185,25 @@ HEADER(tunneled)
 HEADER(clear_tunnel)
 {
 	UNUSED;
-	p->shape.inner_len = FALCON_PSP_INNER_IPV4_LEN;
+	p->shape.inner_len = FALCON_INNER_IPV4_LEN;
 }
 
 FRAMED(inner_protocol)
 {
 	UNUSED;
-	p->frame[packet_falcon_off(&p->shape) - FALCON_PSP_INNER_IPV4_LEN + 9] = IPPROTO_TCP;
+	p->frame[packet_falcon_off(&p->shape) - FALCON_INNER_IPV4_LEN + 9] = IPPROTO_TCP;
 }
 
 FRAMED(inner_options)
 {
 	UNUSED;
-	p->frame[packet_falcon_off(&p->shape) - FALCON_PSP_INNER_IPV4_LEN] = 0x46;
+	p->frame[packet_falcon_off(&p->shape) - FALCON_INNER_IPV4_LEN] = 0x46;
 }
 
 FRAMED(inner_version)
 {
 	UNUSED;
-	p->frame[packet_falcon_off(&p->shape) - FALCON_PSP_INNER_IPV6_LEN] = 0x40;
+	p->frame[packet_falcon_off(&p->shape) - FALCON_INNER_IPV6_LEN] = 0x40;
 }
 
 /* More in the clear than the connection ID, or less. */

@@ -21,7 +21,7 @@ enum limits { SNAPLEN = 4096, PAYLOAD = 37 };
 
 /* How a packet is wrapped. */
 struct wrap {
-	unsigned int version;	/* enum falcon_psp_version */
+	unsigned int version;	/* enum falcon_encap */
 	bool vc, ipv6, vlan, no_csum;
 	unsigned int next_header;	/* 0: Falcon */
 };
@@ -139,9 +139,9 @@ static void emit(const struct wrap *w, const void *falcon, size_t len)
 	memcpy(body + n, falcon, len);
 	n += len;
 	if (w->version != FALCON_PSP_CLEAR) {
-		memset(body + n, 0xcc, FALCON_PSP_ICV_LEN);
-		expect_bytes("falcon_psp.icv", body + n, FALCON_PSP_ICV_LEN);
-		n += FALCON_PSP_ICV_LEN;
+		memset(body + n, 0xcc, FALCON_ICV_LEN);
+		expect_bytes("falcon_psp.icv", body + n, FALCON_ICV_LEN);
+		n += FALCON_ICV_LEN;
 	}
 	udp.len = htons((uint16_t)(n + sizeof(udp)));
 	off = put_eth(packet, w);

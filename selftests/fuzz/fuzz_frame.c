@@ -121,7 +121,7 @@ static void check(const struct reference_result *r)
 		promise(!memcmp(&conns[i].cc, &before[i].cc, sizeof(before[i].cc)));
 		check_transmitter(&before[i], &conns[i]);
 	}
-	if (v == FALCON_V_pass_not_falcon || v == FALCON_V_ack_stale ||
+	if (falcon_verdict_passes(v) || v == FALCON_V_ack_stale ||
 	    v == FALCON_V_ack_invalid || v == FALCON_V_steered || v >= FALCON_V_drop_truncated)
 		promise(!memcmp(conns, before, sizeof(before)));
 	if (r->claimed)

@@ -28,7 +28,7 @@ struct input {
 	const uint8_t *data;
 	uint32_t len;
 	uint8_t choice;
-	struct psp_sa *seal, *open;	/* of the version that |choice| says */
+	struct sa *seal, *open;	/* of the version that |choice| says */
 };
 
 /* A copy of just that size, so that the sanitizer sees a touch beyond; or zeros. */
@@ -49,9 +49,9 @@ static void repair(const struct input *in, uint8_t *psp)
 	uint64_t iv;
 
 	memcpy(&h, psp, sizeof(h));
-	promise(!psp_sa_next_iv(in->seal, 0, &iv));
+	promise(!sa_next_iv(in->seal, 0, &iv));
 	h.flags = (h.flags & FALCON_PSP_F_VC) | FALCON_PSP_F_ONE |
-		  (uint8_t)(psp_sa_version(in->seal) << FALCON_PSP_VERSION_SHIFT);
+		  (uint8_t)(sa_encap(in->seal) << FALCON_PSP_VERSION_SHIFT);
 	h.hdr_ext_len = falcon_psp_has_vc(&h) ? FALCON_PSP_EXT_LEN_VC : FALCON_PSP_EXT_LEN_NO_VC;
 	h.crypt_offset &= FALCON_PSP_CRYPT_MASK;
 	h.spi = falcon_hton32(SPI);
@@ -71,7 +71,7 @@ static void forged(const struct input *in)
 /* What is sealed opens to the same; with a byte changed, it does not. */
 static void genuine(const struct input *in)
 {
-	uint32_t room = in->len + FALCON_PSP_ICV_LEN;
+	uint32_t room = in->len + FALCON_ICV_LEN;
 	uint8_t *psp = exact(NULL, room), *before;
 	int n;
 
@@ -105,7 +105,7 @@ static void frame(const struct input *in)
 		promise(psp_decap(in->open, copy, &f, out, FRAME_MAX) < 0);
 		memcpy(copy, in->data, in->len);
 		repair(in, copy + f.psp_off);
-		if (psp_seal(in->seal, copy + f.psp_off, f.psp_len - FALCON_PSP_ICV_LEN,
+		if (psp_seal(in->seal, copy + f.psp_off, f.psp_len - FALCON_ICV_LEN,
 			     f.psp_len) >= 0) {
 			int n = psp_decap(in->open, copy, &f, out, FRAME_MAX);
 
@@ -211,11 +211,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2 || size > FRAME_MAX)
 		return 0;
 	in = (struct input){ .data = data + 2, .len = (uint32_t)size - 2, .choice = data[1] };
-	in.seal = psp_sa_new(PSP_SEAL, in.choice % VERSIONS, SPI, key);
-	in.open = psp_sa_new(PSP_OPEN, in.choice % VERSIONS, SPI, key);
+	in.seal = sa_new(SA_SEAL, in.choice % VERSIONS, SPI, key);
+	in.open = sa_new(SA_OPEN, in.choice % VERSIONS, SPI, key);
 	promise(in.seal && in.open);
 	targets[data[0] % (sizeof(targets) / sizeof(*targets))](&in);
-	psp_sa_free(in.seal);
-	psp_sa_free(in.open);
+	sa_free(in.seal);
+	sa_free(in.open);
 	return 0;
 }

@@ -3,66 +3,7 @@
  * What somebody on the wire may try against encrypted connections (user/agent/steer.c, sec.c), after
  * XDP let it pass: each attempt is refused for its own reason and changes nothing.
  */
-#include "agent_env.h"
-
-/* All of the agent's state that a packet could change. */
-struct state {
-	struct falcon_conn shared[STAGE_CONNS + 1];
-	struct fcore_stats stats[STAGE_CONNS + 1];
-	uint64_t rx_packets[STAGE_CONNS + 1];
-	uint32_t pushes, answers;
-};
-
-static void remember(struct state *s)
-{
-	memcpy(s->shared, stage.shared, sizeof(s->shared));
-	for (uint32_t cid = 1; cid <= STAGE_CONNS; cid++) {
-		s->stats[cid] = *fcore_conn_stats(stage.conn[cid].core);
-		s->rx_packets[cid] = stage.conn[cid].sec.rx_packets;
-	}
-	s->pushes = stage.pushes;
-	s->answers = stage.answers;
-}
-
-static void refused(const struct stage_frame *f, enum falcon_verdict want)
-{
-	static struct state before, after;
-	enum falcon_verdict v;
-
-	memset(&before, 0, sizeof(before));
-	memset(&after, 0, sizeof(after));
-	remember(&before);
-	v = stage_receive(f);
-	remember(&after);
-	assert_int_equal(v, want);
-	assert_memory_equal(&before, &after, sizeof(before));
-}
-
-static void accepted(const struct stage_frame *f)
-{
-	uint32_t pushes = stage.pushes;
-
-	assert_int_equal(stage_receive(f), FALCON_V_rx_data);
-	assert_int_equal(stage.pushes, pushes + 1);
-}
-
-static struct falcon_frame where(const struct stage_frame *f)
-{
-	struct falcon_frame p;
-
-	assert_int_equal(falcon_parse_frame(f->data, f->data + f->len, &p), FALCON_V_rx_data);
-	return p;
-}
-
-/* Make IP and UDP announce |udp_len| bytes, which is what |f| holds from now on. */
-static void set_length(struct stage_frame *f, uint32_t udp_len)
-{
-	struct falcon_frame p = where(f);
-
-	*(uint16_t *)(f->data + p.udp_off + 4) = htons((uint16_t)udp_len);
-	*(uint16_t *)(f->data + p.l3_off + 2) = htons((uint16_t)(udp_len + 20));
-	f->len = p.udp_off + udp_len;
-}
+#include "agent_attack.h"
 
 static void setup(uint8_t version)
 {
@@ -91,14 +32,14 @@ static int done(void **state)
 static void forged(void **state)
 {
 	const uint8_t key[PSP_KEY_MAX] = "my own";
-	struct psp_sa *own = stage.peer[1].sa;
+	struct sa *own = stage.peer[1].sa;
 	struct stage_frame f;
 
 	(void)state;
-	stage.peer[1].sa = psp_sa_new(PSP_SEAL, FALCON_PSP_AES_GCM_128, psp_sa_spi(own), key);
+	stage.peer[1].sa = sa_new(SA_SEAL, FALCON_PSP_AES_GCM_128, sa_spi(own), key);
 	stage_next(1, &f);
 	refused(&f, FALCON_V_drop_auth);
-	psp_sa_free(stage.peer[1].sa);
+	sa_free(stage.peer[1].sa);
 	stage.peer[1].sa = own;
 	stage.peer[1].psn--;
 	stage_next(1, &f);
@@ -114,7 +55,7 @@ static void flip_all(uint8_t version)
 	setup(version);
 	stage_next(1, &f);
 	p = where(&f);
-	for (uint32_t bit = p.psp_off * 8u; bit < f.len * 8; bit++) {
+	for (uint32_t bit = p.sec_off * 8u; bit < f.len * 8; bit++) {
 		enum falcon_verdict v;
 
 		g = f;
@@ -147,7 +88,7 @@ static void truncated(void **state)
 	for (uint32_t len = 0; len < f.len; len++) {
 		g = f;
 		g.len = len;
-		refused(&g, len < p.psp_off + 16u ? FALCON_V_pass_not_falcon
+		refused(&g, len < p.sec_off + 16u ? FALCON_V_pass_not_falcon
 						  : FALCON_V_drop_ip_length);
 	}
 	/* IP and UDP changed to match: too short for its headers, or another ICV. */
@@ -198,7 +139,7 @@ static void remote_time_moves_only_after_authentication(void **state)
 	stage_next(1, &f);
 	p = where(&f);
 	g = f;
-	g.data[p.psp_off + 8] ^= 0x10;
+	g.data[p.sec_off + 8] ^= 0x10;
 	refused(&g, FALCON_V_drop_auth);
 	accepted(&f);
 }
@@ -207,7 +148,7 @@ static void remote_time_moves_only_after_authentication(void **state)
 static void reflected(void **state)
 {
 	struct frame_template t;
-	struct frame_route r = { .psp_version = FALCON_PSP_AES_GCM_128 };
+	struct frame_route r = { .encap = FALCON_PSP_AES_GCM_128 };
 	struct falcon_hdr h = { .cid = 1, .type = FALCON_PUSH_DATA, .psn = STAGE_PSN + 1 };
 	struct fcore_packet pkt = {};
 	struct stage_frame f;
@@ -238,7 +179,7 @@ static void set_cid(struct stage_frame *f, uint32_t cid)
 
 static void set_spi(struct stage_frame *f, uint32_t spi)
 {
-	*(uint32_t *)(f->data + where(f).psp_off + 4) = htonl(spi);
+	*(uint32_t *)(f->data + where(f).sec_off + 4) = htonl(spi);
 }
 
 /* A packet of one connection passed off as another's, which only the key keeps apart. */
@@ -298,16 +239,16 @@ static void wrong_pcid(void **state)
 	stage_connect(1, FALCON_PSP_AES_GCM_128);
 	assert_true(stage.conn[1].sec.pcid != 0);
 	stage_next(1, &f);
-	f.data[where(&f).psp_off + 16] ^= 1;
+	f.data[where(&f).sec_off + 16] ^= 1;
 	refused(&f, FALCON_V_drop_pcid);
-	f.data[where(&f).psp_off + 16] ^= 1;
+	f.data[where(&f).sec_off + 16] ^= 1;
 	accepted(&f);
 }
 
 /* A clear packet that is right in every other way. */
 static void downgraded(void **state)
 {
-	struct frame_route r = { .psp_version = FALCON_PSP_CLEAR, .path = 5 };
+	struct frame_route r = { .encap = FALCON_PSP_CLEAR, .path = 5 };
 	struct frame_template keep = stage.peer[1].tmpl;
 	struct stage_frame f;
 
@@ -324,7 +265,7 @@ static void downgraded(void **state)
 /* The peer itself, but outside of the tunnel, or from another inner address. */
 static void out_of_the_tunnel(void **state)
 {
-	struct frame_route r = { .psp_version = FALCON_PSP_AES_GCM_128, .path = 5, .tunnel = true };
+	struct frame_route r = { .encap = FALCON_PSP_AES_GCM_128, .path = 5, .tunnel = true };
 	struct sec *sec = &stage.conn[1].sec;
 	struct stage_frame f;
 
@@ -371,7 +312,7 @@ static void old_spi_and_expired_generation(void **state)
 	assert_false(stage.a.rekey.rotating);
 	refused(&g, FALCON_V_drop_spi);
 	/* Not even if the connection still named the SPI. */
-	stage.shared[2].id.cur_spi = stage.shared[2].id.prev_spi = psp_sa_spi(stage.peer[2].sa);
+	stage.shared[2].id.cur_spi = stage.shared[2].id.prev_spi = sa_spi(stage.peer[2].sa);
 	stage.shared[2].id.cur_spi_gen--;
 	stage_next(2, &g);
 	refused(&g, FALCON_V_drop_spi);

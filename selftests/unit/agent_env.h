@@ -27,7 +27,7 @@ enum {
 
 /* A peer: what it seals with, and how its frames look. */
 struct stage_peer {
-	struct psp_sa *sa;
+	struct sa *sa;
 	struct frame_template tmpl;
 	struct cm_security told;	/* by the agent, last */
 	uint32_t psn;			/* of its next data packet */
@@ -49,6 +49,9 @@ static struct stage {
 	uint32_t pushes;		/* that the core has delivered */
 	uint32_t answers;		/* packets that the agent wanted to send */
 	uint32_t asked[STAGE_CONNS + 1];	/* calls of cm_rekey() */
+	struct {
+		uint32_t spi, cid;
+	} sadb[2 * STAGE_CONNS];	/* falcon_sadb; SPI 0: not used */
 	bool cm_busy;			/* cm_rekey() says -ENOTCONN */
 	uint32_t failed;		/* calls of agent_conn_fail() */
 } stage;
@@ -92,6 +95,36 @@ int cm_rekey(struct cm *cm, uint32_t cid)
 	return 0;
 }
 
+/* The entry of |spi| in falcon_sadb, SPI and CID; NULL if there is none. */
+static inline uint32_t *stage_sadb(uint32_t spi)
+{
+	for (unsigned int i = 0; i < 2 * STAGE_CONNS; i++)
+		if (stage.sadb[i].spi == spi)
+			return &stage.sadb[i].spi;
+	return NULL;
+}
+
+int maps_sadb_add(struct maps *m, uint32_t spi, uint32_t cid)
+{
+	uint32_t *entry = stage_sadb(0);
+
+	assert_ptr_equal(m, &stage.a.maps);
+	if (!entry)
+		return -E2BIG;
+	entry[0] = spi;
+	entry[1] = cid;
+	return 0;
+}
+
+void maps_sadb_del(struct maps *m, uint32_t spi)
+{
+	uint32_t *entry = stage_sadb(spi);
+
+	assert_ptr_equal(m, &stage.a.maps);
+	assert_non_null(entry);
+	entry[0] = 0;
+}
+
 static void stage_frame_put(void *arg, void *frame)
 {
 	(void)arg, (void)frame;
@@ -124,9 +157,9 @@ static inline void stage_peer_uses(uint32_t cid, const struct cm_security *told)
 {
 	struct stage_peer *p = &stage.peer[cid];
 
-	psp_sa_free(p->sa);
+	sa_free(p->sa);
 	p->told = *told;
-	p->sa = psp_sa_new(PSP_SEAL, told->version, told->spi, told->key);
+	p->sa = sa_new(SA_SEAL, told->version, told->spi, told->key);
 	assert_non_null(p->sa);
 }
 
@@ -138,13 +171,15 @@ static inline void stage_connect(uint32_t cid, uint8_t version)
 	struct stage_peer *p = &stage.peer[cid];
 	struct cm_security ours = { .version = FALCON_PSP_CLEAR, .spi = 77 };
 	struct fcore_params params;
-	struct frame_route r = { .psp_version = version, .path = 5, .spi = 77 };
+	struct frame_route r = { .encap = version, .path = 5, .spi = 77 };
 	char err[128];
 
 	c->agent = &stage.a;
 	snprintf(c->cfg.name, sizeof(c->cfg.name), "c%u", cid);
 	c->cfg.local_cid = cid;
-	c->sec.version = version;
+	c->sec.maps = &stage.a.maps;
+	c->sec.cid = cid;
+	c->sec.encap = version;
 	c->shared = &stage.shared[cid];
 	stage.a.conns[cid] = c;
 	assert_int_equal(agent_fill_security(&stage.a, cid, &ours), 0);
@@ -158,7 +193,7 @@ static inline void stage_connect(uint32_t cid, uint8_t version)
 	id->cid = cid;
 	id->cur_spi = id->prev_spi = ours.spi;
 	id->cur_spi_gen = ours.generation;
-	id->psp_version = version;
+	id->encap = falcon_encap_seen(version);
 	id->pcid = c->sec.pcid;
 	stage_address(id->local_addr, 1);
 	stage_address(id->peer_addr, 2);
@@ -220,7 +255,7 @@ static inline void stage_close(void)
 {
 	for (uint32_t cid = 1; cid <= STAGE_CONNS; cid++) {
 		stage_drop(cid);
-		psp_sa_free(stage.peer[cid].sa);
+		sa_free(stage.peer[cid].sa);
 	}
 	fcore_destroy(stage.a.core);
 	sec_keys_close(stage.a.keys);
@@ -259,6 +294,11 @@ static inline enum falcon_verdict stage_receive(const struct stage_frame *frame)
 
 	copy = *frame;
 	v = falcon_parse_frame(copy.data, copy.data + copy.len, &f);
+	if (falcon_encap_is_esp(f.encap)) {
+		if (!stage_sadb(f.spi))
+			return FALCON_V_pass_spi;
+		f.cid = stage_sadb(f.spi)[1];
+	}
 	if (v != FALCON_V_rx_data)
 		return v;
 	if (f.cid > STAGE_CONNS)

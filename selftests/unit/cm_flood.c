@@ -138,7 +138,7 @@ static SSL_CTX *client_context(const char *alpn)
 	return ctx;
 }
 
-#define ALPN "\x0b" "falcon-cm/3"
+#define ALPN "\x0b" "falcon-cm/4"
 
 static bool b_opening(void *arg)
 {

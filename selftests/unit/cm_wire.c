@@ -25,7 +25,7 @@ static const struct cm_msg open_msg = {
 		     .key = {0xf0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0xff}},
 };
 static const uint8_t open_bytes[] = {
-	0x00, 0x6f, 0x03, 0x02,				/* 111 bytes, version 3, OPEN */
+	0x00, 0x73, 0x04, 0x02,				/* 115 bytes, version 4, OPEN */
 	0x00, 0x01, 0x02, 0x03, 0x00, 0x04, 0x05, 0x06, /* CIDs */
 	0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, /* incarnation */
 	0x01, 0x01, 0x04, 0x00,				/* ordered, PSP, 4 flows */
@@ -39,7 +39,7 @@ static const uint8_t open_bytes[] = {
 	0x02, 0x10, 0x00, 0x00,				/* PSP version 2, 16 bytes of key */
 	0xf0, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d,
 	0x0e, 0xff, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-	0x00, 0x00, 0x00, 0x00,
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 	0xab, 0xcd, 0xef,
 };
 
@@ -53,16 +53,16 @@ static void packs_to(const struct cm_msg *m, const uint8_t *bytes, size_t len)
 
 static void golden(void **state)
 {
-	static const uint8_t hello[] = {0x00, 0x14, 0x03, 0x01, 'F', 'C', 'M', 'H', 0, 0,
+	static const uint8_t hello[] = {0x00, 0x14, 0x04, 0x01, 'F', 'C', 'M', 'H', 0, 0,
 					0,    0,    0,	  0,	0,   9,   0,   0,   0x0b, 0xb8};
-	static const uint8_t ready[] = {0x00, 0x1c, 0x03, 0x03, 0, 0, 0, 5, 0, 0, 0, 6,
+	static const uint8_t ready[] = {0x00, 0x1c, 0x04, 0x03, 0, 0, 0, 5, 0, 0, 0, 6,
 					0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8};
-	static const uint8_t reject[] = {0x00, 0x1a, 0x03, 0x05, 0, 0, 0, 5, 0, 0, 0, 6,
+	static const uint8_t reject[] = {0x00, 0x1a, 0x04, 0x05, 0, 0, 0, 5, 0, 0, 0, 6,
 					 0, 0, 0, 0, 0, 0, 0, 7, 0x05, 0x02, 0, 0, 'n', 'o'};
-	static const uint8_t rekeyed[] = {0x00, 0x24, 0x03, 0x07, 0, 0, 0, 5, 0, 0, 0, 6,
+	static const uint8_t rekeyed[] = {0x00, 0x24, 0x04, 0x07, 0, 0, 0, 5, 0, 0, 0, 6,
 					  0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8,
 					  0, 0, 0, 9, 0, 0, 0, 10};
-	static const uint8_t keepalive[] = {0x00, 0x04, 0x03, 0x09};
+	static const uint8_t keepalive[] = {0x00, 0x04, 0x04, 0x09};
 	struct cm_msg m = {.type = CM_MSG_HELLO, .boot = 9, .alive_ms = 3000};
 
 	(void)state;
@@ -126,9 +126,9 @@ static void refused(void **state)
 {
 	static const struct bad bad[] = {
 		{0, 0x01, "message of a wrong length"},
-		{1, 0x6b, "message of a wrong length"},
-		{1, 0x9d, "message of a wrong length"},
-		{2, 1, "another protocol version"},
+		{1, 0x6f, "message of a wrong length"},
+		{1, 0xa1, "message of a wrong length"},
+		{2, 3, "another protocol version"},
 		{3, 0, "unknown message type"},
 		{3, 10, "unknown message type"},
 		{3, 1, "message of a wrong length"},
@@ -145,12 +145,12 @@ static void refused(void **state)
 		{53, 2, "message of a wrong length"},
 		{49, 0, "OPEN without incarnation, flows or windows"},
 		{55, 1, "reserved bits set in OPEN"},
-		{72, 15, "key does not go with the PSP version"},
-		{72, 4, "key does not go with the PSP version"},
-		{73, 32, "key does not go with the PSP version"},
+		{72, 15, "key does not go with the security's version"},
+		{72, 4, "key does not go with the security's version"},
+		{73, 32, "key does not go with the security's version"},
 		{75, 1, "reserved bits set in security"},
 		{92, 1, "reserved bits set in security"},
-		{107, 1, "reserved bits set in security"},
+		{111, 1, "reserved bits set in security"},
 	};
 	uint8_t in[sizeof(open_bytes)];
 	struct cm_msg m;
@@ -176,9 +176,39 @@ static void refused(void **state)
 	assert_int_equal(cm_msg_unpack(in, sizeof(in), &m, &why), -1);
 }
 
+/* A key with its salt, as long as keys get; there is no PCID with ESP. */
+static void esp(void **state)
+{
+	struct cm_msg got, m = {.type = CM_MSG_REKEY, .src_cid = 5, .dst_cid = 6, .incarnation = 7,
+				.peer_incarnation = 8};
+	uint8_t out[CM_WIRE_MAX];
+	const char *why;
+
+	(void)state;
+	m.security = (struct cm_security){.spi = 256, .generation = 1, .version = 17, .key_len = 36};
+	memset(m.security.key, 0xa5, 36);
+	assert_int_equal(cm_msg_pack(&m, out), 84);
+	assert_int_equal(cm_msg_unpack(out, sizeof(out), &got, &why), 84);
+	assert_memory_equal(&got, &m, sizeof(m));
+	m.security.version = 16;
+	cm_msg_pack(&m, out);
+	assert_int_equal(cm_msg_unpack(out, sizeof(out), &got, &why), -1);
+	m.security.key_len = 20;
+	cm_msg_pack(&m, out);
+	assert_int_equal(cm_msg_unpack(out, sizeof(out), &got, &why), 84);
+	m.security.pcid = 1;
+	cm_msg_pack(&m, out);
+	assert_int_equal(cm_msg_unpack(out, sizeof(out), &got, &why), -1);
+	assert_string_equal(why, "ESP has no PCID");
+	assert_int_equal(cm_security_kind(0), CM_SECURITY_PSP);
+	assert_int_equal(cm_security_kind(3), CM_SECURITY_PSP);
+	assert_int_equal(cm_security_kind(15), CM_SECURITY_CLEAR);
+	assert_int_equal(cm_security_kind(17), CM_SECURITY_ESP);
+}
+
 static void refused_text(void **state)
 {
-	static const uint8_t close[] = {0x00, 0x1a, 0x03, 0x04, 0, 0, 0, 5, 0, 0, 0, 6,
+	static const uint8_t close[] = {0x00, 0x1a, 0x04, 0x04, 0, 0, 0, 5, 0, 0, 0, 6,
 					0, 0, 0, 0, 0, 0, 0, 7, 0x01, 0x02, 0, 0, 'n', 'o'};
 	uint8_t in[sizeof(close)];
 	struct cm_msg m;
@@ -197,10 +227,23 @@ static void refused_text(void **state)
 	assert_string_equal(why, "text that is not printable");
 }
 
+/* One of the versions of PSP or ESP, with a key of its length. */
+static void tidy_security(uint8_t *sec)
+{
+	sec[16] &= sec[16] & 16 ? 17 : 3;
+	sec[17] = sec[16] & 1 ? 32 : 16;
+	if (sec[16] & 16) {
+		sec[17] += 4;
+		memset(sec + 8, 0, 8);
+	}
+	sec[18] = sec[19] = 0;
+	memset(sec + 20 + sec[17], 0, 36u - sec[17]);
+}
+
 /* Most of what makes a message of |type| acceptable, so that the rest of it is looked at. */
 static void tidy(uint8_t *in, uint8_t type)
 {
-	static const uint8_t len[CM_MSG_MAX + 1] = {0, 20, 108, 28, 24, 24, 80, 36, 28, 4};
+	static const uint8_t len[CM_MSG_MAX + 1] = {0, 20, 112, 28, 24, 24, 84, 36, 28, 4};
 	uint8_t *sec = type == CM_MSG_OPEN ? in + 56 : in + 28;
 
 	in[0] = 0;
@@ -220,15 +263,12 @@ static void tidy(uint8_t *in, uint8_t type)
 		in[21] = in[22] = in[23] = 0;
 	if (type == CM_MSG_OPEN) {
 		in[20] &= 1;
-		in[21] = 1;
 		in[23] = in[40] = 0;
 	}
 	if (type == CM_MSG_OPEN || type == CM_MSG_REKEY) {
-		sec[16] &= 3;
-		sec[17] = sec[16] & 1 ? 32 : 16;
-		sec[18] = sec[19] = 0;
-		if (sec[17] == 16)
-			memset(sec + 36, 0, 16);
+		tidy_security(sec);
+		if (type == CM_MSG_OPEN)
+			in[21] = sec[16] & 16 ? 2 : 1;
 	}
 }
 
@@ -276,6 +316,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden),	cmocka_unit_test(there_and_back),
 		cmocka_unit_test(incomplete),	cmocka_unit_test(refused),
+		cmocka_unit_test(esp),
 		cmocka_unit_test(refused_text), cmocka_unit_test(random_bytes),
 		cmocka_unit_test(code_texts),
 	};

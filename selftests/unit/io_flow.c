@@ -15,7 +15,7 @@ static void make_template(struct frame_template *t, bool ipv6, uint16_t path)
 		.src_addr = { 10, 250, 0, 1, 7, 7 },
 		.dst_addr = { 10, 250, 0, 2, 9, 9 },
 		.path = path,
-		.psp_version = FALCON_PSP_CLEAR,
+		.encap = FALCON_PSP_CLEAR,
 		.spi = 1,
 	};
 

@@ -15,7 +15,7 @@ static struct frame_route route(bool ipv6)
 		.src_addr = { 10, 250, 0, 1, 7, 7 },
 		.dst_addr = { 10, 250, 0, 2, 9, 9 },
 		.path = 0xabcd,
-		.psp_version = FALCON_PSP_CLEAR,
+		.encap = FALCON_PSP_CLEAR,
 		.spi = 0x80000001,
 	};
 
@@ -53,7 +53,7 @@ static void check_parses(bool ipv6, uint32_t len)
 	assert_int_equal(f.ipv6, ipv6);
 	assert_int_equal(f.ttl, FALCON_DEFAULT_TTL);
 	assert_int_equal(f.ecn, FALCON_ECN_ECT0);
-	assert_int_equal(f.psp_version, FALCON_PSP_CLEAR);
+	assert_int_equal(f.encap, FALCON_PSP_CLEAR);
 	assert_int_equal(f.spi, r.spi);
 	assert_int_equal(f.iv, 5000 * FALCON_PS_PER_NS);
 	assert_int_equal(f.cid, 0x123456);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Tests of PSP and of what falcon-psp reads. psp_header belongs to wire.mk.
+# Tests of PSP, ESP, and of what falcon-psp reads. psp_header belongs to wire.mk.
 
 PSP_DIR := $(B)/selftests/unit
 PSP_TESTS := $(patsubst selftests/unit/%.c,%,$(filter-out %/psp_header.c, \
-	$(wildcard selftests/unit/psp_*.c)))
+	$(wildcard selftests/unit/psp_*.c selftests/unit/esp_*.c)))
 PSP_BINS := $(PSP_TESTS:%=$(PSP_DIR)/%.t)
 
 $(PSP_DIR)/psp_tool.t: $(patsubst %,$(B)/asan/tools/falcon-psp_%.o,config capture kdf)

@@ -124,13 +124,13 @@ static void refused(void **state)
 	uint8_t key[PSP_KEY_MAX];
 
 	(void)state;
-	assert_int_equal(psp_derive(&masters, 0, 0, key), PSP_ERR_SPI);
+	assert_int_equal(psp_derive(&masters, 0, 0, key), SA_ERR_SPI);
 	for (unsigned int v = 0; v < 256; v++) {
 		unsigned int len = psp_key_len((uint8_t)v);
 
 		assert_int_equal(len, v > 3 ? 0 : v & 1 ? 32 : 16);
 		assert_int_equal(psp_derive(&masters, 1, (uint8_t)v, key),
-				 len ? 0 : PSP_ERR_VERSION);
+				 len ? 0 : SA_ERR_VERSION);
 	}
 }
 

@@ -45,37 +45,37 @@ static void known_answers(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint32_t clear = (uint32_t)strlen(cases[i].clear) / 2, sealed = clear + 16;
 		uint8_t key[32], before[128], after[128], psp[128];
-		struct psp_sa *sa[2];
+		struct sa *sa[2];
 		uint64_t iv;
 
 		bytes(cases[i].key, key);
 		bytes(cases[i].clear, before);
 		bytes(cases[i].sealed, after);
-		sa[0] = psp_sa_new(PSP_SEAL, 1, cases[i].spi, key);
-		sa[1] = psp_sa_new(PSP_OPEN, 1, cases[i].spi, key);
-		assert_int_equal(psp_sa_next_iv(sa[0], cases[i].iv, &iv), 0);
+		sa[0] = sa_new(SA_SEAL, 1, cases[i].spi, key);
+		sa[1] = sa_new(SA_OPEN, 1, cases[i].spi, key);
+		assert_int_equal(sa_next_iv(sa[0], cases[i].iv, &iv), 0);
 		memcpy(psp, before, clear);
 		assert_int_equal(psp_seal(sa[0], psp, clear, sizeof(psp)), sealed);
 		assert_memory_equal(psp, after, sealed);
 		assert_int_equal(psp_open(sa[1], psp, sealed), clear);
 		assert_memory_equal(psp, before, clear);
-		psp_sa_free(sa[0]);
-		psp_sa_free(sa[1]);
+		sa_free(sa[0]);
+		sa_free(sa[1]);
 	}
 }
 
 /* One shape: sealed, what may be seen is as it was and what may not is not; opened, all is. */
 static void one_shape(struct psp_pair *p, bool vc, uint8_t offset, uint32_t data)
 {
-	uint32_t room = falcon_psp_len(vc) + data + FALCON_PSP_ICV_LEN, clear;
+	uint32_t room = falcon_psp_len(vc) + data + FALCON_ICV_LEN, clear;
 	uint8_t *psp = packet_room(room), *before = packet_room(room);
 	uint32_t len = packet_make(p->seal, psp, vc, offset, data);
-	bool encrypts = psp_sa_version(p->seal) < FALCON_PSP_GMAC_128;
+	bool encrypts = sa_encap(p->seal) < FALCON_PSP_GMAC_128;
 
 	memcpy(before, psp, len);
 	clear = FALCON_PSP_HDR_LEN + offset * 4u;
 	if (clear > len) {
-		assert_int_equal(psp_seal(p->seal, psp, len, room), PSP_ERR_OFFSET);
+		assert_int_equal(psp_seal(p->seal, psp, len, room), SA_ERR_OFFSET);
 		assert_memory_equal(psp, before, len);
 	} else {
 		assert_int_equal(psp_seal(p->seal, psp, len, room), room);
@@ -116,7 +116,7 @@ static void gmac(void **state)
 	for (uint8_t v = FALCON_PSP_GMAC_128; v <= FALCON_PSP_GMAC_256; v++) {
 		const char *cipher = v == FALCON_PSP_GMAC_128 ? "AES-128-GCM" : "AES-256-GCM";
 		uint8_t key[PSP_KEY_MAX] = { 42 }, nonce[12], want[16], psp[256];
-		struct psp_sa *sa = psp_sa_new(PSP_SEAL, v, PAIR_SPI, key);
+		struct sa *sa = sa_new(SA_SEAL, v, PAIR_SPI, key);
 		const OSSL_PARAM params[] = {
 			OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_IV, nonce, sizeof(nonce)),
 			OSSL_PARAM_construct_end(),
@@ -129,7 +129,7 @@ static void gmac(void **state)
 					  psp, len, want, sizeof(want), &n));
 		assert_int_equal(psp_seal(sa, psp, len, sizeof(psp)), len + 16);
 		assert_memory_equal(psp + len, want, 16);
-		psp_sa_free(sa);
+		sa_free(sa);
 	}
 }
 
@@ -144,7 +144,7 @@ static void batch(void **state)
 	for (uint8_t v = 0; v < VERSIONS; v++)
 		pairs[v] = pair_new(v);
 	for (unsigned int i = 0; i < N; i++) {
-		struct psp_sa *sa = pairs[i % VERSIONS].seal;
+		struct sa *sa = pairs[i % VERSIONS].seal;
 
 		jobs[i] = (struct psp_job){ .sa = sa, .psp = memory[i], .room = sizeof(*memory),
 					    .len = packet_make(sa, memory[i], false, 1, i * 9 + 4) };
@@ -152,7 +152,7 @@ static void batch(void **state)
 	jobs[5].room = jobs[5].len;
 	assert_int_equal(psp_seal_batch(jobs, N), N - 1);
 	for (unsigned int i = 0; i < N; i++) {
-		assert_int_equal(jobs[i].result, i == 5 ? PSP_ERR_ROOM : (int)jobs[i].len + 16);
+		assert_int_equal(jobs[i].result, i == 5 ? SA_ERR_ROOM : (int)jobs[i].len + 16);
 		jobs[i].sa = pairs[i % VERSIONS].open;
 		jobs[i].len += 16;
 	}
@@ -160,7 +160,7 @@ static void batch(void **state)
 	assert_int_equal(psp_open_batch(jobs, N), N - 2);
 	for (unsigned int i = 0; i < N; i++)
 		assert_int_equal(jobs[i].result,
-				 i == 5 || i == 9 ? PSP_ERR_ICV : (int)jobs[i].len - 16);
+				 i == 5 || i == 9 ? SA_ERR_ICV : (int)jobs[i].len - 16);
 	assert_int_equal(psp_open_batch(jobs, 0), 0);
 	for (uint8_t v = 0; v < VERSIONS; v++)
 		pair_free(&pairs[v]);

@@ -112,13 +112,13 @@ static void one_shape(struct psp_pair *p, const struct shape *s)
 {
 	uint32_t len = make_frame(s), data = s->payload + (s->tunnel ? ip_header_len(s) : 0);
 	uint32_t outer = s->tunnel && !s->ipv6 ? 20 : ip_header_len(s);
-	uint32_t want = ETH + outer + UDP + falcon_psp_len(s->vc) + data + FALCON_PSP_ICV_LEN;
+	uint32_t want = ETH + outer + UDP + falcon_psp_len(s->vc) + data + FALCON_ICV_LEN;
 	struct psp_encap e = encap_of(s);
 	struct psp_frame f;
 	int got = psp_encap(p->seal, &e, 1, clear, len, sealed, want);
 
 	if (s->offset * 4u > data) {
-		assert_int_equal(got, PSP_ERR_OFFSET);
+		assert_int_equal(got, SA_ERR_OFFSET);
 		return;
 	}
 	assert_int_equal(got, want);
@@ -172,7 +172,7 @@ static void options(void **state)
 	pair_free(&p);
 }
 
-static int encap(struct psp_sa *sa, bool tunnel, uint32_t len)
+static int encap(struct sa *sa, bool tunnel, uint32_t len)
 {
 	const struct psp_encap e = { .tunnel = tunnel };
 
@@ -188,18 +188,18 @@ static void refused(void **state)
 
 	(void)state;
 	for (uint32_t n = 0; n < len; n++)
-		assert_int_equal(encap(p.seal, n & 1, n), PSP_ERR_TRUNCATED);
+		assert_int_equal(encap(p.seal, n & 1, n), SA_ERR_TRUNCATED);
 	put16(clear + 12, 0x0806);
-	assert_int_equal(encap(p.seal, true, len), PSP_ERR_NOT_IP);
+	assert_int_equal(encap(p.seal, true, len), SA_ERR_NOT_IP);
 	put16(clear + 12, 0x8100);
-	assert_int_equal(encap(p.seal, false, len), PSP_ERR_NOT_IP);
+	assert_int_equal(encap(p.seal, false, len), SA_ERR_NOT_IP);
 	make_frame(&s);
 	clear[ETH] = 0x44;
-	assert_int_equal(encap(p.seal, true, len), PSP_ERR_LENGTH);
+	assert_int_equal(encap(p.seal, true, len), SA_ERR_LENGTH);
 	clear[ETH] = 0x65;
-	assert_int_equal(encap(p.seal, true, len), PSP_ERR_LENGTH);
+	assert_int_equal(encap(p.seal, true, len), SA_ERR_LENGTH);
 	clear[ETH] = 0x4f;
-	assert_int_equal(encap(p.seal, true, len), PSP_ERR_LENGTH);
+	assert_int_equal(encap(p.seal, true, len), SA_ERR_LENGTH);
 	for (s.ipv6 = false; ; s.ipv6 = true) {
 		for (unsigned int proto = 0; proto < 256; proto++) {
 			bool ok = proto == TCP_PROTO || proto == UDP_PROTO ||
@@ -208,13 +208,13 @@ static void refused(void **state)
 			s.proto = (uint8_t)proto;
 			len = make_frame(&s);
 			assert_int_equal(encap(p.seal, false, len) > 0, ok);
-			assert_true(ok || encap(p.seal, false, len) == PSP_ERR_PROTOCOL);
+			assert_true(ok || encap(p.seal, false, len) == SA_ERR_PROTOCOL);
 			assert_true(encap(p.seal, true, len) > 0);
 		}
 		if (s.ipv6)
 			break;
 	}
-	assert_int_equal(psp_sa_usage(p.seal).packets, 256 + 254 + 256 + 2);
+	assert_int_equal(sa_usage(p.seal).packets, 256 + 254 + 256 + 2);
 	pair_free(&p);
 }
 
@@ -244,18 +244,18 @@ static void checksums(void **state)
 /* Sizes at the end of what IP can say. */
 static void longest(void **state)
 {
-	const uint32_t overhead = UDP + FALCON_PSP_HDR_LEN + FALCON_PSP_ICV_LEN;
+	const uint32_t overhead = UDP + FALCON_PSP_HDR_LEN + FALCON_ICV_LEN;
 	struct psp_pair p = pair_new(0);
 	struct shape s = { .proto = UDP_PROTO, .payload = 65535 - 20 - overhead };
 
 	(void)state;
 	one_shape(&p, &s);
 	s.payload++;
-	assert_int_equal(encap(p.seal, false, make_frame(&s)), PSP_ERR_LENGTH);
+	assert_int_equal(encap(p.seal, false, make_frame(&s)), SA_ERR_LENGTH);
 	s = (struct shape){ .ipv6 = true, .proto = UDP_PROTO, .payload = 65535 - overhead };
 	one_shape(&p, &s);
 	s.payload++;
-	assert_int_equal(encap(p.seal, false, make_frame(&s)), PSP_ERR_LENGTH);
+	assert_int_equal(encap(p.seal, false, make_frame(&s)), SA_ERR_LENGTH);
 	pair_free(&p);
 }
 
@@ -273,7 +273,7 @@ static void padding(void **state)
 	sealed_len = encap(p.seal, false, len + 18);
 	assert_int_equal(sealed_len, len + 40);
 	assert_int_equal(psp_frame_find(sealed, (uint32_t)sealed_len + 9, &f), 0);
-	assert_int_equal(psp_decap(p.open, sealed, &f, out, len - 1), PSP_ERR_ROOM);
+	assert_int_equal(psp_decap(p.open, sealed, &f, out, len - 1), SA_ERR_ROOM);
 	assert_int_equal(encap(p.seal, false, len), len + 40);
 	assert_int_equal(psp_decap(p.open, sealed, &f, out, len), len);
 	assert_memory_equal(out, clear, len);
@@ -289,18 +289,18 @@ static void find(void **state)
 	struct psp_frame f;
 
 	(void)state;
-	assert_int_equal(psp_frame_find(clear, len, &f), PSP_ERR_NOT_PSP);
+	assert_int_equal(psp_frame_find(clear, len, &f), SA_ERR_NOT_PSP);
 	len = (uint32_t)encap(p.seal, false, len);
 	for (uint32_t n = 0; n < len; n++)
-		assert_int_equal(psp_frame_find(sealed, n, &f), PSP_ERR_TRUNCATED);
+		assert_int_equal(psp_frame_find(sealed, n, &f), SA_ERR_TRUNCATED);
 	sealed[ETH + 8]++;
-	assert_int_equal(psp_frame_find(sealed, len, &f), PSP_ERR_CHECKSUM);
+	assert_int_equal(psp_frame_find(sealed, len, &f), SA_ERR_CHECKSUM);
 	sealed[ETH + 8]--;
 	sealed[ETH + 20 + 5]++;
-	assert_int_equal(psp_frame_find(sealed, len, &f), PSP_ERR_LENGTH);
+	assert_int_equal(psp_frame_find(sealed, len, &f), SA_ERR_LENGTH);
 	sealed[ETH + 20 + 5]--;
 	sealed[ETH + 20 + 3]++;
-	assert_int_equal(psp_frame_find(sealed, len, &f), PSP_ERR_NOT_PSP);
+	assert_int_equal(psp_frame_find(sealed, len, &f), SA_ERR_NOT_PSP);
 	pair_free(&p);
 }
 
@@ -317,7 +317,7 @@ static void mixed_tunnel(void **state)
 	(void)state;
 	assert_int_equal(psp_frame_find(sealed, len, &f), 0);
 	psp[0] = 41;
-	assert_int_equal(psp_sa_next_iv(p.seal, 1, &iv), 0);
+	assert_int_equal(sa_next_iv(p.seal, 1, &iv), 0);
 	iv = falcon_hton64(iv);
 	memcpy(psp + 8, &iv, sizeof(iv));
 	assert_true(psp_seal(p.seal, psp, f.psp_len - 16, f.psp_len) > 0);

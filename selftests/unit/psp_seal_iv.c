@@ -5,7 +5,7 @@
  */
 #include "psp_seal.h"
 
-#include "crypto/psp.c"
+#include "crypto/sa_priv.h"
 
 /* A clock that goes on, stands, jumps, goes back and wraps. */
 static uint64_t next_clock(uint64_t clock, uint64_t *rng)
@@ -33,11 +33,11 @@ static void any_clock(void **state)
 		uint64_t clock = run % 2 ? unit_random(&rng) : UINT64_MAX - run, first, iv, span = 0;
 		unsigned int i;
 
-		assert_int_equal(psp_sa_next_iv(p.seal, clock, &first), 0);
+		assert_int_equal(sa_next_iv(p.seal, clock, &first), 0);
 		assert_true(first == clock);
 		for (i = 0; i < 2000; i++) {
 			clock = next_clock(clock, &rng);
-			if (psp_sa_next_iv(p.seal, clock, &iv))
+			if (sa_next_iv(p.seal, clock, &iv))
 				break;
 			assert_true(iv - first > span);
 			span = iv - first;
@@ -60,7 +60,7 @@ static void follows_clock(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
-		assert_int_equal(psp_sa_next_iv(p.seal, steps[i].clock, &iv), 0);
+		assert_int_equal(sa_next_iv(p.seal, steps[i].clock, &iv), 0);
 		assert_true(iv == steps[i].iv);
 	}
 	pair_free(&p);
@@ -73,11 +73,11 @@ static void wraps(void **state)
 	uint64_t iv;
 
 	(void)state;
-	assert_int_equal(psp_sa_next_iv(p.seal, UINT64_MAX - 1, &iv), 0);
-	assert_int_equal(psp_sa_next_iv(p.seal, UINT64_MAX, &iv), 0);
-	assert_int_equal(psp_sa_next_iv(p.seal, UINT64_MAX, &iv), 0);
+	assert_int_equal(sa_next_iv(p.seal, UINT64_MAX - 1, &iv), 0);
+	assert_int_equal(sa_next_iv(p.seal, UINT64_MAX, &iv), 0);
+	assert_int_equal(sa_next_iv(p.seal, UINT64_MAX, &iv), 0);
 	assert_true(iv == 0);
-	assert_int_equal(psp_sa_next_iv(p.seal, 500, &iv), 0);
+	assert_int_equal(sa_next_iv(p.seal, 500, &iv), 0);
 	assert_true(iv == 500);
 	pair_free(&p);
 }
@@ -89,24 +89,24 @@ static void all_used(void **state)
 	uint64_t iv, clock = 7, good = 0;
 
 	(void)state;
-	while (!psp_sa_next_iv(p.seal, clock, &iv) && good < 10) {
+	while (!sa_next_iv(p.seal, clock, &iv) && good < 10) {
 		clock = iv + (1ULL << 62);
 		good++;
 	}
 	assert_int_equal(good, 4);	/* 7, and three quarters further */
 	p.seal->span = UINT64_MAX - 2;
-	assert_int_equal(psp_sa_next_iv(p.seal, 0, &iv), 0);
+	assert_int_equal(sa_next_iv(p.seal, 0, &iv), 0);
 	assert_true(iv == 7 - 2ULL);
-	assert_int_equal(psp_sa_next_iv(p.seal, 0, &iv), PSP_ERR_EXHAUSTED);
-	assert_int_equal(psp_sa_next_iv(p.seal, 8, &iv), PSP_ERR_EXHAUSTED);
+	assert_int_equal(sa_next_iv(p.seal, 0, &iv), SA_ERR_EXHAUSTED);
+	assert_int_equal(sa_next_iv(p.seal, 8, &iv), SA_ERR_EXHAUSTED);
 	pair_free(&p);
 }
 
-static int seal_with(struct psp_sa *sa, uint64_t iv)
+static int seal_with(struct sa *sa, uint64_t iv)
 {
 	uint8_t psp[64] = { 0 };
 
-	falcon_psp_fill((struct falcon_psp_hdr *)psp, psp_sa_version(sa), false, PAIR_SPI, iv);
+	falcon_psp_fill((struct falcon_psp_hdr *)psp, sa_encap(sa), false, PAIR_SPI, iv);
 	return psp_seal(sa, psp, 30, sizeof(psp));
 }
 
@@ -117,19 +117,19 @@ static void order(void **state)
 	uint64_t iv[4];
 
 	(void)state;
-	assert_int_equal(seal_with(p.seal, 0), PSP_ERR_IV);
+	assert_int_equal(seal_with(p.seal, 0), SA_ERR_IV);
 	for (unsigned int i = 0; i < 4; i++)
-		assert_int_equal(psp_sa_next_iv(p.seal, UINT64_MAX - 1 + i * 2, &iv[i]), 0);
-	assert_int_equal(seal_with(p.seal, iv[3] + 1), PSP_ERR_IV);
-	assert_int_equal(seal_with(p.seal, iv[0] - 1), PSP_ERR_IV);
+		assert_int_equal(sa_next_iv(p.seal, UINT64_MAX - 1 + i * 2, &iv[i]), 0);
+	assert_int_equal(seal_with(p.seal, iv[3] + 1), SA_ERR_IV);
+	assert_int_equal(seal_with(p.seal, iv[0] - 1), SA_ERR_IV);
 	assert_int_equal(seal_with(p.seal, iv[0]), 46);
-	assert_int_equal(seal_with(p.seal, iv[0]), PSP_ERR_IV);
+	assert_int_equal(seal_with(p.seal, iv[0]), SA_ERR_IV);
 	assert_int_equal(seal_with(p.seal, iv[2]), 46);	/* iv[1] left out */
-	assert_int_equal(seal_with(p.seal, iv[1]), PSP_ERR_IV);
-	assert_int_equal(seal_with(p.seal, iv[2]), PSP_ERR_IV);
+	assert_int_equal(seal_with(p.seal, iv[1]), SA_ERR_IV);
+	assert_int_equal(seal_with(p.seal, iv[2]), SA_ERR_IV);
 	assert_int_equal(seal_with(p.seal, iv[3]), 46);
-	assert_int_equal(seal_with(p.seal, iv[3]), PSP_ERR_IV);
-	assert_int_equal(psp_sa_usage(p.seal).packets, 3);
+	assert_int_equal(seal_with(p.seal, iv[3]), SA_ERR_IV);
+	assert_int_equal(sa_usage(p.seal).packets, 3);
 	pair_free(&p);
 }
 
@@ -141,11 +141,11 @@ static void refused_is_free(void **state)
 	uint32_t len = packet_make(p.seal, psp, false, 0, 10);
 
 	(void)state;
-	assert_int_equal(psp_seal(p.seal, psp, len, len), PSP_ERR_ROOM);
-	assert_int_equal(psp_sa_usage(p.seal).packets, 0);
+	assert_int_equal(psp_seal(p.seal, psp, len, len), SA_ERR_ROOM);
+	assert_int_equal(sa_usage(p.seal).packets, 0);
 	assert_int_equal(psp_seal(p.seal, psp, len, sizeof(psp)), len + 16);
-	assert_int_equal(psp_sa_usage(p.seal).packets, 1);
-	assert_int_equal(psp_sa_usage(p.seal).blocks, 3);	/* 26 bytes, and the lengths */
+	assert_int_equal(sa_usage(p.seal).packets, 1);
+	assert_int_equal(sa_usage(p.seal).blocks, 3);	/* 26 bytes, and the lengths */
 	pair_free(&p);
 }
 
@@ -155,15 +155,15 @@ static void limits(void **state)
 	uint64_t iv;
 
 	(void)state;
-	assert_int_equal(psp_sa_next_iv(p.seal, 1, &iv), 0);
-	p.seal->used.packets = PSP_MAX_PACKETS - 1;
+	assert_int_equal(sa_next_iv(p.seal, 1, &iv), 0);
+	p.seal->used.packets = SA_MAX_PACKETS - 1;
 	assert_int_equal(seal_with(p.seal, iv), 46);
-	assert_int_equal(psp_sa_next_iv(p.seal, 1, &iv), 0);
-	assert_int_equal(seal_with(p.seal, iv), PSP_ERR_EXHAUSTED);
-	p.seal->used = (struct psp_usage){ .blocks = PSP_MAX_BLOCKS - 3 };
+	assert_int_equal(sa_next_iv(p.seal, 1, &iv), 0);
+	assert_int_equal(seal_with(p.seal, iv), SA_ERR_EXHAUSTED);
+	p.seal->used = (struct sa_usage){ .blocks = SA_MAX_BLOCKS - 3 };
 	assert_int_equal(seal_with(p.seal, iv), 46);
-	assert_int_equal(psp_sa_next_iv(p.seal, 1, &iv), 0);
-	assert_int_equal(seal_with(p.seal, iv), PSP_ERR_EXHAUSTED);
+	assert_int_equal(sa_next_iv(p.seal, 1, &iv), 0);
+	assert_int_equal(seal_with(p.seal, iv), SA_ERR_EXHAUSTED);
 	pair_free(&p);
 }
 

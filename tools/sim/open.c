@@ -111,7 +111,7 @@ static void set_route(struct endpoint *e)
 		.src_mac = { 2, 0, 0, 0, 0, (uint8_t)e->host->index },
 		.dst_mac = { 2, 0, 0, 0, 0, (uint8_t)e->peer->host->index },
 		.path = path,
-		.psp_version = FALCON_PSP_CLEAR,
+		.encap = FALCON_PSP_CLEAR,
 		.spi = SPI + e->peer->index,
 	};
 

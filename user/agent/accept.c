@@ -41,9 +41,7 @@ static void configure(const struct agent *a, const struct peer_config *peer, int
 	cfg->local_cid = (uint32_t)cid;
 	cfg->params.ordered = req->ordered;
 	cfg->params.function = req->function;
-	cfg->security = CONFIG_SECURITY_CLEAR;
-	if (req->security == CM_SECURITY_PSP)
-		cfg->security = CONFIG_SECURITY_AES_GCM_128 + req->version;
+	cfg->security = config_security(req->version);
 }
 
 /* The upper layer's consent: 0 with its answer in |reply|, or a negative errno. */

@@ -38,6 +38,8 @@ enum config_security {
 	CONFIG_SECURITY_AES_GCM_256,
 	CONFIG_SECURITY_GMAC_128,
 	CONFIG_SECURITY_GMAC_256,
+	CONFIG_SECURITY_ESP_128,	/* ESP with AES-GCM */
+	CONFIG_SECURITY_ESP_256,
 };
 
 enum config_mode {
@@ -181,8 +183,9 @@ int config_conn_from_json(const json_t *obj, const struct agent_options *default
 int config_conn_conflict(const struct conn_config *a, const struct conn_config *b, char *err,
 			 size_t errlen);
 
-/* The enum falcon_psp_version of a connection with |security|. */
-uint8_t config_psp_version(enum config_security security);
+/* The enum falcon_encap of a connection with |security|, and the other way round. */
+uint8_t config_encap(enum config_security security);
+enum config_security config_security(uint8_t encap);
 
 /*
  * Every key of [agent] and the ports with its value: a new array of {"section", "key", "value",

@@ -7,7 +7,7 @@
 
 #include "agent/config.h"
 #include "agent/config_keys.h"
-#include "falcon/psp.h"
+#include "falcon/encap.h"
 
 bool config_name_valid(const char *name)
 {
@@ -73,15 +73,29 @@ static const char *missing_key(const struct conn_config *c)
 	return NULL;
 }
 
-uint8_t config_psp_version(enum config_security security)
+static const uint8_t encaps[] = {
+	[CONFIG_SECURITY_CLEAR] = FALCON_PSP_CLEAR,
+	[CONFIG_SECURITY_PSP] = FALCON_PSP_AES_GCM_128,
+	[CONFIG_SECURITY_AES_GCM_128] = FALCON_PSP_AES_GCM_128,
+	[CONFIG_SECURITY_AES_GCM_256] = FALCON_PSP_AES_GCM_256,
+	[CONFIG_SECURITY_GMAC_128] = FALCON_PSP_GMAC_128,
+	[CONFIG_SECURITY_GMAC_256] = FALCON_PSP_GMAC_256,
+	[CONFIG_SECURITY_ESP_128] = FALCON_ESP_AES_GCM_128,
+	[CONFIG_SECURITY_ESP_256] = FALCON_ESP_AES_GCM_256,
+};
+
+uint8_t config_encap(enum config_security security)
 {
-	switch (security) {
-	case CONFIG_SECURITY_CLEAR: return FALCON_PSP_CLEAR;
-	case CONFIG_SECURITY_AES_GCM_256: return FALCON_PSP_AES_GCM_256;
-	case CONFIG_SECURITY_GMAC_128: return FALCON_PSP_GMAC_128;
-	case CONFIG_SECURITY_GMAC_256: return FALCON_PSP_GMAC_256;
-	default: return FALCON_PSP_AES_GCM_128;
-	}
+	return encaps[security];
+}
+
+enum config_security config_security(uint8_t encap)
+{
+	enum config_security s = CONFIG_SECURITY_ESP_256;
+
+	while (s != CONFIG_SECURITY_CLEAR && encaps[s] != encap)
+		s--;
+	return s;
 }
 
 static const char *tunnel_problem(const struct conn_config *c)

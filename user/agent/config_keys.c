@@ -25,7 +25,8 @@ static const char *const orderings[] = {"unordered", "ordered", NULL};
 static const char *const log_levels[] = {"error", "warn", "info", "debug", NULL};
 static const char *const controls[] = {"tls", "plain", NULL};
 static const char *const securities[] = {"clear", "psp", "psp-aes-gcm-128", "psp-aes-gcm-256",
-					 "psp-gmac-128", "psp-gmac-256", NULL};
+					 "psp-gmac-128", "psp-gmac-256", "esp-aes-gcm-128",
+					 "esp-aes-gcm-256", NULL};
 static const char *const modes[] = {"transport", "tunnel", NULL};
 static const char *const xsk_modes[] = {"auto", "copy", "zerocopy", NULL};
 static const char *const rue_modes[] = {"inline", "thread", "process", NULL};

@@ -90,7 +90,7 @@ static void fill_identity(struct agent_conn *c)
 					     : c->ours.security.generation;
 	id->peer_spi = c->peer.security.spi;
 	id->incarnation = c->ours.incarnation;
-	id->psp_version = c->sec.version;
+	id->encap = falcon_encap_seen(c->sec.encap);
 	id->pcid = c->sec.pcid;
 	memcpy(id->local_addr, c->cfg.local, sizeof(id->local_addr));
 	memcpy(id->peer_addr, c->cfg.remote, sizeof(id->peer_addr));
@@ -126,7 +126,7 @@ static void size_segment(struct agent_conn *c)
 		mtu = XSK_MAX_FRAME - ETH_HLEN;
 	c->mtu = mtu;
 	c->max_len = frame_max_payload(mtu, c->cfg.family == AF_INET6,
-				       frame_around(c->sec.version, c->sec.peer_pcid != 0,
+				       frame_around(c->sec.encap, c->sec.peer_pcid != 0,
 						    sec_inner_len(&c->sec)));
 }
 
@@ -299,8 +299,7 @@ void agent_conn_offer(struct agent_conn *c, struct cm_local *out)
 		.remote_cid = c->cfg.remote_cid,
 		.ordered = c->cfg.params.ordered,
 		.function = c->cfg.params.function,
-		.security = c->cfg.security == CONFIG_SECURITY_CLEAR ? CM_SECURITY_CLEAR
-								      : CM_SECURITY_PSP,
+		.security = cm_security_kind(config_encap(c->cfg.security)),
 		.ulp = c->ulp_data,
 		.params = {
 			.flows = (uint8_t)c->cfg.params.flows,
@@ -348,7 +347,9 @@ static int check_conflicts(struct agent *a, const struct conn_config *cfg, char 
 
 static void init_security(struct agent_conn *c)
 {
-	c->sec.version = config_psp_version(c->cfg.security);
+	c->sec.maps = &c->agent->maps;
+	c->sec.cid = c->cfg.local_cid;
+	c->sec.encap = config_encap(c->cfg.security);
 	c->sec.tunnel = c->cfg.mode == CONFIG_MODE_TUNNEL;
 	c->sec.inner_ipv6 = c->cfg.inner_family == AF_INET6;
 	memcpy(c->sec.inner_local, c->cfg.inner_local, sizeof(c->sec.inner_local));

@@ -11,7 +11,8 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
-#include "crypto/kdf.h"
+
+_Static_assert((int)SA_KEY_MAX == (int)CM_KEY_MAX, "a key fits into what peers are told");
 
 /*
  * Let the new SPI in, of a connection that packets arrive for: the generation first, then both SPIs
@@ -33,7 +34,8 @@ static int start_over(struct agent_conn *c)
 {
 	sec_close(&c->sec);
 	c->sec.pcid = 0;
-	if (!c->agent->config.agent.pcid)
+	/* ESP has no room for one, nor need: an SPI is one connection's. */
+	if (!c->agent->config.agent.pcid || falcon_encap_is_esp(c->sec.encap))
 		return 0;
 	while (!c->sec.pcid)
 		if (RAND_bytes((unsigned char *)&c->sec.pcid, sizeof(c->sec.pcid)) != 1)
@@ -56,16 +58,14 @@ int agent_fill_security(void *arg, uint32_t cid, struct cm_security *out)
 	if (rc == 0 && spi == 0)
 		rc = -EAGAIN;
 	if (rc == 0)
-		rc = sec_rx_use(&c->sec, a->keys, spi);
-	if (rc == 0)
-		rc = sec_keys_derive(a->keys, spi, c->sec.version, out->key) < 0 ? -ENOKEY : 0;
+		rc = sec_rx_use(&c->sec, a->keys, spi, a->config.agent.key_export, out->key);
 	if (rc < 0) {
 		log_err("no key for connection conn=%s: %s", c->cfg.name, strerror(-rc));
 		return rc;
 	}
 	out->spi = spi;
-	out->version = c->sec.version;
-	out->key_len = (uint8_t)psp_key_len(c->sec.version);
+	out->version = c->sec.encap;
+	out->key_len = (uint8_t)sa_key_len(c->sec.encap);
 	out->pcid = c->sec.pcid;
 	if (c->core)
 		publish(c, spi, out->generation);
@@ -77,7 +77,7 @@ int agent_use_security(void *arg, uint32_t cid, const struct cm_security *in)
 	struct agent *a = arg;
 	struct agent_conn *c = a->conns[cid];
 
-	if (in->version != c->sec.version || in->pcid != c->sec.peer_pcid)
+	if (in->version != c->sec.encap || in->pcid != c->sec.peer_pcid)
 		return -EPROTO;
 	return sec_clear(&c->sec) ? 0 : sec_tx_use(&c->sec, in->spi, in->key);
 }
@@ -104,9 +104,9 @@ int agent_agree_security(struct agent_conn *c, char *err, size_t errlen)
 	struct cm_security *ours = &c->ours.security, *peer = &c->peer.security;
 	int rc = 0;
 
-	if (peer->version != c->sec.version) {
+	if (peer->version != c->sec.encap) {
 		snprintf(err, errlen, "security is %s here, %s at the peer",
-			 sec_version_name(c->sec.version), sec_version_name(peer->version));
+			 sec_name(c->sec.encap), sec_name(peer->version));
 		return -EPROTO;
 	}
 	if (expired(c->agent, ours->generation)) {
@@ -124,16 +124,16 @@ int agent_agree_security(struct agent_conn *c, char *err, size_t errlen)
 
 static void append_key(const struct agent_conn *c, uint32_t spi, json_t *rows)
 {
-	unsigned int len = psp_key_len(c->sec.version);
-	char hex[2 * PSP_KEY_MAX + 1];
-	uint8_t key[PSP_KEY_MAX];
+	unsigned int len = sa_key_len(c->sec.encap);
+	char hex[2 * SA_KEY_MAX + 1];
+	uint8_t key[SA_KEY_MAX];
 
-	if (sec_keys_derive(c->agent->keys, spi, c->sec.version, key) < 0)
+	if (sec_export(&c->sec, c->agent->keys, spi, key) < 0)
 		return;
 	for (unsigned int i = 0; i < len; i++)
 		snprintf(hex + 2 * i, 3, "%02x", key[i]);
 	json_array_append_new(rows, json_pack("{s:s, s:I, s:i, s:s}", "name", c->cfg.name, "spi",
-					      (json_int_t)spi, "version", c->sec.version, "key",
+					      (json_int_t)spi, "version", c->sec.encap, "key",
 					      hex));
 	OPENSSL_cleanse(key, sizeof(key));
 	OPENSSL_cleanse(hex, sizeof(hex));

@@ -118,6 +118,7 @@ static void adopt_maps(struct agent *a)
 			 cfg->agent_pid, left);
 	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
 	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty));
+	maps_sadb_empty(&a->maps);
 	memset(cfg, 0, sizeof(*cfg));
 	cfg->replay_margin = opt->replay_margin_ps;
 	cfg->rue_p1_ns = opt->rue_p1_ns;
@@ -135,6 +136,7 @@ static void leave_maps(struct agent *a)
 	maps_quiesce();
 	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
 	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty));
+	maps_sadb_empty(&a->maps);
 	memset(a->maps.config, 0, sizeof(*a->maps.config));
 }
 

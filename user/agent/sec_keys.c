@@ -8,6 +8,8 @@
 
 #include "crypto/kdf.h"
 #include "crypto/locked.h"
+#include "crypto/sa.h"
+#include "falcon/esp.h"
 
 enum { SPI_LAST = 0x7fffffff };	/* below the bit that selects the master key */
 
@@ -26,7 +28,7 @@ static int draw(struct sec_keys *k, uint32_t generation)
 	memcpy(k->masters.key[generation & 1], fresh, sizeof(fresh));
 	OPENSSL_cleanse(fresh, sizeof(fresh));
 	k->generation = generation;
-	k->last = 0;
+	k->last = FALCON_ESP_SPI_MIN - 1;
 	return 0;
 }
 
@@ -74,4 +76,11 @@ uint32_t sec_keys_spi(struct sec_keys *k)
 int sec_keys_derive(const struct sec_keys *k, uint32_t spi, uint8_t version, uint8_t *key)
 {
 	return psp_derive(&k->masters, spi, version, key);
+}
+
+int sec_keys_make(const struct sec_keys *k, uint32_t spi, uint8_t encap, uint8_t *key)
+{
+	if (!falcon_encap_is_esp(encap))
+		return sec_keys_derive(k, spi, encap, key) < 0 ? -ENOKEY : 0;
+	return RAND_priv_bytes(key, (int)sa_key_len(encap)) == 1 ? 0 : -ENOKEY;
 }

@@ -57,7 +57,7 @@ static void show_one_conn(const struct agent_conn *c, json_t *rows)
 				"up", c->state == AGENT_CONN_UP, "state",
 				agent_conn_state_name(c->state), "ordering",
 				c->cfg.params.ordered ? "ordered" : "unordered", "security",
-				sec_version_name(c->sec.version), "reason", c->reason, "routed",
+				sec_name(c->sec.encap), "reason", c->reason, "routed",
 				c->routed);
 
 	put_addr(row, "local", c->cfg.family, c->cfg.local);
@@ -131,15 +131,15 @@ static const char *rekey_state_name(enum rekey_state s)
 static void show_one_key(const struct agent_conn *c, json_t *rows)
 {
 	const struct falcon_conn_id *id = &c->shared->id;
-	struct psp_usage used = c->sec.tx ? psp_sa_usage(c->sec.tx) : (struct psp_usage){};
+	struct sa_usage used = c->sec.tx ? sa_usage(c->sec.tx) : (struct sa_usage){};
 	json_t *row = json_pack("{s:s, s:s, s:s}", "name", c->cfg.name, "security",
-				sec_version_name(c->sec.version), "rotation",
+				sec_name(c->sec.encap), "rotation",
 				rekey_state_name(c->rekey));
 
 	put(row, "generation", falcon_load(&id->cur_spi_gen));
 	put(row, "spi", falcon_load(&id->cur_spi));
 	put(row, "prev_spi", falcon_load(&id->prev_spi));
-	put(row, "peer_spi", c->sec.tx ? psp_sa_spi(c->sec.tx) : 0);
+	put(row, "peer_spi", c->sec.tx ? sa_spi(c->sec.tx) : 0);
 	put(row, "rx_packets", c->sec.rx_packets);
 	put(row, "rx_bytes", c->sec.rx_bytes);
 	put(row, "tx_packets", used.packets);

@@ -106,7 +106,7 @@ static enum falcon_verdict check_integrity(struct agent_conn *c, const struct fa
 {
 	enum falcon_verdict v;
 
-	if (f->psp_version != FALCON_PSP_CLEAR) {
+	if (f->encap != FALCON_PSP_CLEAR) {
 		v = sec_open(&c->sec, data, f);
 		if (v == FALCON_V_rx_data)
 			rekey_used(c);
@@ -124,11 +124,15 @@ enum falcon_verdict agent_steered(struct agent *a, struct agent_conn *c,
 	const struct falcon_conn *shared = fcore_conn_shared(c->core);
 	struct falcon_frame f;
 	enum falcon_verdict v = falcon_parse_frame(it->data, it->data + it->len, &f);
+	struct falcon_meta opened;
 	const uint8_t *falcon;
 	size_t alen;
 
 	if (v != FALCON_V_rx_data)
 		return v;
+	/* Which connection an ESP packet is of, XDP knows by the SPI. */
+	if (falcon_encap_is_esp(f.encap))
+		f.cid = m->cid;
 	if (f.cid != m->cid)
 		return FALCON_V_drop_cid;
 	alen = f.ipv6 ? 16 : 4;
@@ -141,5 +145,9 @@ enum falcon_verdict agent_steered(struct agent *a, struct agent_conn *c,
 	falcon = it->data + f.falcon_off;
 	if (falcon_type_is_ack(f.type))
 		return take_ack(a, c, &f, falcon, m);
-	return take_reliable(c, &f, falcon, m, it, kept);
+	/* Where ESP ends XDP could not see. */
+	opened = *m;
+	opened.falcon_off = f.falcon_off;
+	opened.falcon_len = f.falcon_len;
+	return take_reliable(c, &f, falcon, &opened, it, kept);
 }

@@ -49,7 +49,7 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 	if (len < 0) {
 		/* Nothing may leave unsealed: the connection needs a new key, and so a new start. */
 		c->tx_unsealed++;
-		agent_conn_fail(c, psp_strerror(len));
+		agent_conn_fail(c, sa_strerror(len));
 		return 0;
 	}
 	xsk_tx_commit(c->tx, (uint32_t)len);
@@ -75,7 +75,7 @@ void agent_conn_route(struct agent_conn *c)
 		.ipv6 = c->cfg.family == AF_INET6,
 		.path = path_hash(c),
 		.spi = c->peer.security.spi,
-		.psp_version = c->sec.version,
+		.encap = c->sec.encap,
 		.vc = c->sec.peer_pcid != 0,
 		.cookie = c->sec.peer_pcid,
 		.tunnel = c->sec.tunnel,

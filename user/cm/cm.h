@@ -40,7 +40,7 @@ enum cm_const {
 	CM_KEEPALIVE_MS = 1000,		/* an end that has nothing to say says so this often ... */
 	CM_KEEPALIVE_MIN_MS = 100,	/* ... or as often as the peer wishes, down to this */
 	CM_REASON_MAX = 160,		/* bytes of a reason, with the final 0 */
-	CM_KEY_MAX = 32,		/* bytes of a key */
+	CM_KEY_MAX = 36,		/* bytes of a key, with ESP's salt */
 	CM_ULP_DATA_MAX = 48,		/* bytes that an upper layer adds to an offer */
 };
 
@@ -51,9 +51,9 @@ enum cm_const {
 struct cm_security {
 	uint32_t spi;			/* not 0 */
 	uint32_t generation;		/* Falcon 9.2.1 Current SPI Generation of the key */
-	uint64_t pcid;			/* Falcon 9.2.1 PSP Connection ID; 0: none */
-	uint8_t version;		/* enum falcon_psp_version; clear: no key */
-	uint8_t key_len;		/* bytes; 0 if clear */
+	uint64_t pcid;			/* Falcon 9.2.1 PSP Connection ID; 0: none, as with ESP */
+	uint8_t version;		/* enum falcon_encap; clear: no key */
+	uint8_t key_len;		/* bytes, ESP's salt at the end; 0 if clear */
 	uint8_t key[CM_KEY_MAX];
 };
 
@@ -74,7 +74,11 @@ enum cm_feature {
 enum cm_security_kind {
 	CM_SECURITY_CLEAR = 0,		/* PSP version 15 */
 	CM_SECURITY_PSP = 1,		/* PSP versions 0 to 3; each direction its own */
+	CM_SECURITY_ESP = 2,		/* AES-GCM with 128 or 256 bits; each direction its own */
 };
+
+/* Which kind of security |version|, an enum falcon_encap, is of. */
+enum cm_security_kind cm_security_kind(uint8_t version);
 
 /* What a connection is for; both ends must agree on |proto|. The rest is between the upper layers. */
 struct cm_ulp {
@@ -120,7 +124,7 @@ struct cm_request {
 	uint32_t function;		/* Destination Function of its packets */
 	bool ordered;
 	enum cm_security_kind security;
-	uint8_t version;		/* enum falcon_psp_version of the packets to the peer */
+	uint8_t version;		/* enum falcon_encap of the packets to the peer */
 	struct cm_ulp ulp;
 };
 

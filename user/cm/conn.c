@@ -81,7 +81,7 @@ static bool local_security(struct cm *cm, const struct cm_conn *c, struct cm_sec
 	    cm->ops->fill_local_security(cm->arg, c->cfg.local_cid, out) < 0)
 		return false;
 	return out->spi && out->key_len <= CM_KEY_MAX &&
-	       (out->version == FALCON_PSP_CLEAR) == (c->cfg.security == CM_SECURITY_CLEAR);
+	       cm_security_kind(out->version) == c->cfg.security;
 }
 
 /* As after a failed establish(): wait, then offer anew. */
@@ -185,6 +185,15 @@ static bool entitled(struct cm *cm, struct cm_conn *c)
 	return false;
 }
 
+static const char *const kinds[] = {
+	[CM_SECURITY_CLEAR] = "clear", [CM_SECURITY_PSP] = "psp", [CM_SECURITY_ESP] = "esp",
+};
+static const char *const other_kind[] = {
+	[CM_SECURITY_CLEAR] = "peer's connection has security = clear, ours not",
+	[CM_SECURITY_PSP] = "peer's connection has security = psp, ours not",
+	[CM_SECURITY_ESP] = "peer's connection has security = esp, ours not",
+};
+
 /* 0, or the code for refusing |open|, with |text| for the peer and |*local| for ourselves. */
 static enum cm_code mismatch(const struct cm_conn *c, const struct cm_msg *open, char *text,
 			     size_t size, const char **local)
@@ -197,11 +206,8 @@ static enum cm_code mismatch(const struct cm_conn *c, const struct cm_msg *open,
 		return CM_CODE_CID_MISMATCH;
 	}
 	if (open->kind != c->cfg.security) {
-		snprintf(text, size, "security = %s here",
-			 c->cfg.security == CM_SECURITY_PSP ? "psp" : "clear");
-		*local = open->kind == CM_SECURITY_PSP
-				 ? "peer's connection has security = psp, ours clear"
-				 : "peer's connection has security = clear, ours not";
+		snprintf(text, size, "security = %s here", kinds[c->cfg.security]);
+		*local = other_kind[open->kind];
 		return CM_CODE_SECURITY;
 	}
 	if ((open->ordering == CM_ORDERED) != c->cfg.ordered) {
@@ -370,7 +376,7 @@ static void on_rekey(struct cm *cm, struct cm_conn *c, const struct cm_msg *m)
 
 	if (!of_pair(c, m))
 		return;
-	if ((m->security.version == FALCON_PSP_CLEAR) != (c->cfg.security == CM_SECURITY_CLEAR))
+	if (cm_security_kind(m->security.version) != c->cfg.security)
 		return cm_session_fail(c->session, "protocol error: REKEY changes the security");
 	if (!cm->ops->use_remote_security ||
 	    cm->ops->use_remote_security(cm->arg, c->cfg.local_cid, &m->security) < 0) {

@@ -20,7 +20,7 @@
 
 enum tls_file { FILE_CERT, FILE_KEY, FILE_CA, FILE_CRL, FILE_PSK };
 
-static const uint8_t alpn[] = {11, 'f', 'a', 'l', 'c', 'o', 'n', '-', 'c', 'm', '/', '3'};
+static const uint8_t alpn[] = {11, 'f', 'a', 'l', 'c', 'o', 'n', '-', 'c', 'm', '/', '4'};
 
 /* What SSL objects carry: the struct tls and the ends of their connection. */
 static int tls_index = -1, ends_index = -1;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "falcon/psp.h"
+#include "falcon/esp.h"
 #include "falcon/wire.h"
 
 enum cm_wire_len {
@@ -17,7 +17,7 @@ enum cm_wire_len {
 	LEN_REKEY = LEN_PAIR + LEN_SECURITY,
 	LEN_REKEYED = LEN_PAIR + 8,
 };
-_Static_assert(LEN_OPEN == 108 && LEN_PAIR == 28 && LEN_CLOSE == 24 && LEN_REKEY == 80,
+_Static_assert(LEN_OPEN == 112 && LEN_PAIR == 28 && LEN_CLOSE == 24 && LEN_REKEY == 84,
 	       "as in PROTOCOL.md");
 _Static_assert(LEN_CLOSE + CM_WIRE_TEXT_MAX <= CM_WIRE_MAX &&
 		       LEN_OPEN + CM_ULP_DATA_MAX <= CM_WIRE_MAX,
@@ -174,7 +174,14 @@ static const char *get_hello(struct get *c, struct cm_msg *m)
 	return m->boot && m->alive_ms ? NULL : "HELLO without boot number or time";
 }
 
-/* Bytes of a key of PSP |version|; -1: not a version for a connection. */
+enum cm_security_kind cm_security_kind(uint8_t version)
+{
+	if (version == FALCON_PSP_CLEAR)
+		return CM_SECURITY_CLEAR;
+	return falcon_encap_is_esp(version) ? CM_SECURITY_ESP : CM_SECURITY_PSP;
+}
+
+/* Bytes of a key of |version|; -1: not one for a connection. */
 static int key_len(uint8_t version)
 {
 	switch (version) {
@@ -182,6 +189,8 @@ static int key_len(uint8_t version)
 	case FALCON_PSP_GMAC_128: return 16;
 	case FALCON_PSP_AES_GCM_256:
 	case FALCON_PSP_GMAC_256: return 32;
+	case FALCON_ESP_AES_GCM_128: return 16 + FALCON_ESP_SALT_LEN;
+	case FALCON_ESP_AES_GCM_256: return 32 + FALCON_ESP_SALT_LEN;
 	case FALCON_PSP_CLEAR: return 0;
 	default: return -1;
 	}
@@ -199,7 +208,9 @@ static const char *get_security(struct get *c, struct cm_security *sec)
 	if (!sec->spi)
 		return "security without SPI";
 	if (key_len(sec->version) != sec->key_len)
-		return "key does not go with the PSP version";
+		return "key does not go with the security's version";
+	if (sec->pcid && cm_security_kind(sec->version) == CM_SECURITY_ESP)
+		return "ESP has no PCID";
 	memcpy(sec->key, c->p, sec->key_len);
 	for (unsigned int i = sec->key_len; i < CM_KEY_MAX; i++) {
 		if (c->p[i])
@@ -237,8 +248,7 @@ static const char *get_open(struct get *c, size_t len, struct cm_msg *m)
 		return why;
 	if (reserved || m->ordering > CM_ORDERED || m->function > FALCON_FUNCTION_MASK)
 		return "reserved bits set in OPEN";
-	if (m->kind > CM_SECURITY_PSP ||
-	    (m->kind == CM_SECURITY_CLEAR) != (m->security.version == FALCON_PSP_CLEAR))
+	if (m->kind != cm_security_kind(m->security.version))
 		return "OPEN contradicts itself about its security";
 	memcpy(m->ulp.data, c->p, m->ulp.len);
 	if (!m->incarnation || !m->params.flows || !m->params.data_window || !m->params.req_window)

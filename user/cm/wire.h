@@ -13,7 +13,7 @@
 #include "cm/cm.h"
 
 enum cm_wire_const {
-	CM_WIRE_VERSION = 3,
+	CM_WIRE_VERSION = 4,
 	CM_WIRE_MAGIC = 0x46434d48,	/* "FCMH" */
 	CM_WIRE_HEADER = 4,		/* bytes: length(2) version(1) type(1) */
 	CM_WIRE_MAX = 256,		/* bytes of the longest message */

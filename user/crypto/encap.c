@@ -54,38 +54,38 @@ static uint16_t ip_checksum(const uint8_t *hdr, uint32_t len)
 static int parse_ipv4(struct ip_packet *ip, uint32_t room)
 {
 	if (room < V4_LEN)
-		return PSP_ERR_TRUNCATED;
+		return SA_ERR_TRUNCATED;
 	ip->ipv6 = false;
 	ip->proto = ip->l3[offsetof(struct iphdr, protocol)];
 	ip->hdr_len = (ip->l3[0] & 15) * 4u;
 	ip->len = get16(ip->l3 + offsetof(struct iphdr, tot_len));
 	if (ip->l3[0] >> 4 != 4 || ip->hdr_len < V4_LEN || ip->len < ip->hdr_len)
-		return PSP_ERR_LENGTH;
-	return ip->len > room ? PSP_ERR_TRUNCATED : 0;
+		return SA_ERR_LENGTH;
+	return ip->len > room ? SA_ERR_TRUNCATED : 0;
 }
 
 static int parse_ipv6(struct ip_packet *ip, uint32_t room)
 {
 	if (room < V6_LEN)
-		return PSP_ERR_TRUNCATED;
+		return SA_ERR_TRUNCATED;
 	ip->ipv6 = true;
 	ip->proto = ip->l3[offsetof(struct ipv6hdr, nexthdr)];
 	ip->hdr_len = V6_LEN;
 	ip->len = V6_LEN + get16(ip->l3 + offsetof(struct ipv6hdr, payload_len));
 	if (ip->l3[0] >> 4 != 6)
-		return PSP_ERR_LENGTH;
-	return ip->len > room ? PSP_ERR_TRUNCATED : 0;
+		return SA_ERR_LENGTH;
+	return ip->len > room ? SA_ERR_TRUNCATED : 0;
 }
 
 static int parse_frame(const uint8_t *frame, uint32_t len, struct ip_packet *ip)
 {
 	if (len < ETH_HLEN)
-		return PSP_ERR_TRUNCATED;
+		return SA_ERR_TRUNCATED;
 	ip->l3 = frame + ETH_HLEN;
 	switch (get16(frame + offsetof(struct ethhdr, h_proto))) {
 	case ETH_P_IP: return parse_ipv4(ip, len - ETH_HLEN);
 	case ETH_P_IPV6: return parse_ipv6(ip, len - ETH_HLEN);
-	default: return PSP_ERR_NOT_IP;
+	default: return SA_ERR_NOT_IP;
 	}
 }
 
@@ -132,13 +132,13 @@ static void put_udp(uint8_t *udp, const struct ip_packet *inner, uint32_t len)
 	put16(udp + offsetof(struct udphdr, check), 0);
 }
 
-static void put_psp(uint8_t *psp, const struct psp_sa *sa, const struct psp_encap *e,
+static void put_psp(uint8_t *psp, const struct sa *sa, const struct psp_encap *e,
 		    uint8_t next_header, uint8_t offset, uint64_t iv)
 {
 	uint64_t cookie = falcon_hton64(e->cookie);
 	struct falcon_psp_hdr h;
 
-	falcon_psp_fill(&h, psp_sa_version(sa), e->vc, psp_sa_spi(sa), iv);
+	falcon_psp_fill(&h, sa_encap(sa), e->vc, sa_spi(sa), iv);
 	h.next_header = next_header;
 	h.crypt_offset = offset;
 	memcpy(psp, &h, sizeof(h));
@@ -166,7 +166,7 @@ static int make_plan(const struct psp_encap *e, const struct ip_packet *ip, stru
 		p->offset = ip->ipv6 ? e->tunnel6_offset : e->tunnel4_offset;
 	} else {
 		if (!transportable(ip))
-			return PSP_ERR_PROTOCOL;
+			return SA_ERR_PROTOCOL;
 		p->outer_len = ip->hdr_len;
 		p->data = ip->l3 + ip->hdr_len;
 		p->data_len = ip->len - ip->hdr_len;
@@ -174,12 +174,12 @@ static int make_plan(const struct psp_encap *e, const struct ip_packet *ip, stru
 		p->offset = e->transport_offset;
 	}
 	if (p->offset * FALCON_PSP_CRYPT_UNIT > p->data_len)
-		return PSP_ERR_OFFSET;
+		return SA_ERR_OFFSET;
 	p->psp_len = falcon_psp_len(e->vc) + p->data_len;
 	return 0;
 }
 
-int psp_encap(struct psp_sa *sa, const struct psp_encap *e, uint64_t now_ps, const uint8_t *clear,
+int psp_encap(struct sa *sa, const struct psp_encap *e, uint64_t now_ps, const uint8_t *clear,
 	      uint32_t len, uint8_t *out, uint32_t room)
 {
 	uint32_t udp_len, ip_len;
@@ -194,13 +194,13 @@ int psp_encap(struct psp_sa *sa, const struct psp_encap *e, uint64_t now_ps, con
 		err = make_plan(e, &ip, &p);
 	if (err)
 		return err;
-	udp_len = UDP_LEN + p.psp_len + FALCON_PSP_ICV_LEN;
+	udp_len = UDP_LEN + p.psp_len + FALCON_ICV_LEN;
 	ip_len = p.outer_len + udp_len;
 	if (ip_len - (ip.ipv6 ? V6_LEN : 0) > IP_LEN_MAX)
-		return PSP_ERR_LENGTH;
+		return SA_ERR_LENGTH;
 	if (ETH_HLEN + ip_len > room)
-		return PSP_ERR_ROOM;
-	err = psp_sa_next_iv(sa, now_ps, &iv);
+		return SA_ERR_ROOM;
+	err = sa_next_iv(sa, now_ps, &iv);
 	if (err)
 		return err;
 	l3 = out + ETH_HLEN;
@@ -212,7 +212,7 @@ int psp_encap(struct psp_sa *sa, const struct psp_encap *e, uint64_t now_ps, con
 	put_udp(l3 + p.outer_len, &ip, udp_len);
 	put_psp(psp, sa, e, p.next_header, p.offset, iv);
 	memcpy(psp + falcon_psp_len(e->vc), p.data, p.data_len);
-	err = psp_seal(sa, psp, p.psp_len, p.psp_len + FALCON_PSP_ICV_LEN);
+	err = psp_seal(sa, psp, p.psp_len, p.psp_len + FALCON_ICV_LEN);
 	return err < 0 ? err : (int)(ETH_HLEN + ip_len);
 }
 
@@ -227,19 +227,19 @@ int psp_frame_find(const uint8_t *frame, uint32_t len, struct psp_frame *f)
 	if (err)
 		return err;
 	if (!ip.ipv6 && ip_checksum(ip.l3, ip.hdr_len))
-		return PSP_ERR_CHECKSUM;
+		return SA_ERR_CHECKSUM;
 	udp = ip.l3 + ip.hdr_len;
 	l4_len = ip.len - ip.hdr_len;
 	if (ip.proto != IPPROTO_UDP)
-		return PSP_ERR_NOT_PSP;
+		return SA_ERR_NOT_PSP;
 	if (l4_len < UDP_LEN)
-		return PSP_ERR_TRUNCATED;
+		return SA_ERR_TRUNCATED;
 	if (get16(udp + offsetof(struct udphdr, dest)) != FALCON_PSP_UDP_PORT)
-		return PSP_ERR_NOT_PSP;
+		return SA_ERR_NOT_PSP;
 	if (get16(udp + offsetof(struct udphdr, len)) != l4_len)
-		return PSP_ERR_LENGTH;
-	if (l4_len < UDP_LEN + FALCON_PSP_HDR_LEN + FALCON_PSP_ICV_LEN)
-		return PSP_ERR_TRUNCATED;
+		return SA_ERR_LENGTH;
+	if (l4_len < UDP_LEN + FALCON_PSP_HDR_LEN + FALCON_ICV_LEN)
+		return SA_ERR_TRUNCATED;
 	f->ipv6 = ip.ipv6;
 	f->udp_off = (uint32_t)(udp - frame);
 	f->psp_off = f->udp_off + UDP_LEN;
@@ -253,7 +253,7 @@ static void set_ethertype(uint8_t *frame, bool ipv6)
 	put16(frame + offsetof(struct ethhdr, h_proto), ipv6 ? ETH_P_IPV6 : ETH_P_IP);
 }
 
-int psp_decap(struct psp_sa *sa, uint8_t *frame, const struct psp_frame *f, uint8_t *out,
+int psp_decap(struct sa *sa, uint8_t *frame, const struct psp_frame *f, uint8_t *out,
 	      uint32_t room)
 {
 	uint8_t *psp = frame + f->psp_off;
@@ -271,7 +271,7 @@ int psp_decap(struct psp_sa *sa, uint8_t *frame, const struct psp_frame *f, uint
 	tunnel = h.next_header == IPPROTO_IPIP || h.next_header == IPPROTO_IPV6;
 	head = tunnel ? ETH_HLEN : f->udp_off;
 	if (head + data_len > room)
-		return PSP_ERR_ROOM;
+		return SA_ERR_ROOM;
 	memcpy(out, frame, head);
 	memcpy(out + head, psp + skip, data_len);
 	if (tunnel)

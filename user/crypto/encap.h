@@ -29,17 +29,17 @@ struct psp_encap {
 
 /*
  * Encapsulate and seal the Ethernet frame |clear| of |len| bytes into |out|. The clock |now_ps| is
- * for psp_sa_next_iv(), which is called only if nothing else is in the way. Padding behind the IP
+ * for sa_next_iv(), which is called only if nothing else is in the way. Padding behind the IP
  * packet is left out. Returns the frame's length, or
  *
- * PSP_ERR_NOT_IP: neither IPv4 nor IPv6, or a VLAN tag;
- * PSP_ERR_PROTOCOL: in transport mode, an IP packet in IP, which would come out as a tunnel's, or
+ * SA_ERR_NOT_IP: neither IPv4 nor IPv6, or a VLAN tag;
+ * SA_ERR_PROTOCOL: in transport mode, an IP packet in IP, which would come out as a tunnel's, or
  *	IPv6 with anything but UDP or TCP (extension headers are not split);
- * PSP_ERR_OFFSET: the crypt offset is beyond the data; as in the reference, the cookie is not counted;
- * PSP_ERR_TRUNCATED, PSP_ERR_LENGTH: the frame is malformed, or would become too long;
- * PSP_ERR_ROOM: |out| has too little |room|; and what psp_sa_next_iv() and psp_seal() return.
+ * SA_ERR_OFFSET: the crypt offset is beyond the data; as in the reference, the cookie is not counted;
+ * SA_ERR_TRUNCATED, SA_ERR_LENGTH: the frame is malformed, or would become too long;
+ * SA_ERR_ROOM: |out| has too little |room|; and what sa_next_iv() and psp_seal() return.
  */
-int psp_encap(struct psp_sa *sa, const struct psp_encap *e, uint64_t now_ps, const uint8_t *clear,
+int psp_encap(struct sa *sa, const struct psp_encap *e, uint64_t now_ps, const uint8_t *clear,
 	      uint32_t len, uint8_t *out, uint32_t room);
 
 /* Where the PSP packet lies in a frame. */
@@ -52,16 +52,16 @@ struct psp_frame {
 
 /*
  * Find the PSP packet in the Ethernet frame |frame| of |len| bytes, of which nothing may be believed
- * yet. Returns 0, PSP_ERR_NOT_IP, _NOT_PSP, _TRUNCATED, _LENGTH (IP and UDP lengths disagree), or
+ * yet. Returns 0, SA_ERR_NOT_IP, _NOT_PSP, _TRUNCATED, _LENGTH (IP and UDP lengths disagree), or
  * _CHECKSUM. PSP headers of the packets found are complete.
  */
 int psp_frame_find(const uint8_t *frame, uint32_t len, struct psp_frame *f);
 
 /*
  * Open the packet at |f| in |frame| in place, and put the clear frame into |out|. Returns its length,
- * PSP_ERR_ROOM, or what psp_open() returns.
+ * SA_ERR_ROOM, or what psp_open() returns.
  */
-int psp_decap(struct psp_sa *sa, uint8_t *frame, const struct psp_frame *f, uint8_t *out,
+int psp_decap(struct sa *sa, uint8_t *frame, const struct psp_frame *f, uint8_t *out,
 	      uint32_t room);
 
 #endif /* FALCON_CRYPTO_ENCAP_H */

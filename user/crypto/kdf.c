@@ -68,7 +68,7 @@ int psp_kdf(const uint8_t master[PSP_MASTER_KEY_LEN], uint32_t spi, uint8_t vers
 	bool ok;
 
 	if (!len)
-		return PSP_ERR_VERSION;
+		return SA_ERR_VERSION;
 	ctx = cmac_new();
 	ok = ctx != NULL;
 	for (unsigned int i = 0; ok && i < len / CMAC_LEN; i++) {
@@ -78,12 +78,12 @@ int psp_kdf(const uint8_t master[PSP_MASTER_KEY_LEN], uint32_t spi, uint8_t vers
 	EVP_MAC_CTX_free(ctx);
 	if (!ok)
 		OPENSSL_cleanse(key, len);
-	return ok ? 0 : PSP_ERR_CRYPTO;
+	return ok ? 0 : SA_ERR_CRYPTO;
 }
 
 int psp_derive(const struct psp_master_keys *masters, uint32_t spi, uint8_t version, uint8_t *key)
 {
 	if (!spi)
-		return PSP_ERR_SPI;
+		return SA_ERR_SPI;
 	return psp_kdf(masters->key[psp_master_index(spi)], spi, version, key);
 }

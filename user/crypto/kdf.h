@@ -25,18 +25,18 @@ static inline unsigned int psp_master_index(uint32_t spi)
 	return spi >> 31;
 }
 
-/* Bytes of a key of |version|, an enum falcon_psp_version: 16 or 32; 0 if it has no keys. */
+/* Bytes of a key of |version|, an enum falcon_encap: 16 or 32; 0 if it has no keys. */
 unsigned int psp_key_len(uint8_t version);
 
 /*
  * The bare function: the key of |version| for |spi| from |master|, any SPI. |key| has room for
- * psp_key_len() bytes. Returns 0, PSP_ERR_VERSION or PSP_ERR_CRYPTO; then |key| holds no key.
+ * psp_key_len() bytes. Returns 0, SA_ERR_VERSION or SA_ERR_CRYPTO; then |key| holds no key.
  */
 int psp_kdf(const uint8_t master[PSP_MASTER_KEY_LEN], uint32_t spi, uint8_t version, uint8_t *key);
 
 /*
  * The key of an association: psp_kdf() with the master key that |spi| selects. SPI 0 stands for "not
- * configured" (Falcon 9.2.2.3) and is refused: PSP_ERR_SPI.
+ * configured" (Falcon 9.2.2.3) and is refused: SA_ERR_SPI.
  */
 int psp_derive(const struct psp_master_keys *masters, uint32_t spi, uint8_t version, uint8_t *key);
 

@@ -80,31 +80,46 @@ static void add_inner(struct frame_template *t, const struct frame_route *r)
 	t->inner_off = t->len;
 	t->inner_ipv6 = r->inner_ipv6;
 	if (r->inner_ipv6) {
-		set_ipv6(ip, FALCON_PSP_NEXT_HEADER, r->inner_src, r->inner_dst);
-		t->len += FALCON_PSP_INNER_IPV6_LEN;
+		set_ipv6(ip, FALCON_NEXT_HEADER, r->inner_src, r->inner_dst);
+		t->len += FALCON_INNER_IPV6_LEN;
 		return;
 	}
-	set_ipv4(ip, FALCON_PSP_NEXT_HEADER, r->inner_src, r->inner_dst);
+	set_ipv4(ip, FALCON_NEXT_HEADER, r->inner_src, r->inner_dst);
 	t->inner_sum = (uint32_t)sum_bytes(ip, sizeof(struct iphdr), 0);
-	t->len += FALCON_PSP_INNER_IPV4_LEN;
+	t->len += FALCON_INNER_IPV4_LEN;
 }
 
-static void add_psp(struct frame_template *t, const struct frame_route *r)
+/*
+ * The encapsulation's header at t->sec_off, before |inner_len| bytes of inner IP header. Returns its
+ * length.
+ */
+static uint32_t add_sec(struct frame_template *t, const struct frame_route *r, uint32_t inner_len)
 {
-	struct falcon_psp_hdr *psp = (void *)(t->hdr + t->psp_off);
+	struct falcon_psp_hdr *psp = (void *)(t->hdr + t->sec_off);
 	uint64_t cookie = falcon_hton64(r->cookie);
 
-	t->psp_version = r->psp_version;
-	falcon_psp_fill(psp, r->psp_version, r->vc, r->spi, 0);
-	t->len = (uint16_t)(t->psp_off + falcon_psp_len(r->vc));
+	/* Of ESP's header nothing is known before the packet is. */
+	if (falcon_encap_is_esp(r->encap))
+		return FALCON_ESP_HDR_LEN;
+	falcon_psp_fill(psp, r->encap, r->vc, r->spi, 0);
+	psp->crypt_offset = falcon_psp_crypt_offset(r->vc, inner_len);
 	if (r->vc)
 		memcpy(psp + 1, &cookie, sizeof(cookie));
+	return falcon_psp_len(r->vc);
+}
+
+static void add_contents(struct frame_template *t, const struct frame_route *r)
+{
+	uint32_t inner_len = r->inner_ipv6 ? FALCON_INNER_IPV6_LEN : FALCON_INNER_IPV4_LEN;
+
+	t->encap = r->encap;
+	t->next_header = FALCON_NEXT_HEADER;
+	t->len = (uint16_t)(t->sec_off + add_sec(t, r, r->tunnel ? inner_len : 0));
 	t->inner_off = 0;
 	if (!r->tunnel)
 		return;
+	t->next_header = r->inner_ipv6 ? FALCON_NEXT_IPV6 : FALCON_NEXT_IPV4;
 	add_inner(t, r);
-	psp->next_header = r->inner_ipv6 ? FALCON_PSP_NEXT_IPV6 : FALCON_PSP_NEXT_IPV4;
-	psp->crypt_offset = falcon_psp_crypt_offset(r->vc, (uint32_t)t->len - t->inner_off);
 }
 
 void frame_template_init(struct frame_template *t, const struct frame_route *r)
@@ -122,9 +137,9 @@ void frame_template_init(struct frame_template *t, const struct frame_route *r)
 	t->l3_off = ETH_HLEN;
 	t->udp_off = add_outer(t, r);
 	udp = (void *)(t->hdr + t->udp_off);
-	udp->dest = htons(FALCON_PSP_UDP_PORT);
-	t->psp_off = (uint16_t)(t->udp_off + sizeof(*udp));
-	add_psp(t, r);
+	udp->dest = htons(falcon_encap_is_esp(r->encap) ? FALCON_ESP_UDP_PORT : FALCON_PSP_UDP_PORT);
+	t->sec_off = (uint16_t)(t->udp_off + sizeof(*udp));
+	add_contents(t, r);
 	t->pseudo_sum = (uint32_t)fold(sum_bytes(r->src_addr, alen, 0) +
 				       sum_bytes(r->dst_addr, alen, 0) + htons(IPPROTO_UDP));
 }
@@ -156,22 +171,17 @@ static void set_flow(const struct frame_template *t, uint8_t *out, uint32_t flow
 }
 
 /* SPI and IV, which make the nonce: the association's; of a clear packet, the template's. */
-static int set_nonce(struct frame_template *t, struct psp_sa *sa, uint64_t now_ps,
-		     struct falcon_psp_hdr *psp)
+static int set_nonce(struct frame_template *t, struct sa *sa, uint64_t now_ps, uint8_t *sec)
 {
-	uint64_t iv = 0;
-	int rc;
+	struct falcon_psp_hdr *psp = (void *)sec;
 
-	if (t->psp_version == FALCON_PSP_CLEAR) {
+	if (t->encap == FALCON_PSP_CLEAR) {
 		psp->iv = falcon_hton64(next_iv(t, now_ps));
 		return 0;
 	}
 	if (!sa)
-		return PSP_ERR_DIRECTION;
-	rc = psp_sa_next_iv(sa, now_ps, &iv);
-	psp->spi = falcon_hton32(psp_sa_spi(sa));
-	psp->iv = falcon_hton64(iv);
-	return rc;
+		return SA_ERR_DIRECTION;
+	return sa_encap(sa) == t->encap ? sa_stamp(sa, sec, now_ps) : SA_ERR_VERSION;
 }
 
 /* Of the IP header at |ip|, which |len| bytes follow; |sum| is an IPv4 header's without length. */
@@ -210,37 +220,42 @@ static void set_udp_checksum(const struct frame_template *t, struct udphdr *udp,
 		udp->check = 0xffff;
 }
 
-int frame_build(struct frame_template *t, struct psp_sa *sa, const struct fcore_packet *p,
+int frame_build(struct frame_template *t, struct sa *sa, const struct fcore_packet *p,
 		uint64_t now_ps, uint8_t *out)
 {
 	struct udphdr *udp = (void *)(out + t->udp_off);
-	struct falcon_psp_hdr *psp = (void *)(out + t->psp_off);
-	uint32_t len, udp_len, icv = falcon_psp_icv_len(t->psp_version);
+	uint8_t *sec = out + t->sec_off;
+	uint32_t len, udp_len;
 	int rc;
 
 	memcpy(out, t->hdr, t->len);
-	rc = set_nonce(t, sa, now_ps, psp);
+	rc = set_nonce(t, sa, now_ps, sec);
 	if (rc < 0)
 		return rc;
-	len = (uint32_t)(put_packet(p, out + t->len) - out);
-	udp_len = len + icv - t->udp_off;
+	len = (uint32_t)(put_packet(p, out + t->len) - sec);
+	if (t->inner_off)
+		set_ip_length(out + t->inner_off, t->inner_ipv6, t->inner_sum,
+			      len + t->sec_off - t->len);
+	rc = (int)len;
+	if (t->encap != FALCON_PSP_CLEAR)
+		rc = sa_seal(sa, sec, len, len + FRAME_MAX_TRAILER, t->next_header);
+	if (rc < 0)
+		return rc;
+	udp_len = (uint32_t)sizeof(*udp) + (uint32_t)rc;
 	udp->len = htons((uint16_t)udp_len);
 	set_flow(t, out, p->flow, p->path);
 	set_ip_length(out + t->l3_off, t->ipv6, t->ip_sum, udp_len);
-	if (t->inner_off)
-		set_ip_length(out + t->inner_off, t->inner_ipv6, t->inner_sum, len - t->len);
-	if (!icv) {
+	/* The ICV does what the UDP checksum would, which else stays 0. */
+	if (t->encap == FALCON_PSP_CLEAR)
 		set_udp_checksum(t, udp, udp_len);
-		return (int)len;
-	}
-	/* The ICV does what the UDP checksum would, which stays 0. */
-	rc = psp_seal(sa, psp, len - t->psp_off, len + icv - t->psp_off);
-	return rc < 0 ? rc : (int)(len + icv);
+	return (int)(t->udp_off + udp_len);
 }
 
-uint32_t frame_around(uint8_t version, bool vc, uint32_t inner_len)
+uint32_t frame_around(uint8_t encap, bool vc, uint32_t inner_len)
 {
-	return falcon_psp_len(vc) + inner_len + falcon_psp_icv_len(version);
+	if (falcon_encap_is_esp(encap))
+		return FALCON_ESP_HDR_LEN + inner_len + FRAME_MAX_TRAILER;
+	return falcon_psp_len(vc) + inner_len + falcon_icv_len(encap);
 }
 
 uint32_t frame_max_payload(uint32_t mtu, bool ipv6, uint32_t around)

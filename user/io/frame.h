@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames on the wire around Falcon packets: Ethernet, IP, UDP and PSP to send, and the receive path
- * for frames that XDP only steered here.
+ * Frames on the wire around Falcon packets: Ethernet, IP, UDP and PSP or ESP to send, and the receive
+ * path for frames that XDP only steered here.
  */
 #ifndef FALCON_IO_FRAME_H
 #define FALCON_IO_FRAME_H
@@ -10,14 +10,16 @@
 #include <stdint.h>
 
 #include "core/core.h"
-#include "crypto/psp.h"
+#include "crypto/sa.h"
 #include "falcon/maps.h"
 #include "falcon/parse.h"
 
 enum frame_const {
 	/* All headers before Falcon's, with a cookie and in a tunnel. */
 	FRAME_MAX_HDR = ETH_HLEN + 40 + 8 + FALCON_PSP_HDR_LEN + FALCON_PSP_VC_LEN +
-			FALCON_PSP_INNER_IPV6_LEN,
+			FALCON_INNER_IPV6_LEN,
+	/* What may stand behind a packet: ESP's padding and trailer, the ICV. */
+	FRAME_MAX_TRAILER = FALCON_ESP_PAD_MAX + FALCON_ESP_TRAILER_LEN + FALCON_ICV_LEN,
 };
 
 /*
@@ -29,11 +31,12 @@ struct frame_template {
 	uint16_t len;		/* bytes of hdr in use */
 	uint16_t l3_off;
 	uint16_t udp_off;
-	uint16_t psp_off;
+	uint16_t sec_off;	/* PSP or ESP header */
 	uint16_t inner_off;	/* tunnel mode: of the inner IP header; 0: transport mode */
 	bool ipv6;
 	bool inner_ipv6;
-	uint8_t psp_version;	/* enum falcon_psp_version */
+	uint8_t encap;		/* enum falcon_encap */
+	uint8_t next_header;	/* what follows the PSP or ESP header */
 	uint16_t path;		/* the connection's share of what switches hash */
 	uint32_t pseudo_sum;	/* of the addresses and protocol, for the UDP checksum */
 	uint32_t ip_sum;	/* IPv4: of the header with length 0 */
@@ -49,9 +52,9 @@ struct frame_route {
 	uint8_t src_addr[16];
 	uint8_t dst_addr[16];
 	uint16_t path;		/* entropy for switches: what tells connections apart (parse.h) */
-	uint8_t psp_version;	/* enum falcon_psp_version */
+	uint8_t encap;		/* enum falcon_encap */
 	uint32_t spi;		/* the peer's; of clear packets, others have their association's */
-	bool vc;		/* with |cookie| */
+	bool vc;		/* with |cookie|; PSP only */
 	uint64_t cookie;
 	bool tunnel;		/* with an inner IP header (Falcon 7.1.2); never of clear packets */
 	bool inner_ipv6;
@@ -67,11 +70,11 @@ void frame_template_init(struct frame_template *t, const struct frame_route *r);
 /*
  * Write packet |p| to |out| on its flow, its path added to the route's, with IV for the clock |now_ps|,
  * picoseconds, sealed with |sa| unless it is to be clear. |out| has room for t->len + header + payload
- * + ICV. Returns the frame's length in bytes, or an enum psp_error, and then |out| must not be sent:
- * PSP_ERR_DIRECTION if |sa| is NULL and the packet is not to be clear, PSP_ERR_EXHAUSTED if the key is
- * used up, and others of psp_seal().
+ * + FRAME_MAX_TRAILER. Returns the frame's length in bytes, or an enum sa_error, and then |out| must not
+ * be sent: SA_ERR_DIRECTION if |sa| is NULL and the packet is not to be clear, SA_ERR_VERSION if |sa| is
+ * of another encapsulation than |t|, SA_ERR_EXHAUSTED if the key is used up, and others of sa_seal().
  */
-int frame_build(struct frame_template *t, struct psp_sa *sa, const struct fcore_packet *p,
+int frame_build(struct frame_template *t, struct sa *sa, const struct fcore_packet *p,
 		uint64_t now_ps, uint8_t *out);
 
 /*
@@ -80,8 +83,8 @@ int frame_build(struct frame_template *t, struct psp_sa *sa, const struct fcore_
  */
 uint32_t frame_max_payload(uint32_t mtu, bool ipv6, uint32_t around);
 
-/* Bytes that PSP puts around a Falcon packet: header, cookie, inner IP header, ICV. */
-uint32_t frame_around(uint8_t version, bool vc, uint32_t inner_len);
+/* Bytes that |encap| puts around a Falcon packet at most: header, cookie, inner IP header, trailer. */
+uint32_t frame_around(uint8_t encap, bool vc, uint32_t inner_len);
 
 /* True if the UDP checksum of the parsed frame at |data| is right (zero is not). */
 bool frame_checksum_ok(const uint8_t *data, const struct falcon_frame *f);

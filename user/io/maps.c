@@ -36,6 +36,8 @@ static const struct map_shape shape_dirty = { "falcon_dirty", BPF_MAP_TYPE_ARRAY
 					      sizeof(struct falcon_dirty), 1 };
 static const struct map_shape shape_ports = { "falcon_ports", BPF_MAP_TYPE_HASH,
 					      sizeof(struct falcon_port), FALCON_MAX_PORTS };
+static const struct map_shape shape_sadb = { "falcon_sadb", BPF_MAP_TYPE_HASH, sizeof(__u32),
+					     FALCON_SADB_PER_CONN * FALCON_MAX_CONNS };
 static const struct map_shape shape_xsks = { "falcon_xsks", BPF_MAP_TYPE_XSKMAP, sizeof(int),
 					     FALCON_MAX_XSKS };
 static const struct map_shape shape_counters = { "falcon_counters", BPF_MAP_TYPE_PERCPU_ARRAY,
@@ -45,11 +47,14 @@ static const struct map_shape shape_rue = { "falcon_rue", BPF_MAP_TYPE_RINGBUF, 
 static const struct map_shape shape_wake = { "falcon_wake", BPF_MAP_TYPE_RINGBUF, 0,
 					     FALCON_WAKE_RING_BYTES };
 
+static const struct maps no_maps = { .ports_fd = -1, .xsks_fd = -1, .counters_fd = -1,
+				     .sadb_fd = -1 };
+
 static bool fits(const struct map_shape *s, const struct bpf_map_info *info)
 {
 	if (info->type != s->type || info->value_size != s->value_size)
 		return false;
-	if (s == &shape_conns)
+	if (s == &shape_conns || s == &shape_sadb)
 		return info->max_entries > 1 && info->max_entries <= s->max_entries;
 	return info->max_entries == s->max_entries;
 }
@@ -188,6 +193,7 @@ static int open_all(struct maps *m, char *err, size_t errlen)
 	    (rc = map_memory(m, &shape_dirty, &n, (void **)&m->dirty, err, errlen)) < 0)
 		return rc;
 	if ((rc = m->ports_fd = open_map(m, &shape_ports, &n, err, errlen)) < 0 ||
+	    (rc = m->sadb_fd = open_map(m, &shape_sadb, &n, err, errlen)) < 0 ||
 	    (rc = m->xsks_fd = open_map(m, &shape_xsks, &n, err, errlen)) < 0 ||
 	    (rc = m->counters_fd = open_map(m, &shape_counters, &n, err, errlen)) < 0)
 		return rc;
@@ -200,7 +206,7 @@ int maps_open(struct maps *m, const char *dir,
 {
 	int rc;
 
-	*m = (struct maps){ .ports_fd = -1, .xsks_fd = -1, .counters_fd = -1 };
+	*m = no_maps;
 	m->on_event = on_event;
 	m->arg = arg;
 	choose_dir(m, dir);
@@ -236,8 +242,10 @@ void maps_close(struct maps *m)
 		close(m->xsks_fd);
 	if (m->counters_fd >= 0)
 		close(m->counters_fd);
+	if (m->sadb_fd >= 0)
+		close(m->sadb_fd);
 	ring_buffer__free(m->rings);
-	*m = (struct maps){ .ports_fd = -1, .xsks_fd = -1, .counters_fd = -1 };
+	*m = no_maps;
 }
 
 int maps_consume(struct maps *m)
@@ -272,6 +280,25 @@ int maps_counters(const struct maps *m, struct falcon_counters *sum)
 			out[i] += per_cpu[(size_t)cpu * words + i];
 	free(per_cpu);
 	return 0;
+}
+
+int maps_sadb_add(struct maps *m, uint32_t spi, uint32_t cid)
+{
+	return bpf_map_update_elem(m->sadb_fd, &spi, &cid, BPF_ANY) < 0 ? -errno : 0;
+}
+
+void maps_sadb_del(struct maps *m, uint32_t spi)
+{
+	bpf_map_delete_elem(m->sadb_fd, &spi);
+}
+
+void maps_sadb_empty(struct maps *m)
+{
+	uint32_t spi;
+
+	while (bpf_map_get_next_key(m->sadb_fd, NULL, &spi) == 0)
+		if (bpf_map_delete_elem(m->sadb_fd, &spi) < 0)
+			return;
 }
 
 void maps_quiesce(void)

@@ -17,6 +17,7 @@ struct maps {
 	int ports_fd;			/* falcon_ports */
 	int xsks_fd;			/* falcon_xsks */
 	int counters_fd;		/* falcon_counters */
+	int sadb_fd;			/* falcon_sadb */
 	struct falcon_conn *conns;	/* falcon_conns, |nconns| entries */
 	uint32_t nconns;		/* at most FALCON_MAX_CONNS; what the attached object has */
 	struct falcon_config *config;	/* falcon_config */
@@ -45,6 +46,16 @@ int maps_fd(const struct maps *m);
 
 /* Sum of falcon_counters over all CPUs. 0 or a negative errno. */
 int maps_counters(const struct maps *m, struct falcon_counters *sum);
+
+/*
+ * falcon_sadb: packets with |spi| are connection |cid|'s. 0, or a negative errno: -E2BIG it is full,
+ * -ENOMEM.
+ */
+int maps_sadb_add(struct maps *m, uint32_t spi, uint32_t cid);
+/* They are nobody's. */
+void maps_sadb_del(struct maps *m, uint32_t spi);
+/* Nothing of what another agent has left is known any more. */
+void maps_sadb_empty(struct maps *m);
 
 /*
  * Wait until no XDP program that was running at the call still runs, so that state which the
