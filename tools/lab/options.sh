@@ -50,7 +50,7 @@ parse_options()
 		--xdp) xdp=$(one_of "$name" "$value" native generic libxdp off) ;;
 		--security)
 			security=$(one_of "$name" "$value" clear psp psp-aes-gcm-128 psp-aes-gcm-256 \
-				psp-gmac-128 psp-gmac-256)
+				psp-gmac-128 psp-gmac-256 esp-aes-gcm-128 esp-aes-gcm-256)
 			;;
 		--control) control=$(one_of "$name" "$value" tls plain) ;;
 		--offload) offload=$(one_of "$name" "$value" on off) ;;
