@@ -27,6 +27,7 @@ PACKAGES=(
 	libinih-dev
 	libjansson-dev
 	libmnl-dev
+	libnvme-dev
 	libpcap-dev
 	libseccomp-dev
 	libssl-dev

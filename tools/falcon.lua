@@ -604,6 +604,7 @@ local nf = {
 	fua = ProtoField.uint16("falcon_nvme.fua", "Force Unit Access", base.DEC, nil, 0x0002),
 	lr = ProtoField.uint16("falcon_nvme.lr", "Limited Retry", base.DEC, nil, 0x0001),
 	dsm = ProtoField.uint8("falcon_nvme.dsm", "Dataset Management", base.HEX),
+	unit = ProtoField.uint8("falcon_nvme.unit", "nCMD data (512-byte units)", base.DEC),
 	dspec = ProtoField.uint16("falcon_nvme.dspec", "Directive Specific", base.HEX),
 	reftag = ProtoField.uint32("falcon_nvme.reftag", "Initial Reference Tag", base.HEX),
 	appmask = ProtoField.uint16("falcon_nvme.apptag_mask", "Application Tag Mask", base.HEX),
@@ -674,6 +675,7 @@ local function nvme_request(tvb, tree, type)
 	tree:add(nf.fua, tvb(46, 2))
 	tree:add(nf.lr, tvb(46, 2))
 	tree:add(nf.dsm, tvb(48, 1))
+	tree:add(nf.unit, tvb(49, 1))
 	tree:add(nf.dspec, tvb(50, 2))
 	tree:add(nf.reftag, tvb(52, 4))
 	tree:add(nf.appmask, tvb(56, 2))

@@ -15,6 +15,7 @@
 
 enum falcon_nvme_const {
 	FALCON_NVME_VERSION = 1,
+	FALCON_NVME_MAGIC = 0x4e564d46,		/* of an offer */
 	FALCON_NVME_TAG_MASK = 0xffffff,	/* functions, tags and identifiers: 24 bits */
 	FALCON_NVME_STATUS_MASK = 0x7fff,	/* CQE status field: 15 bits */
 	FALCON_NVME_MAX_NCMDS = 256,		/* of a command: NCNT Total has 8 bits (8.2) */
@@ -54,7 +55,7 @@ struct falcon_nvme_request {
 	__be16 nlb;		/* blocks, less one */
 	__be16 control;		/* reserved(4) DTYPE(4) reserved(2) PRINFO(4) FUA(1) LR(1) */
 	__u8 dsm;
-	__u8 reserved1;
+	__u8 unit;		/* data of an nCMD, units of 512 bytes; 0: 4096 bytes (README.md) */
 	__be16 dspec;		/* reserved in a Read Request, as DTYPE is */
 	__be32 reftag;		/* (E)ILBRT; CDW10 of an admin FALCON_NVME_COMMAND */
 	__be16 apptag_mask;	/* (E)LBATM */
@@ -106,6 +107,7 @@ struct falcon_nvme_cmd {
 	__u8 fua;
 	__u8 lr;		/* limited retry */
 	__u8 dsm;
+	__u8 unit;		/* data of an nCMD, units of 512 bytes; 0: FALCON_NVME_NCMD_DATA */
 	__u16 dspec;		/* Write Request only */
 	__u32 reftag;
 	__u16 apptag_mask;
@@ -113,6 +115,24 @@ struct falcon_nvme_cmd {
 	__u8 opcode;		/* FALCON_NVME_COMMAND only */
 	__u8 admin;		/* FALCON_NVME_COMMAND only */
 	__u8 sqid;
+};
+
+/*
+ * What each end's offer of a connection carries for the other's NVMe layer. The end that dials is the
+ * initiator.
+ */
+struct falcon_nvme_offer {
+	__be32 magic;		/* FALCON_NVME_MAGIC */
+	__u8 version;		/* FALCON_NVME_VERSION */
+	__u8 flags;		/* enum falcon_nvme_offer_flag */
+	__be16 tcmds;		/* from the target: tCMDs that a connection may have under way */
+	__u8 host[16];		/* from the initiator: the same as long as its device lives */
+	__be32 device;		/* from the initiator: which of its devices */
+} FALCON_PACKED;
+_Static_assert(sizeof(struct falcon_nvme_offer) == 28, "fits an offer's 48 bytes");
+
+enum falcon_nvme_offer_flag {
+	FALCON_NVME_KNOWS_COMMAND = 1,	/* target: FALCON_NVME_COMMAND is understood */
 };
 
 /* Bytes before the data of packet type |type|; 0 if the type is reserved. */
@@ -197,7 +217,7 @@ FALCON_INLINE void falcon_nvme_request_pack(const struct falcon_nvme_hdr *h,
 					   (c->prinfo & 0xf) << 2 | (c->fua & 1) << 1 |
 					   (c->lr & 1)));
 	w->dsm = c->dsm;
-	w->reserved1 = 0;
+	w->unit = c->unit;
 	w->dspec = read ? 0 : falcon_hton16(c->dspec);
 	w->reftag = falcon_hton32(c->reftag);
 	w->apptag_mask = falcon_hton16(c->apptag_mask);
@@ -224,6 +244,7 @@ FALCON_INLINE void falcon_nvme_request_unpack(const struct falcon_nvme_request *
 	c->fua = (control >> 1) & 1;
 	c->lr = control & 1;
 	c->dsm = w->dsm;
+	c->unit = w->unit;
 	c->dspec = read ? 0 : falcon_ntoh16(w->dspec);
 	c->reftag = falcon_ntoh32(w->reftag);
 	c->apptag_mask = falcon_ntoh16(w->apptag_mask);

@@ -316,6 +316,7 @@ static void expect_nvme(const struct falcon_nvme_hdr *h, const struct falcon_nvm
 	expect("falcon_nvme.fua", c->fua);
 	expect("falcon_nvme.lr", c->lr);
 	expect("falcon_nvme.dsm", c->dsm);
+	expect("falcon_nvme.unit", c->unit);
 	expect("falcon_nvme.dspec", h->type == FALCON_NVME_READ_REQUEST ? 0 : c->dspec);
 	expect("falcon_nvme.reftag", c->reftag);
 	expect("falcon_nvme.apptag_mask", c->apptag_mask);
@@ -337,7 +338,7 @@ static void put_nvme(__u8 falcon_type, __u8 type)
 	};
 	const struct falcon_nvme_cmd c = {
 		.initiator_nsid = 7, .target_nsid = 0x8001, .slba = 0x1122334455667788, .nlb = 255,
-		.dtype = 5, .prinfo = 9, .fua = 1, .lr = type & 1, .dsm = 0xa5, .dspec = 0x4321,
+		.dtype = 5, .prinfo = 9, .fua = 1, .lr = type & 1, .dsm = 0xa5, .unit = 6, .dspec = 0x4321,
 		.reftag = 0xdeadbeef, .apptag_mask = 0xff00, .apptag = 0x1234, .opcode = 0x09,
 		.admin = 1, .sqid = 99,
 	};

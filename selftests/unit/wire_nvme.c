@@ -49,8 +49,9 @@ struct packet {
 	C(initiator_nsid, 8, 0, 16), C(target_nsid, 8, 16, 16),                                    \
 	{ "slba", offsetof(struct host, c.slba), 4, 9, 0, 32 },                                    \
 	{ "slba", offsetof(struct host, c.slba) + 4, 4, 10, 0, 32 }, C(nlb, 11, 0, 16),            \
-	C(prinfo, 11, 26, 4), C(fua, 11, 30, 1), C(lr, 11, 31, 1), C(dsm, 12, 0, 8),               \
-	C(reftag, 13, 0, 32), C(apptag_mask, 14, 0, 16), C(apptag, 14, 16, 16), C(sqid, 15, 24, 8)
+	C(prinfo, 11, 26, 4), C(fua, 11, 30, 1), C(lr, 11, 31, 1), C(dsm, 12, 0, 8),             \
+	C(unit, 12, 8, 8), C(reftag, 13, 0, 32), C(apptag_mask, 14, 0, 16),                        \
+	C(apptag, 14, 16, 16), C(sqid, 15, 24, 8)
 /* NVMe 8.5 */
 #define WRITE READ, C(dtype, 11, 20, 4), C(dspec, 12, 16, 16)
 

@@ -25,7 +25,7 @@
 enum fcore_const {
 	FCORE_MAX_TXNS = 256,	/* transactions outstanding a connection and direction: RSN ring */
 	FCORE_MAX_ULP_HDR = 64,	/* bytes of ULP header copied into a transaction */
-	FCORE_MAX_RESP_HDR = 32,	/* bytes of ULP header copied into a response */
+	FCORE_MAX_RESP_HDR = 40,	/* bytes of ULP header copied into a response */
 };
 
 struct fcore;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Submission and completion queue entries of NVMe, as applications and their agent exchange them
+ * through the rings of shm.h. Opcodes, status codes and data structures are those of NVMe: take them
+ * from <nvme/types.h> of libnvme. Everything is little-endian, as NVMe has it.
+ */
+#ifndef FALCON_NVME_API_H
+#define FALCON_NVME_API_H
+
+#include <linux/types.h>
+
+#ifdef __cplusplus
+#define _Static_assert static_assert
+#endif
+
+/*
+ * A submission queue entry. Data are where |prp1| says: bytes into the application's arena, not a
+ * page's address; their length follows from the command. |prp2| and |mptr| are 0.
+ */
+struct falcon_nvme_sqe {
+	__u8 opcode;
+	__u8 flags;		/* 0: neither fused nor SGLs */
+	__le16 cid;		/* returned in the completion */
+	__le32 nsid;
+	__le32 qid;		/* NVMe's CDW2: 0 admin queue, 1 and up I/O queues */
+	__le32 cdw3;
+	__le64 mptr;
+	__le64 prp1;
+	__le64 prp2;
+	__le32 cdw10;
+	__le32 cdw11;
+	__le32 cdw12;
+	__le32 cdw13;
+	__le32 cdw14;
+	__le32 cdw15;
+};
+_Static_assert(sizeof(struct falcon_nvme_sqe) == 64, "an NVMe SQE");
+
+/* A completion queue entry. */
+struct falcon_nvme_cqe {
+	__le32 result;		/* command specific: DW0 */
+	__le32 reserved;
+	__le16 sqhd;		/* 0: rings of shm.h have their own */
+	__le16 sqid;		/* the command's |qid| */
+	__le16 cid;
+	__le16 status;		/* status field in bits 15:1; bit 0 is 0 */
+};
+_Static_assert(sizeof(struct falcon_nvme_cqe) == 16, "an NVMe CQE");
+
+enum falcon_nvme_api_const {
+	FALCON_NVME_MDTS = 128 * 1024,	/* bytes of data that a command may have */
+};
+
+#endif /* FALCON_NVME_API_H */

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "nvme_env.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool chance(struct env *e, unsigned int percent)
+{
+	return unit_random(&e->seed) % 100 < percent;
+}
+
+uint32_t fcore_conn_cid(const struct fcore_conn *c)
+{
+	return c->cid;
+}
+
+static int start(struct fcore_conn *c, const struct fcore_txn *t, bool pull)
+{
+	for (unsigned int i = 0; i < c->env->limit; i++) {
+		struct env_txn *x = &c->txns[i];
+
+		if (x->used)
+			continue;
+		*x = (struct env_txn){ .used = true, .pull = pull, .rsn = c->rsn++, .len = t->len,
+				       .hdr_len = t->ulp_hdr_len, .cookie = t->cookie,
+				       .payload = t->payload };
+		assert_true(t->ulp_hdr_len + t->len <= c->env->max_len);
+		if (t->ulp_hdr_len)
+			memcpy(x->hdr, t->ulp_hdr, t->ulp_hdr_len);
+		return 0;
+	}
+	c->wants_xon = true;
+	return -EAGAIN;
+}
+
+int fcore_push(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now)
+{
+	(void)now;
+	assert_true(c->up);
+	return start(c, t, false);
+}
+
+int fcore_pull(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now)
+{
+	(void)now;
+	assert_true(c->up);
+	return start(c, t, true);
+}
+
+void fcore_push_done(struct fcore_conn *c, uint32_t rsn, enum fcore_push_outcome outcome,
+		     uint8_t rnr, uint8_t ulp_code, uint64_t now)
+{
+	(void)rsn, (void)rnr, (void)ulp_code, (void)now;
+	c->outcome = outcome;
+}
+
+void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const struct fcore_response *r,
+			uint64_t now)
+{
+	(void)rsn, (void)now;
+	c->response_len = r->ulp_hdr_len + r->len;
+	if (r->ulp_hdr_len)
+		memcpy(c->response, r->ulp_hdr, r->ulp_hdr_len);
+	if (r->len)
+		memcpy(c->response + r->ulp_hdr_len, r->payload, r->len);
+	c->held[c->nheld++] = r->cookie;
+}
+
+static void complete(struct fcore_conn *c, struct env_txn *t, enum falcon_completion_code code)
+{
+	uint64_t cookie = t->cookie;
+
+	t->used = false;
+	nvme_ulp_ops.on_completion(c->ulp, c, cookie, code, 0);
+	if (c->wants_xon && c->up) {
+		c->wants_xon = false;
+		nvme_ulp_ops.on_xon(c->ulp, c);
+	}
+}
+
+static void give_back(struct fcore_conn *c, unsigned int i)
+{
+	uint64_t cookie = c->held[i];
+
+	c->held[i] = c->held[--c->nheld];
+	nvme_ulp_ops.on_response_done(c->ulp, c, cookie);
+}
+
+static void deliver(struct fcore_conn *c, struct env_txn *t)
+{
+	struct fcore_conn *p = c->peer;
+	struct env *e = c->env;
+	uint8_t *packet;
+
+	if (t->not_before > e->now)
+		return;
+	if (t->pull) {
+		uint8_t *hdr = malloc(t->hdr_len);
+
+		memcpy(hdr, t->hdr, t->hdr_len);
+		nvme_ulp_ops.on_pull(p->ulp, p, t->rsn, hdr, t->hdr_len, (uint16_t)t->len, e->now);
+		free(hdr);
+		if (!t->used)
+			return;
+		packet = malloc(p->response_len + 1);
+		memcpy(packet, p->response, p->response_len);
+		nvme_ulp_ops.on_pull_data(c->ulp, c, t->cookie, packet, p->response_len);
+		free(packet);
+		complete(c, t, p->response_len ? kCmplAck : kCmplTargetNackCIE);
+		return;
+	}
+	packet = malloc(t->hdr_len + t->len);
+	memcpy(packet, t->hdr, t->hdr_len);
+	if (t->len)
+		memcpy(packet + t->hdr_len, t->payload, t->len);
+	nvme_ulp_ops.on_push(p->ulp, p, t->rsn, packet, t->hdr_len + t->len, e->now);
+	free(packet);
+	if (p->outcome == FCORE_PUSH_RNR)
+		t->not_before = e->now + 100000;
+	else if (t->used)
+		complete(c, t, p->outcome == FCORE_PUSH_ACK ? kCmplAck : kCmplTargetNackCIE);
+}
+
+static void end_conn(struct fcore_conn *c)
+{
+	if (!c->up)
+		return;
+	c->up = false;
+	nvme_ulp_ops.conn_down(c->ulp, c->cid, "cut");
+	for (unsigned int i = 0; i < FCORE_MAX_TXNS; i++)
+		if (c->txns[i].used)
+			complete(c, &c->txns[i], kCmplDeadConn);
+	while (c->nheld)
+		give_back(c, 0);
+}
+
+void env_cut(struct env *e, unsigned int i)
+{
+	struct env_link *l = &e->links[i];
+
+	if (!l->used || !l->near.up)
+		return;
+	/* Either end may be the first to notice. */
+	end_conn(chance(e, 50) ? &l->near : &l->far);
+	end_conn(&l->near);
+	end_conn(&l->far);
+}
+
+static int dial(void *agent, const struct ulp_dial *d, char *err, size_t errlen)
+{
+	struct env *e = agent;
+
+	(void)err, (void)errlen;
+	for (unsigned int i = 0; i < ENV_CONNS; i++) {
+		struct env_link *l = &e->links[i];
+
+		if (l->used || l->dead)
+			continue;
+		memset(l, 0, sizeof(*l));
+		l->used = true;
+		l->dial = *d;
+		l->target = d->ends.remote[3];
+		return (int)i + 1;
+	}
+	return -ENOSPC;
+}
+
+static void hangup(void *agent, uint32_t cid, const char *why)
+{
+	struct env *e = agent;
+
+	(void)why;
+	e->links[(cid - 1) % ENV_CONNS].dead = true;
+}
+
+static const struct ulp_host host = { .dial = dial, .hangup = hangup };
+
+/* Both ends as the agents set them up. */
+static void establish(struct env *e, unsigned int i)
+{
+	struct env_link *l = &e->links[i];
+	struct ulp_request req = { .ends = l->dial.ends, .peer = "near", .data = l->dial.data,
+				   .cid = i + 1 + ENV_CONNS };
+	struct ulp_conn near = { .core = &l->near, .cid = i + 1, .max_len = e->max_len },
+			far = { .core = &l->far, .cid = req.cid, .max_len = e->max_len };
+	char err[160];
+
+	if (e->refuse || nvme_ulp_ops.accept(&e->far[l->target], &req, &near.data, err,
+					     sizeof(err)))
+		return;
+	l->near = (struct fcore_conn){ .env = e, .ulp = &e->near, .peer = &l->far, .cid = i + 1,
+				       .up = true };
+	l->far = (struct fcore_conn){ .env = e, .ulp = &e->far[l->target], .peer = &l->near,
+				      .cid = req.cid, .up = true };
+	assert_int_equal(nvme_ulp_ops.conn_up(l->far.ulp, &far), 0);
+	assert_int_equal(nvme_ulp_ops.conn_up(l->near.ulp, &near), 0);
+}
+
+static int store_submit(struct nvme_io *io)
+{
+	struct env_store *s = (struct env_store *)io->store;
+
+	if (s->env->nios == ENV_IOS || chance(s->env, 5))
+		return -EAGAIN;
+	s->env->ios[s->env->nios++] = io;
+	return 0;
+}
+
+static const struct nvme_store_ops store_ops = { .submit = store_submit };
+
+static void end_io(struct env *e, unsigned int i)
+{
+	struct nvme_io *io = e->ios[i];
+	struct env_store *s = (struct env_store *)io->store;
+
+	if (s->frozen)
+		return;
+	e->ios[i] = e->ios[--e->nios];
+	assert_true(io->offset <= io->store->bytes && io->len <= io->store->bytes - io->offset);
+	s->flushes += io->op == NVME_IO_FLUSH;
+	s->fuas += io->op == NVME_IO_WRITE && io->fua;
+	if (s->fail) {
+		io->done(io, s->fail);
+		return;
+	}
+	if (io->op == NVME_IO_READ)
+		memcpy(io->buf, s->bytes + io->offset, io->len);
+	else if (io->op == NVME_IO_WRITE)
+		memcpy(s->bytes + io->offset, io->buf, io->len);
+	else if (io->op != NVME_IO_FLUSH)
+		memset(s->bytes + io->offset, 0, io->len);
+	io->done(io, 0);
+}
+
+static void run_link(struct env *e, unsigned int i)
+{
+	struct env_link *l = &e->links[i];
+	struct fcore_conn *c = chance(e, 50) ? &l->near : &l->far;
+
+	if (l->dead) {
+		end_conn(&l->near);
+		end_conn(&l->far);
+		l->used = l->dead = false;
+		return;
+	}
+	if (!l->used)
+		return;
+	if (!l->near.up && chance(e, 10))
+		establish(e, i);
+	for (unsigned int k = 0; k < 8 && c->up; k++) {
+		struct env_txn *t = &c->txns[unit_random(&e->seed) % e->limit];
+
+		if (t->used)
+			deliver(c, t);
+		if (c->nheld && chance(e, 50))
+			give_back(c, (unsigned int)(unit_random(&e->seed) % c->nheld));
+	}
+}
+
+void env_step(struct env *e)
+{
+	e->now += 1000;
+	for (unsigned int i = 0; i < ENV_CONNS; i++)
+		if (e->links[i].used || e->links[i].dead)
+			run_link(e, i);
+	if (e->nios && chance(e, 50))
+		end_io(e, (unsigned int)(unit_random(&e->seed) % e->nios));
+	nvme_ulp_ops.pump(&e->near, e->now);
+	for (unsigned int i = 0; i < ENV_TARGETS; i++)
+		nvme_ulp_ops.pump(&e->far[i], e->now);
+}
+
+void env_until(struct env *e, const unsigned int *done, unsigned int n)
+{
+	for (int i = 0; *done < n; i++) {
+		if (i == 2000000)
+			fail_msg("%u of %u commands have ended", *done, n);
+		env_step(e);
+	}
+}
+
+struct env *env_open(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory)
+{
+	static const uint8_t id[16] = "an initiator's";
+	struct env *e = calloc(1, sizeof(*e));
+	struct nvme_dev_attr dev = { .name = "d", .nsid = 1, .ntargets = n,
+				     .timeout_ns = 30000000000ULL };
+	char err[160];
+
+	e->seed = 0x9e3779b97f4a7c15;
+	e->max_len = 1400;
+	e->limit = 64;
+	e->near.initiator = nvme_initiator_create(id);
+	nvme_initiator_set_host(e->near.initiator, &host, e);
+	for (unsigned int i = 0; i < ENV_TARGETS; i++) {
+		struct env_store *s = &e->stores[i];
+		struct nvme_ns_attr ns = { .name = "n", .peers = "other near", .store = &s->store,
+					   .nsid = 7, .block_shift = shift };
+
+		*s = (struct env_store){ .store = { .ops = &store_ops, .bytes = bytes }, .env = e,
+					 .bytes = calloc(1, bytes) };
+		e->far[i].target = nvme_target_create(memory);
+		nvme_target_set_host(e->far[i].target, &host, e);
+		assert_int_equal(nvme_target_add(e->far[i].target, &ns, err, sizeof(err)), 0);
+		if (i < n) {
+			dev.targets[i].nsid = 7;
+			dev.targets[i].ends.remote[3] = (uint8_t)i;
+		}
+	}
+	assert_int_equal(nvme_initiator_add(e->near.initiator, &dev, err, sizeof(err)), 0);
+	e->dev = nvme_dev_find(e->near.initiator, "d");
+	return e;
+}
+
+void env_close(struct env *e)
+{
+	for (unsigned int i = 0; i < ENV_CONNS; i++) {
+		end_conn(&e->links[i].near);
+		end_conn(&e->links[i].far);
+	}
+	for (unsigned int i = 0; i < ENV_TARGETS; i++)
+		e->stores[i].frozen = false;
+	while (e->nios)
+		end_io(e, 0);
+	for (unsigned int i = 0; i < ENV_TARGETS; i++) {
+		struct nvme_target_stats s;
+
+		nvme_target_stats(e->far[i].target, &s);
+		assert_int_equal(s.used, 0);
+		assert_int_equal(s.orphans + s.conns, 0);
+		nvme_target_destroy(e->far[i].target);
+		free(e->stores[i].bytes);
+	}
+	nvme_initiator_destroy(e->near.initiator);
+	free(e);
+}
+
+static void ended(struct nvme_icmd *icmd, uint16_t status, uint32_t result)
+{
+	struct env_cmd *cmd = (struct env_cmd *)icmd;
+
+	assert_false(cmd->ended);
+	cmd->ended = true;
+	cmd->status = status;
+	cmd->result = result;
+	if (cmd->done)
+		(*cmd->done)++;
+}
+
+void env_start(struct env *e, struct env_cmd *cmd, uint8_t opcode, uint64_t lba, uint32_t dw12,
+	       void *data, unsigned int *done)
+{
+	*cmd = (struct env_cmd){
+		.icmd = { .sqe = { .opcode = opcode, .qid = 1, .nsid = 1, .cdw10 = (uint32_t)lba,
+				   .cdw11 = (uint32_t)(lba >> 32), .cdw12 = dw12 },
+			  .data = data, .done = ended },
+		.done = done,
+	};
+	nvme_dev_submit(e->dev, &cmd->icmd, e->now);
+}
+
+uint16_t env_do(struct env *e, uint8_t opcode, uint64_t lba, uint32_t dw12, void *data)
+{
+	struct env_cmd *cmd = calloc(1, sizeof(*cmd));
+	unsigned int done = 0;
+	uint16_t status;
+
+	env_start(e, cmd, opcode, lba, dw12, data, &done);
+	env_until(e, &done, 1);
+	status = cmd->status;
+	free(cmd);
+	return status;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The initiator of NVMe over Falcon: virtual devices, each one namespace made of chunks of one
+ * target's namespace or of several, striped (NVMe 6.4, 6.6).
+ *
+ * A command is cut at stripe boundaries into pieces, each for one target; a piece is sent as nCMDs
+ * (NVMe 6.5) on the connection to that target. A lost connection is dialled again, and what was
+ * under way on it is sent again: until that has ended the command's application has seen nothing of
+ * it, and the target begins nothing new before what the lost connection left behind has ended.
+ * What does not end within the device's timeout ends with an error, and its connection is reset.
+ *
+ * One thread, no clock: time comes in as an argument, ns. The on_*() functions are called from
+ * within fcore_*(), the others never are. Nothing is allocated for a command.
+ */
+#ifndef FALCON_NVME_INITIATOR_H
+#define FALCON_NVME_INITIATOR_H
+
+#include <sys/queue.h>
+
+#include "falcon/nvme_api.h"
+#include "ulp/nvme/lba.h"
+#include "ulp/ulp.h"
+
+enum nvme_initiator_const {
+	NVME_MAX_TARGETS = 16,	/* of a device */
+	NVME_NAME_MAX = 64,
+};
+
+struct nvme_initiator;
+struct nvme_dev;
+struct nvme_iconn;
+struct nvme_icmd;
+
+/* The part of a command that goes to one target. Private to the initiator. */
+struct nvme_piece {
+	struct nvme_icmd *icmd;		/* NULL: the connection's own Identify */
+	struct nvme_iconn *conn;
+	TAILQ_ENTRY(nvme_piece) link;	/* conn->queue or conn->active */
+	uint64_t lba;			/* the target's */
+	uint32_t blocks, bytes;		/* bytes of data that travel */
+	uint32_t id;			/* iCMD identifier, 24 bits */
+	uint8_t *data;
+	uint16_t n, next, done;		/* nCMDs: all, sent, ended */
+	uint16_t busy;			/* responses in the core, which hold |data| */
+	uint16_t status;
+	uint16_t first, total;		/* NCNT offset of the first nCMD, and of all less one */
+	uint8_t sqid;
+	uint32_t nsid;
+	bool open;			/* on one of the lists */
+	bool group, split;
+};
+
+/* A command; the caller's from nvme_dev_submit() until |done|. */
+struct nvme_icmd {
+	struct falcon_nvme_sqe sqe;
+	void *data;			/* as much as nvme_icmd_bytes() says */
+	void (*done)(struct nvme_icmd *icmd, uint16_t status, uint32_t result);
+	/* Private. */
+	struct nvme_dev *dev;
+	TAILQ_ENTRY(nvme_icmd) link;	/* dev->waiting or dev->running */
+	uint64_t deadline;
+	uint64_t lba, left;		/* what no piece has been made of yet, blocks */
+	uint32_t step;			/* next range or target */
+	uint16_t open;			/* pieces that have not ended */
+	uint16_t status;		/* the first that is not 0 */
+	bool running, expired;
+	struct nvme_piece pieces[2];
+};
+TAILQ_HEAD(nvme_icmds, nvme_icmd);
+
+struct nvme_target_attr {
+	struct ulp_ends ends;
+	char peer[NVME_NAME_MAX];	/* name it must prove; "": that of its address */
+	uint32_t nsid;			/* the target's */
+};
+
+struct nvme_dev_attr {
+	char name[NVME_NAME_MAX];
+	uint32_t nsid;			/* of the virtual namespace: what applications say */
+	uint32_t ntargets;		/* a power of two; more than 1: striped */
+	uint8_t stripe_shift;		/* NVMe 6.6.2 */
+	uint8_t chunk_shift;
+	bool read_only;
+	uint64_t timeout_ns;
+	struct nvme_target_attr targets[NVME_MAX_TARGETS];
+};
+
+/* What a device is and has done; counters are free-running. */
+struct nvme_dev_info {
+	bool ready;			/* all targets have said what they have */
+	bool read_only;
+	uint8_t block_shift;
+	uint64_t blocks;
+	uint32_t up;			/* connections that are up */
+	char reason[160];		/* why not all of them are */
+	uint64_t reads, writes, others, errors;		/* commands that have ended */
+	uint64_t read_bytes, written_bytes;
+	uint64_t retried;		/* pieces sent again after a connection was lost */
+	uint64_t resets;		/* connections hung up for a timeout */
+	uint64_t malformed;		/* packets refused */
+};
+
+/* An initiator that calls itself |id| (16 bytes, random) towards targets; NULL: no memory. */
+struct nvme_initiator *nvme_initiator_create(const uint8_t *id);
+/* Free; connections are down and no command is under way. */
+void nvme_initiator_destroy(struct nvme_initiator *in);
+void nvme_initiator_set_host(struct nvme_initiator *in, const struct ulp_host *host, void *agent);
+
+/* Add a device; it is dialled from nvme_initiator_pump(). 0, or an errno with |err|. */
+int nvme_initiator_add(struct nvme_initiator *in, const struct nvme_dev_attr *attr, char *err,
+		       size_t errlen);
+/* By name, or NULL; the |i|th, or NULL. */
+struct nvme_dev *nvme_dev_find(struct nvme_initiator *in, const char *name);
+struct nvme_dev *nvme_dev_at(struct nvme_initiator *in, unsigned int i);
+const struct nvme_dev_attr *nvme_dev_attr(const struct nvme_dev *dev);
+void nvme_dev_info(const struct nvme_dev *dev, struct nvme_dev_info *out);
+
+/*
+ * Bytes of data of |sqe|, 0 if it has none. More than FALCON_NVME_MDTS: it will be refused. The
+ * device's block size counts, which is not known before it is ready: then |sqe| has to wait.
+ */
+uint64_t nvme_sqe_bytes(const struct nvme_dev *dev, const struct falcon_nvme_sqe *sqe);
+/* Start |icmd|: its done() will be called, perhaps from within. */
+void nvme_dev_submit(struct nvme_dev *dev, struct nvme_icmd *icmd, uint64_t now);
+/* Take |icmd| back if nothing of it has been sent: true, and done() was called. */
+bool nvme_dev_abort(struct nvme_icmd *icmd);
+
+/* What nvme.c gives on of struct ulp_ops. False: |cid| is not the initiator's. */
+bool nvme_initiator_owns(const struct nvme_initiator *in, uint32_t cid);
+int nvme_initiator_conn_up(struct nvme_initiator *in, const struct ulp_conn *conn);
+void nvme_initiator_conn_down(struct nvme_initiator *in, uint32_t cid, const char *why);
+uint32_t nvme_initiator_pump(struct nvme_initiator *in, uint64_t now);
+bool nvme_initiator_busy(const struct nvme_initiator *in);
+uint64_t nvme_initiator_deadline(const struct nvme_initiator *in);
+
+/* Cookies of the initiator's transactions are addresses of this, with a bit that says so. */
+struct nvme_incmd;
+#define NVME_COOKIE_INITIATOR 1ULL
+
+void nvme_initiator_on_push(struct nvme_initiator *in, struct fcore_conn *c, uint32_t rsn,
+			    const void *payload, uint32_t len, uint64_t now);
+void nvme_initiator_on_pull(struct nvme_initiator *in, struct fcore_conn *c, uint32_t rsn,
+			    const void *hdr, uint32_t hdr_len, uint16_t request_len, uint64_t now);
+void nvme_initiator_on_response_done(struct nvme_incmd *n);
+void nvme_initiator_on_completion(struct nvme_incmd *n, enum falcon_completion_code code);
+void nvme_initiator_on_xon(struct nvme_initiator *in, uint32_t cid);
+
+#endif /* FALCON_NVME_INITIATOR_H */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The initiator's own structures, shared by its source files. */
+#ifndef FALCON_NVME_INITIATOR_PRIV_H
+#define FALCON_NVME_INITIATOR_PRIV_H
+
+#include <endian.h>
+#include <nvme/types.h>
+
+#include "falcon/nvme.h"
+#include "ulp/nvme/initiator.h"
+
+enum nvme_initiator_limits {
+	INCMDS = 256,			/* nCMDs of a connection at a time: initiator tags */
+	INCMD_MIN = 1024,		/* bytes of data of an nCMD that a path must carry */
+	IDENTIFY_BYTES = 4096,
+	MAX_DEVS = 64,
+};
+#define REDIAL_NS 1000000000ULL		/* after a reset, or a dial that failed */
+#define IDENTIFY_NS 10000000000ULL	/* that a target may take to say what it has */
+
+_Static_assert((int)INCMDS <= (int)FCORE_MAX_TXNS, "each has a transaction");
+
+/* An nCMD: what an initiator tag stands for. */
+struct nvme_incmd {
+	struct nvme_iconn *conn;
+	struct nvme_incmd *next;	/* in conn->free */
+	struct nvme_piece *piece;	/* NULL: it has ended, or its connection was lost */
+	struct nvme_piece *held;	/* the one whose data are in a response in the core */
+	uint16_t index;			/* of the piece's nCMDs */
+	uint16_t gen;			/* tells its uses apart: high bits of the tag */
+	uint16_t refs;			/* transactions in the core */
+	bool used;
+	struct falcon_nvme_request req;	/* what is pushed */
+};
+TAILQ_HEAD(nvme_pieces, nvme_piece);
+
+/* A row of the Falcon connection table: the connection to a target. */
+struct nvme_iconn {
+	struct nvme_dev *dev;
+	const struct nvme_target_attr *attr;
+	struct fcore_conn *core;	/* NULL: not up */
+	int cid;			/* -1: not dialled */
+	uint64_t redial;		/* ns: not before */
+	bool resetting;			/* was hung up, and conn_down() has not come */
+	bool blocked;			/* the core said -EAGAIN; on_xon() comes */
+	bool command;			/* the target knows FALCON_NVME_COMMAND */
+	bool known;			/* the target has said what the namespace is */
+	bool read_only;
+	uint8_t block_shift;
+	uint64_t blocks;
+	uint32_t unit;			/* bytes of data of an nCMD */
+	uint32_t credit;		/* tCMDs that the target takes at a time */
+	uint32_t open;			/* tCMDs that it has */
+	uint64_t identify_by;		/* ns; UINT64_MAX: not under way */
+	char reason[160];
+	struct nvme_pieces queue;	/* pieces with nCMDs to send, in order */
+	struct nvme_pieces active;	/* pieces that are sent and have not ended */
+	struct nvme_incmd *free;
+	struct nvme_incmd ncmds[INCMDS];
+	struct nvme_piece identify;
+	uint8_t buf[IDENTIFY_BYTES];	/* of |identify| */
+};
+
+struct nvme_dev {
+	struct nvme_initiator *in;
+	struct nvme_dev_attr attr;
+	uint32_t number;		/* towards targets */
+	struct nvme_dev_info info;
+	struct nvme_nsid_row ns;
+	struct nvme_map_row *map;
+	uint64_t nmap;
+	struct nvme_icmds waiting;	/* until the device is ready, in order */
+	struct nvme_icmds running;	/* in order: the first has the earliest deadline */
+	struct nvme_iconn *conns;	/* |attr.ntargets| */
+};
+
+struct nvme_initiator {
+	const struct ulp_host *host;
+	void *agent;
+	uint8_t id[16];
+	struct nvme_dev *devs[MAX_DEVS];
+	unsigned int ndevs;
+	uint32_t next_id;		/* iCMD identifiers */
+	uint64_t now;			/* of the latest call, ns */
+	uint32_t ready;			/* things that the next round has to look at */
+	struct nvme_iconn *by_cid[FALCON_MAX_CONNS];
+};
+
+/* initiator_cmd.c: commands and their pieces. */
+
+/* Begin |icmd|, whose device is ready. */
+void nvme_icmd_begin(struct nvme_icmd *icmd);
+/* |icmd| ends now, nothing of it being under way. */
+void nvme_icmd_end(struct nvme_icmd *icmd, uint16_t status, uint32_t result);
+/* All nCMDs of |p| have ended. */
+void nvme_piece_end(struct nvme_piece *p);
+
+/* initiator_conn.c: nCMDs. */
+
+/* Put |p| among those that its connection has to send. */
+void nvme_piece_queue(struct nvme_piece *p);
+/* Take |p| off its connection's lists. */
+void nvme_piece_unlink(struct nvme_piece *p);
+/* Send what can be sent. Returns how many nCMDs were. */
+uint32_t nvme_iconn_send(struct nvme_iconn *c);
+/* The connection is lost: its nCMDs end, its pieces are queued again. */
+void nvme_iconn_lost(struct nvme_iconn *c);
+/* Give the connection up, and dial anew. */
+void nvme_iconn_reset(struct nvme_iconn *c, const char *why);
+/* Whether the opcode of |p| has its data pulled, or sent to it. */
+bool nvme_piece_pulls(const struct nvme_piece *p);
+bool nvme_piece_reads(const struct nvme_piece *p);
+
+/* initiator.c: the target of |c| has answered Identify Namespace with |status|. */
+void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status);
+
+#endif /* FALCON_NVME_INITIATOR_PRIV_H */

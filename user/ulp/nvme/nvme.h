@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* NVMe over Falcon as an upper layer: a target and an initiator, either of which may be absent. */
+#ifndef FALCON_NVME_ULP_H
+#define FALCON_NVME_ULP_H
+
+#include "ulp/nvme/initiator.h"
+#include "ulp/nvme/target.h"
+
+/* What nvme_ulp_ops is called with. */
+struct nvme_ulp {
+	struct nvme_target *target;		/* NULL: nobody may dial */
+	struct nvme_initiator *initiator;	/* NULL: no devices */
+	/* The owner's, NULL or all given: what else is to be done in a round of the loop. */
+	uint32_t (*pump)(void *arg, uint64_t now);
+	bool (*sleep_begin)(void *arg);
+	void (*sleep_end)(void *arg);
+	void *arg;
+};
+
+extern const struct ulp_ops nvme_ulp_ops;
+
+#endif /* FALCON_NVME_ULP_H */

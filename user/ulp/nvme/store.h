@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a namespace's data are on, as the target sees it: requests go in, ends come back. */
+#ifndef FALCON_NVME_STORE_H
+#define FALCON_NVME_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum nvme_io_op {
+	NVME_IO_READ,
+	NVME_IO_WRITE,
+	NVME_IO_FLUSH,		/* all that was written before reaches the medium */
+	NVME_IO_ZERO,		/* the range reads as zeros thereafter */
+	NVME_IO_DISCARD,	/* the range's contents are no longer needed */
+};
+
+struct nvme_store;
+
+/* A request; the caller's, who leaves it alone until |done|. */
+struct nvme_io {
+	struct nvme_store *store;
+	enum nvme_io_op op;
+	bool fua;		/* write: it ends when the medium has it */
+	void *buf;		/* read and write: of the pool */
+	uint64_t offset;	/* bytes */
+	uint64_t len;		/* bytes; read and write: at most NVME_POOL_MAX */
+	void (*done)(struct nvme_io *io, int res);	/* 0 or a negative errno */
+};
+
+struct nvme_store_ops {
+	/*
+	 * Start |io|. 0: its done() comes, never from within; -EAGAIN: there is no room now, try
+	 * again in the next round of the loop.
+	 */
+	int (*submit)(struct nvme_io *io);
+};
+
+struct nvme_store {
+	const struct nvme_store_ops *ops;
+	uint64_t bytes;		/* capacity */
+	bool read_only;
+};
+
+#endif /* FALCON_NVME_STORE_H */

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The target's life: namespaces, connections, and the round of the loop. */
+#include "ulp/nvme/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "ulp/nvme/target_priv.h"
+
+struct nvme_target *nvme_target_create(uint64_t memory)
+{
+	struct nvme_target *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->pool = nvme_pool_create(memory);
+	if (!t->pool) {
+		free(t);
+		return NULL;
+	}
+	TAILQ_INIT(&t->conns);
+	TAILQ_INIT(&t->submit);
+	for (unsigned int i = 0; i < NVME_MAX_NS; i++)
+		TAILQ_INIT(&t->ns[i].queue);
+	return t;
+}
+
+void nvme_target_destroy(struct nvme_target *t)
+{
+	struct nvme_tconn *c;
+
+	if (!t)
+		return;
+	while ((c = TAILQ_FIRST(&t->conns))) {
+		TAILQ_REMOVE(&t->conns, c, link);
+		free(c);
+	}
+	for (unsigned int i = 0; i < t->nns; i++)
+		free(t->ns[i].peers);
+	nvme_pool_destroy(t->pool);
+	free(t);
+}
+
+void *nvme_target_memory(const struct nvme_target *t, size_t *bytes)
+{
+	return nvme_pool_base(t->pool, bytes);
+}
+
+void nvme_target_set_host(struct nvme_target *t, const struct ulp_host *host, void *agent)
+{
+	t->host = host;
+	t->agent = agent;
+}
+
+int nvme_target_add(struct nvme_target *t, const struct nvme_ns_attr *attr, char *err,
+		    size_t errlen)
+{
+	struct nvme_tns *ns = &t->ns[t->nns];
+
+	for (unsigned int i = 0; i < t->nns; i++) {
+		if (t->ns[i].attr.nsid != attr->nsid)
+			continue;
+		snprintf(err, errlen, "namespaces %s and %s both have nsid %u", t->ns[i].attr.name,
+			 attr->name, attr->nsid);
+		return -EEXIST;
+	}
+	if (t->nns == NVME_MAX_NS) {
+		snprintf(err, errlen, "more than %d namespaces", NVME_MAX_NS);
+		return -ENOSPC;
+	}
+	if (!(attr->store->bytes >> attr->block_shift)) {
+		snprintf(err, errlen, "namespace %s has no room for one block", attr->name);
+		return -EINVAL;
+	}
+	ns->attr = *attr;
+	ns->peers = strdup(attr->peers);
+	if (!ns->peers)
+		return -ENOMEM;
+	ns->attr.peers = ns->peers;
+	ns->attr.read_only |= attr->store->read_only;
+	ns->blocks = attr->store->bytes >> attr->block_shift;
+	t->nns++;
+	return 0;
+}
+
+bool nvme_target_ns(const struct nvme_target *t, unsigned int i, struct nvme_ns_attr *attr,
+		    struct nvme_ns_stats *stats)
+{
+	if (i >= t->nns)
+		return false;
+	*attr = t->ns[i].attr;
+	*stats = t->ns[i].stats;
+	return true;
+}
+
+void nvme_target_stats(const struct nvme_target *t, struct nvme_target_stats *out)
+{
+	size_t bytes;
+
+	*out = t->stats;
+	nvme_pool_base(t->pool, &bytes);
+	out->memory = bytes;
+	out->used = nvme_pool_used(t->pool);
+}
+
+/* Whether |name| is one of |list|. */
+static bool listed(const char *list, const char *name)
+{
+	static const char blanks[] = ", \t";
+	size_t n;
+
+	for (list += strspn(list, blanks); *list; list += n + strspn(list + n, blanks)) {
+		n = strcspn(list, blanks);
+		if (n == 3 && !strncmp(list, "any", 3))
+			return true;
+		if (n == strlen(name) && n && !strncasecmp(list, name, n))
+			return true;
+	}
+	return false;
+}
+
+/* The same initiator's earlier connection: it has lost it, or it would not dial. */
+static void replace(struct nvme_target *t, const struct falcon_nvme_offer *offer)
+{
+	struct nvme_tconn *c, *next;
+
+	for (c = TAILQ_FIRST(&t->conns); c; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (!c->down && c->device == falcon_ntoh32(offer->device) &&
+		    !memcmp(c->host, offer->host, sizeof(c->host)))
+			t->host->hangup(t->agent, c->cid, "its initiator has dialled again");
+	}
+}
+
+static struct nvme_tconn *new_conn(struct nvme_target *t, const struct ulp_request *req,
+				   const struct falcon_nvme_offer *offer)
+{
+	struct nvme_tconn *c = calloc(1, sizeof(*c));
+	bool any = false;
+
+	if (!c)
+		return NULL;
+	c->t = t;
+	c->cid = req->cid;
+	c->device = falcon_ntoh32(offer->device);
+	memcpy(c->host, offer->host, sizeof(c->host));
+	for (unsigned int i = 0; i < t->nns; i++) {
+		if (!listed(t->ns[i].peers, req->peer))
+			continue;
+		c->allowed[i / 64] |= 1ULL << i % 64;
+		any = true;
+	}
+	TAILQ_INIT(&c->free);
+	TAILQ_INIT(&c->send);
+	for (unsigned int i = 0; i < NVME_TCMDS; i++) {
+		c->cmds[i].conn = c;
+		TAILQ_INSERT_TAIL(&c->free, &c->cmds[i], link);
+	}
+	if (any)
+		return c;
+	free(c);
+	return NULL;
+}
+
+int nvme_target_accept(struct nvme_target *t, const struct ulp_request *req,
+		       struct ulp_data *reply, char *err, size_t errlen)
+{
+	struct falcon_nvme_offer offer, answer = {
+		.magic = falcon_hton32(FALCON_NVME_MAGIC), .version = FALCON_NVME_VERSION,
+		.flags = FALCON_NVME_KNOWS_COMMAND, .tcmds = falcon_hton16(NVME_TCMDS),
+	};
+	struct nvme_tconn *c;
+
+	memcpy(&offer, req->data.bytes, sizeof(offer));
+	if (req->data.len < sizeof(offer) || offer.magic != answer.magic ||
+	    offer.version != FALCON_NVME_VERSION || req->ends.ordered) {
+		snprintf(err, errlen, "not an initiator of NVMe over Falcon, version %d, on an "
+			 "unordered connection", FALCON_NVME_VERSION);
+		return -EPROTO;
+	}
+	c = new_conn(t, req, &offer);
+	if (!c) {
+		snprintf(err, errlen, "no namespace is for %s",
+			 req->peer[0] ? req->peer : "agents without a name");
+		return -EPERM;
+	}
+	replace(t, &offer);
+	TAILQ_INSERT_TAIL(&t->conns, c, link);
+	t->by_cid[c->cid] = c;
+	t->stats.conns++;
+	reply->len = sizeof(answer);
+	memcpy(reply->bytes, &answer, sizeof(answer));
+	return 0;
+}
+
+static struct nvme_tconn *conn_of(struct nvme_target *t, uint32_t cid)
+{
+	return cid < FALCON_MAX_CONNS ? t->by_cid[cid] : NULL;
+}
+
+int nvme_target_conn_up(struct nvme_target *t, const struct ulp_conn *conn)
+{
+	struct nvme_tconn *c = conn_of(t, conn->cid);
+
+	if (!c)
+		return -ENOENT;
+	c->core = conn->core;
+	c->max_len = conn->max_len;
+	return 0;
+}
+
+bool nvme_target_conn_down(struct nvme_target *t, uint32_t cid)
+{
+	struct nvme_tconn *c = conn_of(t, cid);
+	uint32_t left;
+
+	if (!c)
+		return false;
+	t->by_cid[cid] = NULL;
+	c->down = true;
+	c->core = NULL;
+	t->stats.conns--;
+	left = c->used;
+	if (!left) {
+		TAILQ_REMOVE(&t->conns, c, link);
+		free(c);
+	}
+	/* The last one frees |c|. */
+	for (unsigned int i = 0; left && i < TCMD_HASH; i++) {
+		struct nvme_tcmd *cmd = c->hash[i], *next;
+
+		for (; cmd; cmd = next) {
+			next = cmd->next;
+			left--;
+			nvme_tcmd_abandon(cmd);
+			if (!left)
+				return true;
+		}
+	}
+	return true;
+}
+
+/* Every namespace's queue in turn, as far as it goes. */
+static uint32_t admit(struct nvme_target *t)
+{
+	uint32_t n = 0;
+
+	for (unsigned int i = 0; i < t->nns || i == 0; i++) {
+		struct nvme_tns *ns = &t->ns[t->nns ? (t->next_ns + i) % t->nns : 0];
+		struct nvme_tcmd *cmd;
+
+		while ((cmd = TAILQ_FIRST(&ns->queue)) && nvme_tcmd_admit(cmd, t->now))
+			n++;
+	}
+	t->next_ns++;
+	return n;
+}
+
+static uint32_t send_all(struct nvme_target *t)
+{
+	struct nvme_tconn *c;
+	struct nvme_tcmd *cmd;
+	uint32_t n = 0;
+
+	TAILQ_FOREACH(c, &t->conns, link) {
+		while (c->core && !c->blocked && (cmd = TAILQ_FIRST(&c->send))) {
+			if (nvme_tcmd_send(cmd))
+				n++;
+			else
+				c->blocked = true;
+		}
+	}
+	return n;
+}
+
+uint32_t nvme_target_pump(struct nvme_target *t, uint64_t now)
+{
+	struct nvme_tcmd *cmd;
+	uint32_t n;
+
+	t->now = now;
+	t->ready = 0;
+	n = admit(t);
+	while ((cmd = TAILQ_FIRST(&t->submit)) && nvme_tcmd_submit(cmd))
+		n++;
+	return n + send_all(t);
+}
+
+bool nvme_target_busy(const struct nvme_target *t)
+{
+	return t->ready || !TAILQ_EMPTY(&t->submit);
+}
+
+uint64_t nvme_target_deadline(const struct nvme_target *t)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (unsigned int i = 0; i < t->nns; i++)
+		if (!TAILQ_EMPTY(&t->ns[i].queue) && t->ns[i].busy_until > t->now &&
+		    t->ns[i].busy_until < next)
+			next = t->ns[i].busy_until;
+	return next;
+}
+
+void nvme_target_on_push(struct nvme_target *t, struct fcore_conn *core, uint32_t rsn,
+			 const void *payload, uint32_t len, uint64_t now)
+{
+	enum fcore_push_outcome outcome = FCORE_PUSH_CIE;
+	struct nvme_tconn *c = conn_of(t, fcore_conn_cid(core));
+	struct falcon_nvme_cmd cmd;
+	struct falcon_nvme_hdr h;
+
+	/*
+	 * What a lost connection has left in a store may be older than what comes now on the next:
+	 * it has to end first.
+	 */
+	if (t->stats.orphans) {
+		outcome = FCORE_PUSH_RNR;
+	} else if (c && falcon_nvme_nbth_unpack(payload, len, &h) &&
+		   falcon_nvme_hdr_len(h.type) == sizeof(struct falcon_nvme_request)) {
+		memset(&cmd, 0, sizeof(cmd));
+		falcon_nvme_request_unpack(payload, h.type, &cmd);
+		outcome = nvme_tcmd_request(c, &h, &cmd);
+	}
+	t->stats.malformed += outcome == FCORE_PUSH_CIE;
+	fcore_push_done(core, rsn, outcome, TARGET_RNR_CODE, 0, now);
+}
+
+void nvme_target_on_xon(struct nvme_target *t, uint32_t cid)
+{
+	struct nvme_tconn *c = conn_of(t, cid);
+
+	if (c) {
+		c->blocked = false;
+		t->ready++;
+	}
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The target of NVMe over Falcon: namespaces on stores (store.h), and the commands of initiators.
+ *
+ * An initiator's nCMDs are gathered to tCMDs (NVMe 6.5); a tCMD that is whole waits in its
+ * namespace's queue for memory and for the namespace's limits, pulls its data if it writes, goes to
+ * the store, and is answered nCMD by nCMD. Nothing is allocated for a command: a connection has its
+ * tCMDs, all of them share the pool's data memory.
+ *
+ * One thread, no clock: time comes in as an argument, ns. The on_*() functions are called from
+ * within fcore_*(), the others never are.
+ */
+#ifndef FALCON_NVME_TARGET_H
+#define FALCON_NVME_TARGET_H
+
+#include "ulp/nvme/store.h"
+#include "ulp/ulp.h"
+
+enum nvme_target_const {
+	NVME_TCMDS = 128,	/* that a connection may have under way */
+	NVME_MAX_NS = 256,	/* namespaces of a target */
+	NVME_NS_NAME_MAX = 64,
+};
+
+struct nvme_target;
+
+/* A namespace, as it is configured. */
+struct nvme_ns_attr {
+	char name[NVME_NS_NAME_MAX];	/* for people */
+	const char *peers;	/* who sees it: names separated by commas or blanks, or "any" */
+	struct nvme_store *store;	/* stays the caller's, for as long as the target lives */
+	uint32_t nsid;		/* 1..65535 */
+	uint8_t block_shift;	/* log2 of the logical block: 9 or 12 */
+	bool read_only;
+	uint64_t iops;		/* commands a second; 0: no limit */
+	uint64_t bps;		/* bytes of data a second; 0: no limit */
+};
+
+/* Counters of a namespace, free-running. */
+struct nvme_ns_stats {
+	uint64_t reads, writes, others;		/* commands that were carried out */
+	uint64_t read_bytes, written_bytes;
+	uint64_t errors;			/* commands that ended with another status than 0 */
+	uint64_t limited;			/* commands that had to wait for the limits */
+};
+
+/* Counters of the target. */
+struct nvme_target_stats {
+	uint64_t malformed;	/* packets that were refused */
+	uint64_t overrun;	/* requests beyond NVME_TCMDS, put off */
+	uint64_t no_memory;	/* rounds in which a command had to wait for memory */
+	uint64_t dropped;	/* commands whose connection was lost */
+	uint32_t conns;		/* connections of initiators, now */
+	uint32_t orphans;	/* commands of lost connections still in a store, now */
+	uint64_t memory, used;	/* bytes of data memory, and of those in use now */
+};
+
+/* A target with |memory| bytes for data, or NULL if memory is short. */
+struct nvme_target *nvme_target_create(uint64_t memory);
+/* Free; its connections are down, and the stores are idle. */
+void nvme_target_destroy(struct nvme_target *t);
+/* The memory that nvme_io.buf is in, for registering with the kernel. */
+void *nvme_target_memory(const struct nvme_target *t, size_t *bytes);
+
+/* Add a namespace. 0, or -EEXIST, -EINVAL or -ENOSPC with a sentence in |err|. */
+int nvme_target_add(struct nvme_target *t, const struct nvme_ns_attr *attr, char *err,
+		    size_t errlen);
+/* The |i|th namespace and its counters; false: there are no more. */
+bool nvme_target_ns(const struct nvme_target *t, unsigned int i, struct nvme_ns_attr *attr,
+		    struct nvme_ns_stats *stats);
+void nvme_target_stats(const struct nvme_target *t, struct nvme_target_stats *out);
+
+/*
+ * What nvme.c gives on of struct ulp_ops. |host| and |agent| are for hanging up the connection
+ * that an initiator replaces. accept() of a peer without any namespace is -EPERM.
+ */
+void nvme_target_set_host(struct nvme_target *t, const struct ulp_host *host, void *agent);
+int nvme_target_accept(struct nvme_target *t, const struct ulp_request *req,
+		       struct ulp_data *reply, char *err, size_t errlen);
+int nvme_target_conn_up(struct nvme_target *t, const struct ulp_conn *conn);
+/* False: |cid| was no connection of the target's. */
+bool nvme_target_conn_down(struct nvme_target *t, uint32_t cid);
+uint32_t nvme_target_pump(struct nvme_target *t, uint64_t now);
+bool nvme_target_busy(const struct nvme_target *t);
+uint64_t nvme_target_deadline(const struct nvme_target *t);
+
+/* Cookies of the target's transactions are addresses of this, which says whose they are. */
+struct nvme_tncmd;
+
+void nvme_target_on_push(struct nvme_target *t, struct fcore_conn *c, uint32_t rsn,
+			 const void *payload, uint32_t len, uint64_t now);
+void nvme_target_on_pull_data(struct nvme_tncmd *n, const void *payload, uint32_t len);
+void nvme_target_on_completion(struct nvme_tncmd *n, enum falcon_completion_code code);
+void nvme_target_on_xon(struct nvme_target *t, uint32_t cid);
+
+#endif /* FALCON_NVME_TARGET_H */

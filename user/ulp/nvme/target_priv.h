@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The target's own structures, shared by its source files. */
+#ifndef FALCON_NVME_TARGET_PRIV_H
+#define FALCON_NVME_TARGET_PRIV_H
+
+#include <nvme/types.h>
+#include <sys/queue.h>
+
+#include "falcon/nvme.h"
+#include "ulp/nvme/pool.h"
+#include "ulp/nvme/target.h"
+
+enum nvme_target_limits {
+	TCMD_NCMDS = 129,	/* of 1 KiB in NVME_POOL_MAX, and one that a split leaves over */
+	TCMD_HASH = 64,		/* chains of a connection's tCMDs by iCMD identifier */
+	TARGET_BURST_NS = 10000000,	/* that a namespace's limits may be ahead of time */
+	TARGET_RNR_CODE = 10,	/* 0.32 ms: what a command takes */
+};
+
+enum nvme_tncmd_state {
+	TNCMD_ABSENT,		/* its request has not come */
+	TNCMD_HERE,
+	TNCMD_PULLING,		/* its Write Data Request is in the core */
+	TNCMD_DATA,		/* its data have come, or will not */
+	TNCMD_ANSWERING,	/* its answer is in the core */
+	TNCMD_ANSWERED,
+};
+
+struct nvme_tncmd {
+	struct nvme_tcmd *cmd;
+	uint32_t itag;		/* the initiator's */
+	uint8_t offset;		/* NCNT offset, as it came */
+	uint8_t state;		/* enum nvme_tncmd_state */
+};
+
+enum nvme_tcmd_phase {
+	TCMD_GATHER,		/* requests are coming */
+	TCMD_QUEUED,		/* whole; waits for memory and limits */
+	TCMD_PULL,		/* its data are pulled */
+	TCMD_SUBMIT,		/* to go to the store */
+	TCMD_IO,		/* in the store */
+	TCMD_ANSWER,		/* answers go out; ends when all have been taken */
+};
+
+struct nvme_tcmd {
+	struct nvme_tconn *conn;
+	TAILQ_ENTRY(nvme_tcmd) link;	/* of the list of its phase: free, ns->queue or t->submit */
+	TAILQ_ENTRY(nvme_tcmd) send_link;	/* conn->send, if |sending| */
+	struct nvme_tcmd *next;		/* in its chain of conn->hash */
+	struct nvme_tns *ns;		/* NULL: none, and |status| says why */
+	struct falcon_nvme_cmd cmd;	/* as its first request has it */
+	uint32_t icmd, function;
+	uint8_t type;			/* of the requests: enum falcon_nvme_type */
+	uint8_t opcode;			/* NVMe's; |admin| says which set */
+	bool admin, group, split;
+	uint8_t total;			/* NCNT total, as it came */
+	uint8_t phase;			/* enum nvme_tcmd_phase */
+	bool sending;
+	bool limited;			/* has waited for the limits */
+	uint16_t first;			/* NCNT offset of ncmds[0] */
+	uint16_t n;			/* nCMDs that it consists of */
+	uint16_t here, data, answered;	/* how many have got that far */
+	uint16_t cursor;		/* the first that may have something to send */
+	uint16_t refs;			/* transactions in the core, and one while in the store */
+	uint16_t status;		/* CQE status field */
+	uint16_t unit;			/* data of an nCMD, bytes */
+	uint32_t bytes;			/* data; 0: none travel */
+	uint32_t mem;			/* bytes of |buf| */
+	uint8_t *buf, *other;		/* of the pool; |other|: what Compare reads; NULL: none */
+	struct nvme_io io;
+	struct nvme_tncmd ncmds[TCMD_NCMDS];
+};
+TAILQ_HEAD(nvme_tcmds, nvme_tcmd);
+
+/* An initiator's connection. */
+struct nvme_tconn {
+	struct nvme_target *t;
+	struct fcore_conn *core;	/* NULL: not up */
+	uint32_t cid;
+	bool down;			/* gone; freed with its last tCMD */
+	bool blocked;			/* the core said -EAGAIN; on_xon() comes */
+	uint32_t max_len;		/* bytes of a transaction */
+	uint32_t used;			/* tCMDs that are not free */
+	uint8_t host[16];		/* of the initiator's offer */
+	uint32_t device;
+	uint64_t allowed[NVME_MAX_NS / 64];	/* namespaces that it sees, by index */
+	TAILQ_ENTRY(nvme_tconn) link;
+	struct nvme_tcmds free, send;
+	struct nvme_tcmd *hash[TCMD_HASH];
+	struct nvme_tcmd cmds[NVME_TCMDS];
+};
+
+/* A namespace. */
+struct nvme_tns {
+	struct nvme_ns_attr attr;
+	char *peers;
+	uint64_t blocks;
+	uint64_t busy_until;		/* ns: when the limits have been worked off */
+	struct nvme_tcmds queue;
+	struct nvme_ns_stats stats;
+};
+
+struct nvme_target {
+	const struct ulp_host *host;
+	void *agent;
+	struct nvme_pool *pool;
+	TAILQ_HEAD(, nvme_tconn) conns;
+	struct nvme_tconn *by_cid[FALCON_MAX_CONNS];	/* those that are not down */
+	struct nvme_tcmds submit;	/* TCMD_SUBMIT */
+	struct nvme_tns ns[NVME_MAX_NS];
+	unsigned int nns, next_ns;	/* |next_ns|: where the round over the queues begins */
+	uint64_t now;			/* of the latest call, ns */
+	uint32_t ready;			/* tCMDs that the next round has something to do for */
+	struct nvme_target_stats stats;
+};
+
+/* target_cmd.c: the life of a tCMD. */
+
+/* Take a request that came on |c|. The answer to the push. */
+enum fcore_push_outcome nvme_tcmd_request(struct nvme_tconn *c, const struct falcon_nvme_hdr *h,
+					  const struct falcon_nvme_cmd *cmd);
+/* Go on with a tCMD of a namespace's queue. False: it has to wait. */
+bool nvme_tcmd_admit(struct nvme_tcmd *cmd, uint64_t now);
+/* Give a tCMD to the store. False: there is no room. */
+bool nvme_tcmd_submit(struct nvme_tcmd *cmd);
+/* Send what |cmd| has to send. False: the core takes no more. */
+bool nvme_tcmd_send(struct nvme_tcmd *cmd);
+/* Its connection is lost. */
+void nvme_tcmd_abandon(struct nvme_tcmd *cmd);
+
+/* target_exec.c: what the commands mean. */
+
+/* The namespace of |cmd| in cmd->ns, how much data it has, or its status. */
+void nvme_exec_check(struct nvme_tcmd *cmd);
+/* Whether its data are pulled, and whether they are sent. */
+bool nvme_exec_pulls(const struct nvme_tcmd *cmd);
+bool nvme_exec_answers_data(const struct nvme_tcmd *cmd);
+/* Fill cmd->io. False: nothing is to be asked of the store; cmd->status is set. */
+bool nvme_exec_prepare(struct nvme_tcmd *cmd);
+/* The store has ended with |res|. Sets cmd->status. */
+void nvme_exec_finish(struct nvme_tcmd *cmd, int res);
+
+#endif /* FALCON_NVME_TARGET_PRIV_H */
