@@ -10,8 +10,10 @@ PACKAGES=(
 	clang
 	clang-format
 	ethtool
+	fio
 	gcc
 	gnuplot-nox
+	ibverbs-utils
 	iperf3
 	iproute2
 	iputils-ping
@@ -19,16 +21,18 @@ PACKAGES=(
 	kmod
 	libbpf-dev
 	libc6-dev
-	libclang-rt-14-dev
 	libcap-dev
+	libclang-rt-14-dev
 	libcmocka-dev
 	libelf-dev
+	libfabric-bin
 	libibverbs-dev
 	libinih-dev
 	libjansson-dev
 	libmnl-dev
 	libnvme-dev
 	libpcap-dev
+	librdmacm-dev
 	libseccomp-dev
 	libssl-dev
 	libsystemd-dev
@@ -38,9 +42,12 @@ PACKAGES=(
 	llvm
 	make
 	openssl
+	perftest
 	pkg-config
 	procps
 	python3
+	python3-pyverbs
+	rdmacm-utils
 	scdoc
 	shellcheck
 	sockperf

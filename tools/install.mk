@@ -14,6 +14,8 @@ install: all
 	install -m 644 $(B)/libfalcon.a $(I)/lib
 	install -m 644 $(B)/libfalcon.so $(I)/lib/libfalcon.so.0
 	ln -sf libfalcon.so.0 $(I)/lib/libfalcon.so
+	install -m 644 $(B)/libfalcon_verbs.so $(I)/lib/libfalcon_verbs.so.0
+	ln -sf libfalcon_verbs.so.0 $(I)/lib/libfalcon_verbs.so
 	install -m 644 include/falcon/*.h $(I)/include/falcon
 	install -m 644 tools/falcon.lua $(I)/share/falcon
 	install -d $(I)/lib/systemd/system

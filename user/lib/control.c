@@ -14,7 +14,7 @@
 
 enum control_const {
 	MAX_ANSWER = 65536,	/* bytes */
-	MAX_FDS = 3,
+	MAX_FDS = 4,
 	MAX_ERRNO = 4096,
 	ANSWER_TIMEOUT_S = 10,	/* an agent that takes longer is stuck */
 };

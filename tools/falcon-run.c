@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* falcon-run CMD ...: run a verbs application over Falcon, having said what is missing. */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/version.h"
+#include "verbs/agent.h"
+#include "verbs/env.h"
+
+enum {
+	EXIT_OURS = 125,	/* as env(1): we failed, */
+	EXIT_CANNOT = 126,	/* the command cannot be run, */
+	EXIT_NOT_FOUND = 127,	/* there is none of that name */
+};
+
+static const char *const usage =
+	"falcon-run [-s SOCKET] [-l LIBRARY] CMD [ARGS]...\n"
+	"falcon-run -c | -e | -h | -V\n"
+	"Run CMD so that it finds Falcon's devices where it looks for RDMA adapters.\n"
+	"  -s SOCKET   the agent's control socket (FALCON_SOCKET)\n"
+	"  -l LIBRARY  libfalcon_verbs.so, if it is not beside this program or installed\n"
+	"  -c          check only, and list the devices\n"
+	"  -e          list the environment variables\n"
+	"  -V          version\n";
+
+__attribute__((format(printf, 1, 2)))
+static void complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("falcon-run: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+/* Where the library is: beside us as built, or where "make install" puts it. */
+static bool find_library(char *out, size_t size)
+{
+	static const char *const places[] = {
+		"libfalcon_verbs.so", "../lib/libfalcon_verbs.so.0",
+	};
+	char self[PATH_MAX], path[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n < 0)
+		return false;
+	self[n] = 0;
+	slash = strrchr(self, '/');
+	*slash = 0;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		char real[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/%s", self, places[i]);
+		if (realpath(path, real) && strlen(real) < size) {
+			strcpy(out, real);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Why the agent cannot be attached to, and what would help. */
+static void explain(int err)
+{
+	const char *path = fv_env_string(FV_ENV_SOCKET);
+
+	switch (err) {
+	case ENOENT:
+	case ECONNREFUSED:
+		complain("there is no agent at %s", path);
+		complain("start falcond(8), or name another socket with -s or FALCON_SOCKET");
+		break;
+	case EACCES:
+	case EPERM:
+		complain("no permission to use the agent at %s: %s", path, fv_error());
+		complain("see socket_group and users in falcon.conf(5)");
+		break;
+	default:
+		complain("%s", fv_error());
+	}
+}
+
+static int show_device(struct fv_agent *agent, uint32_t index)
+{
+	const struct fverbs_handle req = { .handle = index };
+	struct fverbs_device d;
+
+	if (fv_call(agent, FVERBS_QUERY_DEVICE, &req, sizeof(req), -1, &d, sizeof(d)))
+		return -1;
+	printf("%.*s: interface %.*s, %s, %u GIDs\n", FVERBS_NAME_MAX, d.name, (int)sizeof(d.netdev),
+	       d.netdev, d.port_state == 4 ? "active" : "down", d.ngids);
+	return 0;
+}
+
+/* Whether the agent can be attached to and has a device; |list|: and which. */
+static bool check_agent(bool list)
+{
+	struct fv_agent agent;
+	uint32_t n;
+	int rc;
+
+	rc = fv_agent_open(&agent, NULL);
+	if (rc) {
+		explain(rc);
+		return false;
+	}
+	n = agent.devices;
+	for (uint32_t i = 0; list && i < n; i++)
+		show_device(&agent, i);
+	fv_agent_close(&agent);
+	if (!n)
+		complain("the agent serves no interface: falconctl port-add, or [port] in "
+			 "falcon.conf(5)");
+	return n != 0;
+}
+
+/* A program that gets other rights than ours is not given our library by the dynamic linker. */
+static void warn_of_rights(const char *cmd)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	const char *dirs = getenv("PATH");
+
+	if (strchr(cmd, '/'))
+		snprintf(path, sizeof(path), "%s", cmd);
+	else
+		path[0] = 0;
+	while (dirs && !path[0] && *dirs) {
+		size_t len = strcspn(dirs, ":");
+
+		snprintf(path, sizeof(path), "%.*s/%s", (int)len, dirs, cmd);
+		if (access(path, X_OK))
+			path[0] = 0;
+		dirs += len + (dirs[len] == ':');
+	}
+	if (path[0] && !stat(path, &st) &&
+	    ((st.st_mode & S_ISUID && st.st_uid != getuid()) ||
+	     (st.st_mode & S_ISGID && st.st_gid != getgid())))
+		complain("%s changes user or group: it will not find Falcon's devices", path);
+}
+
+static int preload(const char *library)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char *value;
+	int rc;
+
+	if (asprintf(&value, "%s%s%s", library, before && *before ? ":" : "",
+		     before ? before : "") < 0)
+		return -1;
+	rc = setenv("LD_PRELOAD", value, 1);
+	free(value);
+	return rc;
+}
+
+static int run(char **argv, const char *library)
+{
+	char found[PATH_MAX];
+
+	if (!library) {
+		if (!find_library(found, sizeof(found))) {
+			complain("libfalcon_verbs.so is not beside this program, nor installed: -l");
+			return EXIT_OURS;
+		}
+		library = found;
+	} else if (access(library, R_OK)) {
+		complain("%s: %s", library, strerror(errno));
+		return EXIT_OURS;
+	}
+	if (fv_env_complain(stderr) || !check_agent(false))
+		return EXIT_OURS;
+	warn_of_rights(argv[0]);
+	if (preload(library)) {
+		complain("out of memory");
+		return EXIT_OURS;
+	}
+	execvp(argv[0], argv);
+	complain("%s: %s", argv[0], strerror(errno));
+	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT;
+}
+
+int main(int argc, char **argv)
+{
+	const char *library = NULL;
+	bool check = false;
+	int opt;
+
+	while ((opt = getopt(argc, argv, "+s:l:cehV")) != -1) {
+		switch (opt) {
+		case 's':
+			setenv("FALCON_SOCKET", optarg, 1);
+			break;
+		case 'l':
+			library = optarg;
+			break;
+		case 'c':
+			check = true;
+			break;
+		case 'e':
+			fv_env_list(stdout);
+			return 0;
+		case 'h':
+			fputs(usage, stdout);
+			return 0;
+		case 'V':
+			puts("falcon-run " FALCON_VERSION_STRING);
+			return 0;
+		default:
+			fputs(usage, stderr);
+			return EXIT_OURS;
+		}
+	}
+	if (check)
+		return fv_env_complain(stderr) || !check_agent(true) ? EXIT_OURS : 0;
+	if (optind == argc) {
+		fputs(usage, stderr);
+		return EXIT_OURS;
+	}
+	return run(argv + optind, library);
+}

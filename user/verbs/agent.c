@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Attaching to the agent, commands, and noticing that it has gone or that we are somebody's child. */
+#include "verbs/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "lib/lib.h"
+#include "verbs/env.h"
+
+enum {
+	ANSWER_TIMEOUT_S = 30,	/* an agent that takes longer is stuck */
+};
+
+static _Thread_local char last_error[256];
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fv_agent *all;		/* attached by this process or its parent */
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+const char *fv_error(void)
+{
+	return last_error;
+}
+
+int fv_fail(int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(last_error, sizeof(last_error), fmt, ap);
+	va_end(ap);
+	errno = err;
+	return err;
+}
+
+int fv_agent_usable(struct fv_agent *agent)
+{
+	switch (falcon_load(&agent->state)) {
+	case FV_LIVE:
+		return 0;
+	case FV_FORKED:
+		return fv_fail(EIO, "the device was opened by the parent process: open it again here");
+	default:
+		return fv_fail(EIO, "the agent is gone: close the device and open it again");
+	}
+}
+
+/*
+ * The child of fork() shares sockets and queues with its parent. It may use neither, and must not
+ * keep the agent from noticing when the parent ends: its descriptors lead nowhere from now on. They
+ * stay open so that closing them hits nobody else's.
+ */
+static void in_child(void)
+{
+	int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	pthread_mutex_init(&all_lock, NULL);
+	for (struct fv_agent *a = all; a; a = a->next) {
+		falcon_store(&a->state, (uint32_t)FV_FORKED);
+		dup3(nowhere, a->cmd, O_CLOEXEC);
+		dup3(nowhere, a->doorbell, O_CLOEXEC);
+		dup3(nowhere, a->async, O_CLOEXEC);
+	}
+	if (nowhere >= 0)
+		close(nowhere);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+/* Hand descriptors over through the control socket. */
+static int attach(struct fv_agent *agent, int memfd)
+{
+	struct falcon carrier = { .control = -1 };
+	int cmd[2] = { -1, -1 }, event[2] = { -1, -1 }, fds[4], rc;
+	json_t *answer = NULL;
+
+	agent->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (agent->doorbell < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, cmd) ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, event)) {
+		rc = fv_fail(errno, "cannot make descriptors: %s", strerror(errno));
+		goto out;
+	}
+	fds[0] = cmd[1];
+	fds[1] = memfd;
+	fds[2] = agent->doorbell;
+	fds[3] = event[1];
+	rc = lib_connect(&carrier, fv_env_string(FV_ENV_SOCKET));
+	if (!rc)
+		rc = lib_call(&carrier, json_pack("{s:s}", "op", "verbs-attach"), fds, 4, &answer);
+	if (rc) {
+		rc = fv_fail(-rc, "%s", carrier.err);
+		goto out;
+	}
+	json_decref(answer);
+	agent->cmd = cmd[0];
+	agent->async = event[0];
+	cmd[0] = event[0] = -1;
+out:
+	for (int i = 0; i < 2; i++) {
+		if (cmd[i] >= 0)
+			close(cmd[i]);
+		if (event[i] >= 0)
+			close(event[i]);
+	}
+	if (carrier.control >= 0)
+		close(carrier.control);
+	return rc;
+}
+
+static int hello(struct fv_agent *agent)
+{
+	const struct fverbs_hello req = { .version = FVERBS_ABI_VERSION };
+	struct fverbs_hello_answer answer;
+	int rc = fv_call(agent, FVERBS_HELLO, &req, sizeof(req), -1, &answer, sizeof(answer));
+
+	if (rc)
+		return rc;
+	if (answer.version != FVERBS_ABI_VERSION)
+		return fv_fail(EPROTO, "the agent speaks version %u, this library version %d",
+			       answer.version, FVERBS_ABI_VERSION);
+	agent->devices = answer.devices < FVERBS_DEVICES_MAX ? answer.devices : FVERBS_DEVICES_MAX;
+	return 0;
+}
+
+int fv_agent_open(struct fv_agent *agent, void (*lost)(struct fv_agent *agent))
+{
+	const struct timeval timeout = { .tv_sec = ANSWER_TIMEOUT_S };
+	int memfd = -1, rc;
+
+	pthread_once(&fork_once, watch_forks);
+	memset(agent, 0, sizeof(*agent));
+	agent->cmd = agent->doorbell = agent->async = agent->async_local = -1;
+	agent->lost = lost;
+	pthread_mutex_init(&agent->lock, NULL);
+	pthread_mutex_init(&agent->area_lock, NULL);
+	rc = fv_areas_init(agent, &memfd);
+	if (!rc)
+		rc = attach(agent, memfd);
+	if (memfd >= 0)
+		close(memfd);
+	pthread_mutex_lock(&all_lock);
+	agent->next = all;
+	all = agent;
+	pthread_mutex_unlock(&all_lock);
+	if (!rc) {
+		setsockopt(agent->cmd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+		setsockopt(agent->cmd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+		rc = hello(agent);
+	}
+	if (rc)
+		fv_agent_close(agent);
+	errno = rc;
+	return rc;
+}
+
+void fv_agent_close(struct fv_agent *agent)
+{
+	const int fds[] = { agent->cmd, agent->doorbell, agent->async, agent->async_local };
+
+	pthread_mutex_lock(&all_lock);
+	for (struct fv_agent **p = &all; *p; p = &(*p)->next) {
+		if (*p == agent) {
+			*p = agent->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&all_lock);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+	}
+	fv_areas_free(agent);
+	pthread_mutex_destroy(&agent->lock);
+	pthread_mutex_destroy(&agent->area_lock);
+}
+
+bool fv_agent_has(int fd)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&all_lock);
+	for (struct fv_agent *a = all; a && !found; a = a->next)
+		found = a->cmd == fd;
+	pthread_mutex_unlock(&all_lock);
+	return found;
+}
+
+void fv_agent_dead(struct fv_agent *agent)
+{
+	uint32_t live = FV_LIVE;
+
+	if (!__atomic_compare_exchange_n(&agent->state, &live, FV_DEAD, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return;
+	if (agent->lost)
+		agent->lost(agent);
+	falcon_store(&agent->settled, true);
+}
+
+void fv_agent_check(struct fv_agent *agent)
+{
+	char byte;
+
+	/* It writes to this socket only when asked: an end is all that can be waiting here. */
+	if (fv_live(agent) && recv(agent->cmd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+		fv_agent_dead(agent);
+}
+
+static int send_command(struct fv_agent *agent, enum fverbs_op op, const void *req, size_t len,
+			int fd)
+{
+	struct fverbs_cmd cmd = { .op = (uint16_t)op, .tag = ++agent->tag };
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov[2] = {
+		{ .iov_base = &cmd, .iov_len = sizeof(cmd) },
+		{ .iov_base = (void *)req, .iov_len = len },
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	ssize_t n;
+
+	if (fd >= 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = control;
+		msg.msg_controllen = sizeof(control);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &fd, sizeof(int));
+	}
+	do
+		n = sendmsg(agent->cmd, &msg, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)(sizeof(cmd) + len) ? 0 : EIO;
+}
+
+/* 0: *|reply| is the answer of the command sent last, |answer_len| bytes follow if it succeeded. */
+static int receive_answer(struct fv_agent *agent, struct fverbs_reply *reply, void *answer,
+			  size_t answer_len)
+{
+	char buf[FVERBS_MSG_MAX];
+	size_t rest;
+	ssize_t n;
+
+	do
+		n = recv(agent->cmd, buf, sizeof(buf), 0);
+	while (n < 0 && errno == EINTR);
+	if (n < (ssize_t)sizeof(*reply))
+		return EIO;
+	memcpy(reply, buf, sizeof(*reply));
+	if (reply->tag != agent->tag)
+		return EIO;
+	rest = (size_t)n - sizeof(*reply);
+	if (reply->error) {
+		fv_fail(reply->error, "%.*s", (int)rest, buf + sizeof(*reply));
+		return 0;
+	}
+	if (rest < answer_len)
+		return EIO;
+	memcpy(answer, buf + sizeof(*reply), answer_len);
+	return 0;
+}
+
+int fv_call(struct fv_agent *agent, enum fverbs_op op, const void *req, size_t len, int fd,
+	    void *answer, size_t answer_len)
+{
+	struct fverbs_reply reply = { 0 };
+	int rc = fv_agent_usable(agent);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&agent->lock);
+	rc = send_command(agent, op, req, len, fd);
+	if (!rc)
+		rc = receive_answer(agent, &reply, answer, answer_len);
+	pthread_mutex_unlock(&agent->lock);
+	if (rc) {
+		fv_agent_dead(agent);
+		return fv_agent_usable(agent);
+	}
+	if (reply.error < 0 || reply.error > 4095)
+		reply.error = EPROTO;
+	if (reply.error)
+		errno = reply.error;
+	return reply.error;
+}
+
+int fv_call_handle(struct fv_agent *agent, enum fverbs_op op, uint32_t handle)
+{
+	const struct fverbs_handle req = { .handle = handle };
+
+	return fv_call(agent, op, &req, sizeof(req), -1, NULL, 0);
+}
+
+int fv_call_destroy(struct fv_agent *agent, enum fverbs_op op, uint32_t handle)
+{
+	int rc = fv_live(agent) ? fv_call_handle(agent, op, handle) : 0;
+
+	return fv_live(agent) ? rc : 0;
+}
+
+void fv_ring(struct fv_agent *agent, uint32_t slot)
+{
+	struct fverbs_ctx_shm *shm = agent->shm;
+	uint32_t word = slot / 64;
+	uint64_t bit = 1ULL << (slot % 64);
+	const uint64_t one = 1;
+
+	/* What is set already will be looked at, and whoever set it signals. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&shm->rung[word], __ATOMIC_RELAXED) & bit)
+		return;
+	__atomic_fetch_or(&shm->rung[word], bit, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&shm->summary[word / 64], 1ULL << (word % 64), __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&shm->agent_sleeping, __ATOMIC_SEQ_CST) ||
+	    !__atomic_exchange_n(&shm->agent_sleeping, 0, __ATOMIC_ACQ_REL))
+		return;
+	/* Fails only if the counter is full, when the agent has a signal already. */
+	if (write(agent->doorbell, &one, sizeof(one)) < 0)
+		return;
+}

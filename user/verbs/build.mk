@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# libfalcon_verbs.so, preloaded over libibverbs and librdmacm, and falcon-run, which does so.
+
+VERBS_SRC := $(wildcard user/verbs/*.c)
+VERBS_SHARED := user/lib/control.c
+VERBS_MAP := user/verbs/libfalcon_verbs.map
+
+$(VERBS_SRC:%.c=$(B)/pic/%.o): CPPFLAGS += -fvisibility=hidden
+
+$(B)/libfalcon_verbs.so: $(VERBS_SRC:%.c=$(B)/pic/%.o) $(VERBS_SHARED:%.c=$(B)/pic/%.o) $(VERBS_MAP)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libfalcon_verbs.so.0 -Wl,--no-undefined -Wl,-z,now \
+		-Wl,--version-script=$(VERBS_MAP) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		-Wl,--no-as-needed -libverbs -lrdmacm -Wl,--as-needed -ljansson -lpthread
+
+all: $(B)/libfalcon_verbs.so
+
+# It attaches itself, to see whether that can be done.
+RUN_SRC := tools/falcon-run.c user/verbs/agent.c user/verbs/area.c user/verbs/env.c $(VERBS_SHARED)
+PROGRAMS += $(B)/falcon-run
+
+$(B)/falcon-run: $(RUN_SRC:%.c=$(B)/obj/%.o)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lpthread
