@@ -124,6 +124,25 @@ static void on_link_ipv6(void **state)
 	on_link("fd01::2");
 }
 
+/* The host itself, and others. */
+static void own_address(void **state)
+{
+	static const struct {
+		const char *addr;
+		bool local;
+	} cases[] = {
+		{"10.1.0.1", true}, {"fd01::1", true}, {"127.0.0.5", true}, {"::1", true},
+		{"10.1.0.2", false}, {"fd01::2", false},
+	};
+	struct neigh_entry e;
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(resolve(cases[i].addr, &e), 0);
+		assert_int_equal(e.local, cases[i].local);
+	}
+}
+
 static void gateway(void **state)
 {
 	struct neigh_entry e;
@@ -252,7 +271,7 @@ static bool make_link(void)
 	return sh("ip link add v0 address 02:00:00:00:00:01 type veth "
 		  "peer name v1 address 02:00:00:00:00:02 netns %d", child) &&
 	       sh("ip addr add 10.1.0.1/24 dev v0 && ip addr add fd01::1/64 dev v0 nodad && "
-		  "ip link set v0 up") &&
+		  "ip link set v0 up && ip link set lo up") &&
 	       sh("nsenter -t %d -n sh -c 'ip addr add 10.1.0.2/24 dev v1 && "
 		  "ip addr add fd01::2/64 dev v1 nodad && ip link set v1 up'", child);
 }
@@ -262,7 +281,7 @@ static bool make_link(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(on_link_ipv4),    TEST(on_link_ipv6), TEST(gateway),
+		TEST(on_link_ipv4),    TEST(on_link_ipv6), TEST(own_address), TEST(gateway),
 		TEST(mtu_changes),     TEST(neighbour_moves), TEST(others_do_not_count),
 		TEST(comes_back),      TEST(no_route),
 	};

@@ -44,9 +44,8 @@ static void configure(const struct agent *a, const struct peer_config *peer, int
 	cfg->security = config_security(req->version);
 }
 
-/* The upper layer's consent: 0 with its answer in |reply|, or a negative errno. */
-static int ask_ulp(struct agent *a, const struct conn_config *cfg, const struct cm_request *req,
-		   struct ulp **ulp, struct ulp_data *reply, char *err, size_t errlen)
+int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct cm_request *req,
+		  struct ulp **ulp, struct ulp_data *reply, char *err, size_t errlen)
 {
 	struct ulp_request r = {
 		.ends = {
@@ -92,7 +91,7 @@ int agent_accept(void *arg, const struct cm_request *req, struct cm_local *out, 
 	if (cid < 0)
 		return refuse(a, cid, err);
 	configure(a, &a->config.peers[section], cid, req, &cfg);
-	rc = ask_ulp(a, &cfg, req, &ulp, &reply, err, errlen);
+	rc = agent_ask_ulp(a, &cfg, req, &ulp, &reply, err, errlen);
 	if (rc < 0)
 		return refuse(a, rc, err);
 	c = agent_conn_new(a, &cfg, ulp, err, errlen);

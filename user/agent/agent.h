@@ -74,6 +74,9 @@ struct agent_conn {
 	uint64_t tx_unsealed;		/* packets not sent because they could not be sealed */
 	uint64_t rx_answered;		/* ACKs and NACKs the agent itself sent for refused packets */
 	uint64_t setups;		/* times it came up */
+	bool loop;			/* both ends are here: loopback.h */
+	struct agent_conn *twin;	/* loop: the other end, while there is one */
+	uint64_t loop_at;		/* loop: ns, when it is to be dialled; UINT64_MAX: not */
 	uint8_t rue_engine;		/* number in the RUE's host: event_queue_select */
 	uint8_t rue_profile;		/* of Swift's parameters */
 };
@@ -100,6 +103,7 @@ struct agent {
 	struct ulp ulps[ULP_MAX];
 	unsigned nulps;
 	struct agent_rue *rue;
+	struct loopback *loop;		/* NULL: there was no connection to ourselves yet */
 	struct cm *cm;
 	struct sec_keys *keys;
 	struct rekey rekey;
@@ -142,6 +146,12 @@ struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg
 				  char *err, size_t errlen);
 /* Start setting |c| up. 0, or a negative errno with the reason in |err|, and |c| is gone. */
 int agent_conn_start(struct agent_conn *c, char *err, size_t errlen);
+/*
+ * By c->ours and c->peer: protocol state, ready to receive. 0, or a negative errno with the reason in
+ * |err|. Then, when the other end is ready, too: tell the upper layer. 0 or -ENOMEM.
+ */
+int agent_conn_set_up(struct agent_conn *c, char *err, size_t errlen);
+int agent_conn_go_up(struct agent_conn *c);
 /* Who |c| connects, for its upper layer. */
 void agent_conn_ends(const struct agent_conn *c, struct ulp_ends *out);
 /* Bytes of payload of a raw transaction, which applications are told. */
@@ -181,6 +191,12 @@ int agent_cid_choose(struct agent *a, char *err, size_t errlen);
 /* accept.c: struct cm_ops.accept. */
 int agent_accept(void *arg, const struct cm_request *req, struct cm_local *out, char *err,
 		 size_t errlen);
+/*
+ * accept.c: the upper layer's consent to what is dialled: 0 with its answer in |reply|, or a negative
+ * errno with a sentence in |err|.
+ */
+int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct cm_request *req,
+		  struct ulp **ulp, struct ulp_data *reply, char *err, size_t errlen);
 /* accept.c: listen where [agent] says. 0, or a negative errno with a sentence in |err|. */
 int agent_listen(struct agent *a, char *err, size_t errlen);
 
@@ -222,6 +238,13 @@ void agent_conn_route(struct agent_conn *c);
 enum falcon_verdict agent_steered(struct agent *a, struct agent_conn *c,
 				  const struct falcon_meta *m, const struct xsk_rx_item *it,
 				  bool *kept);
+/*
+ * steer.c: the same for a packet that has been judged as far as |f| goes, addresses and integrity, or
+ * has not left the host.
+ */
+enum falcon_verdict agent_judged(struct agent *a, struct agent_conn *c,
+				 const struct falcon_frame *f, const struct falcon_meta *m,
+				 const struct xsk_rx_item *it, bool *kept);
 /* steer.c: hand the packet |h| in frame |it| to the core, which has it from then on. */
 void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct falcon_meta *m,
 		const struct xsk_rx_item *it);

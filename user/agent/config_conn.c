@@ -118,8 +118,8 @@ static const char *conn_problem(const struct conn_config *c)
 {
 	static const uint8_t zero[16];
 
-	if (memcmp(c->local, zero, 16) != 0 && memcmp(c->local, c->remote, 16) == 0)
-		return "local and remote are the same address";
+	if (c->local_cid && memcmp(c->local, zero, 16) != 0 && memcmp(c->local, c->remote, 16) == 0)
+		return "local and remote are the same address, which goes without local_cid only";
 	if (c->security != CONFIG_SECURITY_CLEAR && !c->handshake)
 		return "handshake = off exchanges no keys; set security = clear on both ends";
 	if (!c->local_cid != !c->remote_cid)

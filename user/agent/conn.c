@@ -14,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "agent/loopback.h"
 #include "agent/rue.h"
 
 const char *agent_conn_state_name(enum agent_conn_state s)
@@ -98,7 +99,7 @@ static void fill_identity(struct agent_conn *c)
 
 static uint32_t conn_flags(const struct agent_conn *c)
 {
-	uint32_t flags = FALCON_CONN_ALIVE;
+	uint32_t flags = c->loop ? 0 : FALCON_CONN_ALIVE;
 
 	if (sec_clear(&c->sec))
 		flags |= FALCON_CONN_CLEAR;
@@ -166,7 +167,7 @@ static void fill_params(struct agent_conn *c, struct fcore_params *p)
 }
 
 /* Protocol state for this incarnation, open to XDP. */
-static int set_up(struct agent_conn *c, char *err, size_t errlen)
+int agent_conn_set_up(struct agent_conn *c, char *err, size_t errlen)
 {
 	struct agent *a = c->agent;
 	struct fcore_params params;
@@ -174,7 +175,7 @@ static int set_up(struct agent_conn *c, char *err, size_t errlen)
 	take_down(c, kCmplDeadConn, "a new incarnation replaces it");
 	settle(a);
 	agent_conn_route(c);
-	if (!c->port) {
+	if (!c->port && !c->loop) {
 		snprintf(err, errlen,
 			 "no route to the peer of connection %s over a configured port; check ip "
 			 "route and the [port] sections",
@@ -198,7 +199,7 @@ static int set_up(struct agent_conn *c, char *err, size_t errlen)
 	return 0;
 }
 
-static int go_up(struct agent_conn *c)
+int agent_conn_go_up(struct agent_conn *c)
 {
 	struct ulp_conn up = {
 		.core = c->core,
@@ -232,14 +233,14 @@ static int on_establish(void *arg, uint32_t cid, const struct cm_values *ours,
 	c->peer = *peer;
 	c->cfg.remote_cid = peer->cid;
 	rc = agent_agree_security(c, err, errlen);
-	return rc < 0 ? rc : set_up(c, err, errlen);
+	return rc < 0 ? rc : agent_conn_set_up(c, err, errlen);
 }
 
 static void on_ready(void *arg, uint32_t cid)
 {
 	struct agent *a = arg;
 
-	if (go_up(a->conns[cid]) < 0)
+	if (agent_conn_go_up(a->conns[cid]) < 0)
 		agent_conn_fail(a->conns[cid], "out of memory");
 }
 
@@ -285,9 +286,9 @@ static int start_static(struct agent_conn *c, char *err, size_t errlen)
 
 	c->ours = (struct cm_values){ .incarnation = 1, .security.spi = c->cfg.local_spi };
 	c->peer = (struct cm_values){ .incarnation = 1, .security.spi = c->cfg.remote_spi };
-	rc = set_up(c, err, errlen);
+	rc = agent_conn_set_up(c, err, errlen);
 	if (rc == 0)
-		rc = go_up(c);
+		rc = agent_conn_go_up(c);
 	return rc;
 }
 
@@ -319,6 +320,8 @@ static int start(struct agent_conn *c, char *err, size_t errlen)
 {
 	struct cm_local local;
 
+	if (loopback_wanted(c))
+		return loopback_start(c, err, errlen);
 	agent_conn_offer(c, &local);
 	if (!c->cfg.handshake)
 		return start_static(c, err, errlen);
@@ -423,11 +426,24 @@ static struct agent_conn *find_or_explain(struct agent *a, const char *name, cha
 	return c;
 }
 
+/* Nothing stays of a pair's other end if that was dialled. */
+static void part_for_good(struct agent_conn *c, const char *why)
+{
+	struct agent_conn *twin = c->twin;
+
+	c->gone = true;
+	loopback_part(c, why);
+	if (twin && twin->gone)
+		take_down(twin, kCmplDeadConn, why);
+}
+
 static void leave(struct agent_conn *c, const char *why)
 {
 	if (c->cfg.handshake)
 		cm_remove(c->agent->cm, c->cfg.local_cid, why);
 	take_down(c, kCmplDeadConn, why);
+	if (c->loop)
+		part_for_good(c, why);
 }
 
 /* For the reason that it has, which take_down() writes over. */
@@ -443,7 +459,7 @@ static void leave_as_told(struct agent_conn *c)
 static void forget(struct agent_conn *c)
 {
 	memset(c->shared, 0, sizeof(*c->shared));
-	if (c->accepted)
+	if (c->accepted && !c->loop)
 		c->agent->peer_conns[c->section]--;
 	c->agent->conns[c->cfg.local_cid] = NULL;
 	free(c);
@@ -470,9 +486,12 @@ static int restart(struct agent_conn *c, const char *why, char *err, size_t errl
 		c->gone = true;
 		c->agent->reap_due = true;
 	}
-	if (!c->cfg.handshake)
+	if (c->loop)
+		loopback_part(c, why);
+	else if (!c->cfg.handshake)
 		return start_static(c, err, errlen);
-	cm_reset(c->agent->cm, c->cfg.local_cid, why);
+	else
+		cm_reset(c->agent->cm, c->cfg.local_cid, why);
 	return 0;
 }
 

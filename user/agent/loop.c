@@ -17,6 +17,7 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "agent/loopback.h"
 #include "agent/rue.h"
 #include "io/spin.h"
 
@@ -103,6 +104,7 @@ static uint32_t turn(struct agent *a)
 	a->tx_stamps = 0;
 	a->stats.turns++;
 	work = agent_receive(a);
+	work += loopback_run(a);
 	work += agent_take_dirty(a);
 	work += (uint32_t)maps_consume(&a->maps);
 	work += agent_rue_poll(a);
@@ -118,6 +120,8 @@ static uint32_t turn(struct agent *a)
 
 static bool data_waiting(struct agent *a)
 {
+	if (loopback_waiting(a))
+		return true;
 	for (unsigned i = 0; i < a->nports; i++)
 		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
 			if (xsk_rx_ready(&a->ports[i].xsks[q]))
@@ -134,6 +138,7 @@ static uint64_t until_deadline(struct agent *a)
 	uint64_t cm = cm_next_deadline(a->cm);
 	uint64_t rekey = rekey_deadline(a);
 	uint64_t ulps = agent_ulps_deadline(a);
+	uint64_t loop = loopback_deadline(a);
 	uint64_t next = a->now + LOOP_DROP_CHECK_NS;
 
 	if (core < next)
@@ -142,6 +147,8 @@ static uint64_t until_deadline(struct agent *a)
 		next = cm;
 	if (rekey < next)
 		next = rekey;
+	if (loop < next)
+		next = loop;
 	if (ulps < next)
 		next = ulps;
 	return next > a->now ? next - a->now : 0;

@@ -14,6 +14,7 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "agent/loopback.h"
 #include "agent/sandbox.h"
 #include "agent/rue.h"
 #include "agent/version.h"
@@ -285,6 +286,7 @@ out_ports:
 		raw_destroy(a->raw);
 	if (a->core)
 		fcore_destroy(a->core);
+	loopback_close(a);
 	agent_rue_close(a);
 	leave_maps(a);
 	control_close(a->control);

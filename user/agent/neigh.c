@@ -117,6 +117,7 @@ int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct nei
 	if (ret)
 		return ret;
 	out->ifindex = route.ifindex;
+	out->local = route.local;
 	out->mtu = route.mtu && route.mtu < link.mtu ? route.mtu : link.mtu;
 	memcpy(out->src_mac, link.mac, sizeof(out->src_mac));
 	memcpy(out->src_addr, route.src, sizeof(out->src_addr));

@@ -20,6 +20,7 @@ struct neigh_entry {
 	uint8_t src_mac[6];	/* of the device */
 	uint8_t src_addr[16];	/* the kernel's choice; IPv4 in the first 4 bytes */
 	uint32_t mtu;		/* the route's if it has one, else the device's; bytes */
+	bool local;		/* the address is this host's own */
 	bool reachable;		/* the next hop's address is known and the device is up */
 };
 

@@ -92,6 +92,7 @@ static int parse_route(const struct nlmsghdr *nlh, void *arg)
 	const struct nlattr *attr;
 	size_t len = addr_len(rtm->rtm_family);
 
+	out->local = rtm->rtm_type == RTN_LOCAL;
 	mnl_attr_for_each(attr, nlh, sizeof(*rtm)) {
 		switch (mnl_attr_get_type(attr)) {
 		case RTA_OIF: out->ifindex = (int)get_u32(attr); break;

@@ -19,6 +19,7 @@ struct neigh_route {
 	uint8_t hop[16];	/* gateway, or the destination itself if it is on the link */
 	uint8_t src[16];	/* preferred source address */
 	uint32_t mtu;		/* bytes; 0: the route has none of its own */
+	bool local;		/* an address of this host */
 };
 
 struct neigh_link {

@@ -34,7 +34,7 @@ void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct f
 		const struct xsk_rx_item *it)
 {
 	uint32_t hdr_len = falcon_hdr_len(h->type);
-	uint32_t level = agent_rx_level(c->agent, it->frame->xsk);
+	uint32_t level = it->frame->xsk ? agent_rx_level(c->agent, it->frame->xsk) : 0;
 	struct fcore_rx rx = {
 		.hdr = *h,
 		.payload = it->data + m->falcon_off + hdr_len,
@@ -117,6 +117,17 @@ static enum falcon_verdict check_integrity(struct agent_conn *c, const struct fa
 	return FALCON_V_drop_csum;
 }
 
+enum falcon_verdict agent_judged(struct agent *a, struct agent_conn *c,
+				 const struct falcon_frame *f, const struct falcon_meta *m,
+				 const struct xsk_rx_item *it, bool *kept)
+{
+	const uint8_t *falcon = it->data + f->falcon_off;
+
+	if (falcon_type_is_ack(f->type))
+		return take_ack(a, c, f, falcon, m);
+	return take_reliable(c, f, falcon, m, it, kept);
+}
+
 enum falcon_verdict agent_steered(struct agent *a, struct agent_conn *c,
 				  const struct falcon_meta *m, const struct xsk_rx_item *it,
 				  bool *kept)
@@ -125,7 +136,6 @@ enum falcon_verdict agent_steered(struct agent *a, struct agent_conn *c,
 	struct falcon_frame f;
 	enum falcon_verdict v = falcon_parse_frame(it->data, it->data + it->len, &f);
 	struct falcon_meta opened;
-	const uint8_t *falcon;
 	size_t alen;
 
 	if (v != FALCON_V_rx_data)
@@ -142,12 +152,9 @@ enum falcon_verdict agent_steered(struct agent *a, struct agent_conn *c,
 		v = check_integrity(c, shared, it->data, &f);
 	if (v != FALCON_V_rx_data)
 		return v;
-	falcon = it->data + f.falcon_off;
-	if (falcon_type_is_ack(f.type))
-		return take_ack(a, c, &f, falcon, m);
 	/* Where ESP ends XDP could not see. */
 	opened = *m;
 	opened.falcon_off = f.falcon_off;
 	opened.falcon_len = f.falcon_len;
-	return take_reliable(c, &f, falcon, &opened, it, kept);
+	return agent_judged(a, c, &f, &opened, it, kept);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/loopback.h"
 #include "io/spin.h"
 
 enum tx_const {
@@ -37,6 +38,8 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 	int len;
 
 	(void)arg;
+	if (c->loop)
+		return loopback_transmit(c, p, stamp(c->agent));
 	if (!c->routed) {
 		/* As good as lost on the way: the retransmission finds the route. */
 		c->tx_unrouted++;
@@ -82,7 +85,11 @@ void agent_conn_route(struct agent_conn *c)
 		.inner_ipv6 = c->sec.inner_ipv6,
 	};
 
-	c->routed = false;
+	c->routed = c->loop;
+	if (c->loop) {
+		c->route.mtu = XSK_MAX_FRAME - ETH_HLEN;
+		return;
+	}
 	if (neigh_resolve(a->neigh, c->cfg.family, c->cfg.remote, &c->route) < 0)
 		return;
 	c->port = agent_port_by_ifindex(a, (uint32_t)c->route.ifindex);

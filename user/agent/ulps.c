@@ -5,6 +5,7 @@
  */
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "agent/loopback.h"
 #include "agent/rue.h"
 
 static void core_rue_event(void *arg, struct fcore_conn *c, const struct falcon_rue_event *e)
@@ -15,7 +16,8 @@ static void core_rue_event(void *arg, struct fcore_conn *c, const struct falcon_
 static void frame_put(void *arg, void *frame)
 {
 	(void)arg;
-	xsk_frame_put(frame);
+	if (!loopback_frame_put(frame))
+		xsk_frame_put(frame);
 }
 
 static struct ulp *ulp_of(struct fcore_conn *c)

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "agent/loopback.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/config_keys.h"
+#include "agent/log.h"
+#include "agent/loopq.h"
+#include "falcon/psp.h"
+
+enum loopback_const {
+	LOOPBACK_BURST = 64,		/* packets a turn */
+};
+static const uint64_t LOOPBACK_REDIAL_NS = CM_REDIAL_MS * 1000000ULL;
+
+struct loopback {
+	struct loopq *queue;
+	uint64_t next_at;		/* ns, when a connection is to be made; UINT64_MAX: none is */
+	uint64_t incarnations;		/* so many pairs were made */
+};
+
+bool loopback_wanted(const struct agent_conn *c)
+{
+	struct neigh_entry e;
+
+	return !c->cfg.remote_cid && c->cfg.handshake &&
+	       neigh_resolve(c->agent->neigh, c->cfg.family, c->cfg.remote, &e) == 0 && e.local;
+}
+
+static void due(struct agent_conn *c, uint64_t at)
+{
+	c->loop_at = at;
+	if (at < c->agent->loop->next_at)
+		c->agent->loop->next_at = at;
+}
+
+/* What this host keeps to itself needs no keys, and is agreed on without messages. */
+static void keep_inside(struct agent_conn *c)
+{
+	c->loop = true;
+	c->loop_at = UINT64_MAX;
+	c->cfg.handshake = false;
+	c->cfg.security = CONFIG_SECURITY_CLEAR;
+	c->cfg.mode = CONFIG_MODE_TRANSPORT;
+	c->cfg.params.flows = 1;
+	c->sec.encap = FALCON_PSP_CLEAR;
+	c->sec.tunnel = false;
+}
+
+int loopback_start(struct agent_conn *c, char *err, size_t errlen)
+{
+	struct agent *a = c->agent;
+
+	if (!a->loop) {
+		a->loop = calloc(1, sizeof(*a->loop));
+		if (a->loop)
+			a->loop->queue = loopq_create();
+		if (!a->loop || !a->loop->queue) {
+			free(a->loop);
+			a->loop = NULL;
+			snprintf(err, errlen, "out of memory for connection %s", c->cfg.name);
+			return -ENOMEM;
+		}
+		a->loop->next_at = UINT64_MAX;
+	}
+	keep_inside(c);
+	due(c, a->now);
+	snprintf(c->reason, sizeof(c->reason), "waiting for the other end, which is here");
+	return 0;
+}
+
+void loopback_close(struct agent *a)
+{
+	if (a->loop)
+		loopq_destroy(a->loop->queue);
+	free(a->loop);
+	a->loop = NULL;
+}
+
+void loopback_part(struct agent_conn *c, const char *why)
+{
+	struct agent_conn *twin = c->twin;
+
+	if (!c->accepted && !c->gone)
+		due(c, c->agent->now + LOOPBACK_REDIAL_NS);
+	if (!twin)
+		return;
+	c->twin = twin->twin = NULL;
+	if (twin->accepted)
+		agent_conn_drop(twin, why);
+	else
+		agent_conn_fail(twin, why);
+}
+
+/* The other end of |c| as the one that is dialled. NULL with a sentence: refused. */
+static struct agent_conn *answer(struct agent_conn *c, char *err, size_t errlen)
+{
+	static const struct chan_identity nobody;
+	struct cm_request req = {
+		.family = c->cfg.family,
+		.who = &nobody,
+		.function = c->cfg.params.function,
+		.ordered = c->cfg.params.ordered,
+		.ulp = c->ulp_data,
+	};
+	struct conn_config cfg = c->cfg;
+	struct ulp_data reply = {};
+	struct agent_conn *twin;
+	struct ulp *ulp;
+	int cid = agent_cid_choose(c->agent, err, errlen);
+
+	if (cid < 0)
+		return NULL;
+	snprintf(cfg.name, sizeof(cfg.name), "%.48s.%d", c->cfg.name, cid);
+	cfg.local_cid = (uint32_t)cid;
+	memcpy(cfg.local, c->cfg.remote, sizeof(cfg.local));
+	memcpy(cfg.remote, c->cfg.local, sizeof(cfg.remote));
+	if (agent_ask_ulp(c->agent, &cfg, &req, &ulp, &reply, err, errlen) < 0)
+		return NULL;
+	twin = agent_conn_new(c->agent, &cfg, ulp, err, errlen);
+	if (!twin) {
+		ulp->ops->conn_down(ulp->self, (uint32_t)cid, err);
+		return NULL;
+	}
+	agent_conn_set_data(twin, &reply);
+	keep_inside(twin);
+	twin->accepted = true;
+	return twin;
+}
+
+static void fill_values(struct agent_conn *c, struct cm_values *v)
+{
+	*v = (struct cm_values){
+		.incarnation = c->agent->loop->incarnations,
+		.cid = c->cfg.local_cid,
+		.function = c->cfg.params.function,
+		.params.flows = 1,
+		.ulp = c->ulp_data,
+		.security = { .spi = 1, .version = FALCON_PSP_CLEAR },
+	};
+}
+
+static void bring_up(struct agent_conn *c)
+{
+	if (agent_conn_go_up(c) < 0)
+		agent_conn_fail(c, "out of memory");
+}
+
+static void join(struct agent_conn *c, struct agent_conn *twin)
+{
+	char err[sizeof(c->reason)] = "";
+
+	c->agent->loop->incarnations++;
+	c->twin = twin;
+	twin->twin = c;
+	fill_values(c, &c->ours);
+	fill_values(twin, &twin->ours);
+	c->peer = twin->ours;
+	twin->peer = c->ours;
+	c->cfg.remote_cid = twin->cfg.local_cid;
+	twin->cfg.remote_cid = c->cfg.local_cid;
+	if (agent_conn_set_up(c, err, sizeof(err)) < 0 ||
+	    agent_conn_set_up(twin, err, sizeof(err)) < 0) {
+		agent_conn_fail(c, err);
+		return;
+	}
+	bring_up(c);
+	bring_up(twin);
+}
+
+static void dial(struct agent_conn *c)
+{
+	const struct ulp_ops *ops = c->ulp->ops;
+	char err[sizeof(c->reason)] = "";
+	struct agent_conn *twin;
+
+	c->loop_at = UINT64_MAX;
+	twin = answer(c, err, sizeof(err));
+	if (twin)
+		return join(c, twin);
+	snprintf(c->reason, sizeof(c->reason), "%s", err);
+	due(c, c->agent->now + LOOPBACK_REDIAL_NS);
+	if (ops->refused)
+		ops->refused(c->ulp->self, c->cfg.local_cid, c->reason);
+	else
+		ops->conn_down(c->ulp->self, c->cfg.local_cid, c->reason);
+}
+
+static void dial_due(struct agent *a)
+{
+	if (a->now < a->loop->next_at)
+		return;
+	a->loop->next_at = UINT64_MAX;
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
+		struct agent_conn *c = a->conns[cid];
+
+		if (!c || !c->loop || c->gone || c->loop_at == UINT64_MAX)
+			continue;
+		if (c->loop_at <= a->now)
+			dial(c);
+		else
+			due(c, c->loop_at);
+	}
+}
+
+int loopback_transmit(struct agent_conn *c, const struct fcore_packet *p, uint64_t iv)
+{
+	struct loopq_frame *f = loopq_frame_of(c->agent->loop->queue, p);
+
+	if (!f)
+		return -EAGAIN;
+	f->cid = c->cfg.remote_cid;
+	f->incarnation = c->ours.incarnation;
+	f->iv = iv;
+	loopq_send(f);
+	return 0;
+}
+
+/* As steer.c has it when all that a stranger could have forged has been checked. */
+static void deliver(struct agent *a, struct loopq_frame *f)
+{
+	struct agent_conn *c = a->conns[f->cid];
+	const struct falcon_meta m = {
+		.cid = f->cid,
+		.flow = f->flow,
+		.falcon_len = f->len,
+		.rx_ns = a->now,
+	};
+	const struct falcon_frame frame = {
+		.falcon_len = f->len,
+		.ttl = FALCON_DEFAULT_TTL,
+		.iv = f->iv,
+		.cid = f->cid,
+		.type = f->type,
+		.flow = f->flow,
+	};
+	const struct xsk_rx_item it = { .frame = &f->handle, .data = f->data, .len = f->len };
+	bool kept = false;
+
+	if (c && c->core && c->loop && c->ours.incarnation == f->incarnation)
+		agent_judged(a, c, &frame, &m, &it, &kept);
+	if (!kept)
+		loopq_put(f);
+}
+
+uint32_t loopback_run(struct agent *a)
+{
+	struct loopq_frame *f;
+	uint32_t n = 0;
+
+	if (!a->loop)
+		return 0;
+	dial_due(a);
+	while (n < LOOPBACK_BURST && (f = loopq_take(a->loop->queue))) {
+		deliver(a, f);
+		n++;
+	}
+	return n;
+}
+
+bool loopback_waiting(const struct agent *a)
+{
+	return a->loop && !loopq_empty(a->loop->queue);
+}
+
+uint64_t loopback_deadline(const struct agent *a)
+{
+	return a->loop ? a->loop->next_at : UINT64_MAX;
+}
+
+bool loopback_frame_put(void *frame)
+{
+	struct xsk_frame *handle = frame;
+
+	if (handle->xsk)
+		return false;
+	loopq_put((struct loopq_frame *)handle);
+	return true;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections to an address of this host. Both ends are this agent's: two connections of the core,
+ * whose packets go through a queue in memory, in the clear, as they do not leave the host. XDP takes no
+ * part: to it neither of the two is alive.
+ */
+#ifndef FALCON_AGENT_LOOPBACK_H
+#define FALCON_AGENT_LOOPBACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct agent;
+struct agent_conn;
+struct fcore_packet;
+
+/* Whether |c|, which is to dial, leads to this host. */
+bool loopback_wanted(const struct agent_conn *c);
+/* Have the other end made soon. 0, or -ENOMEM with a sentence in |err|. */
+int loopback_start(struct agent_conn *c, char *err, size_t errlen);
+/* |c| is down for |why|: so will be its other end. What was dialled is dialled again in a while. */
+void loopback_part(struct agent_conn *c, const char *why);
+/* struct fcore_ops.transmit, at |iv|, ps. */
+int loopback_transmit(struct agent_conn *c, const struct fcore_packet *p, uint64_t iv);
+/* Make what is due, and deliver a burst of packets. Returns how much there was to do. */
+uint32_t loopback_run(struct agent *a);
+/* Packets are on their way. */
+bool loopback_waiting(const struct agent *a);
+/* When loopback_run() is needed even if nothing happens, ns; UINT64_MAX: never. */
+uint64_t loopback_deadline(const struct agent *a);
+/* The core gives a frame back. False: it is none of ours. */
+bool loopback_frame_put(void *frame);
+/* All connections have gone. */
+void loopback_close(struct agent *a);
+
+#endif /* FALCON_AGENT_LOOPBACK_H */
