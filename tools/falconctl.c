@@ -394,7 +394,8 @@ static void help_all(void)
 	     "                       " FALCON_DEFAULT_SOCKET "\n"
 	     "  -V, --version        print falconctl's version and exit\n"
 	     "  -h, --help           print this and exit\n\n"
-	     "Objects and actions may be abbreviated; the first action is the default.\n");
+	     "Objects and actions may be abbreviated; the first action is the default, also where\n"
+	     "an abbreviation fits another one, too.\n");
 	for (int i = 0; i < OBJECTS; i++)
 		help_object(&objects[i]);
 }
@@ -451,7 +452,8 @@ static int run_object(const struct options *o, const struct object *obj, int arg
 	}
 	/* Options belong to the default action. */
 	if (argc > 0 && argv[0][0] != '-') {
-		int i = match(argv[0], ACTIONS_MAX, action_name, obj->actions, "action");
+		bool first = strncmp(a->name, argv[0], strlen(argv[0])) == 0;
+		int i = first ? 0 : match(argv[0], ACTIONS_MAX, action_name, obj->actions, "action");
 
 		if (i < 0)
 			return CTL_USAGE;

@@ -247,6 +247,64 @@ static void ack__counts_what_was_acknowledged_since(void **state)
 	assert_int_equal(shared.cc_event.events, 2);
 }
 
+/* 10.6.1, by the frames that wait meanwhile: all; P1 or P2; P1; both. */
+static void ack__makes_an_event_by_policy(void **state)
+{
+	static const struct {
+		uint32_t waiting, acked;
+		uint64_t after_ns;
+		bool event;
+	} ask[] = {
+		{ 255, 1, 0, true },	 { 256, 1, 1000, false }, { 256, 1, 1001, true },
+		{ 511, 32, 0, true },	 { 511, 31, 0, false },	  { 512, 200, 0, false },
+		{ 767, 1, 1001, true },	 { 768, 1, 1001, false }, { 2000, 32, 1001, true },
+		{ 2000, 50, 10, false }, { 0, 1, 0, true },
+	};
+	struct falcon_ack a = { .type = FALCON_BACK };
+	uint32_t events = 1, suppressed = 0;
+
+	(void)state;
+	agent.config.agent.rue_p2_packets = 32;
+	agent_rue_ack(&agent, &conn, 0, &a, 0, agent.now);
+	for (size_t i = 0; i < sizeof(ask) / sizeof(ask[0]); i++) {
+		uint32_t owed = a.rdbpsn - shared.cc_event.last_acked;
+
+		/* What was withheld counts with the next, and with P2: begin anew with an event. */
+		agent.rx_waiting = 0;
+		if (owed) {
+			agent_rue_ack(&agent, &conn, 0, &a, 0, agent.now);
+			events++;
+		}
+		a.rdbpsn += ask[i].acked;
+		agent.now += ask[i].after_ns;
+		agent.rx_waiting = ask[i].waiting;
+		agent_rue_ack(&agent, &conn, 0, &a, 0, agent.now);
+		events += ask[i].event;
+		suppressed += !ask[i].event;
+		assert_int_equal(shared.cc_event.events, events);
+		assert_int_equal(shared.cc_event.suppressed, suppressed);
+		assert_int_equal(results, events);
+		assert_int_equal(shared.cc_event.last_acked,
+				 ask[i].event ? a.rdbpsn : a.rdbpsn - ask[i].acked);
+	}
+}
+
+static void stats__are_of_the_latest_result(void **state)
+{
+	struct falcon_rue_event e = ack(8);
+	const struct rue_flow_stats *s = agent_rue_stats(&conn, 0);
+
+	(void)state;
+	falcon_ev_set(&e, t4, 80);
+	agent_on_rue_event(&agent, &e);
+	assert_int_equal(s->delay, falcon_res_get(&last, delay_state));
+	assert_int_equal(s->delay, 80);
+	assert_int_equal(s->rtt, falcon_res_get(&last, rtt_state));
+	assert_int_equal(s->gap, 0);
+	agent_rue_start(&conn);
+	assert_int_equal(s->delay, 0);
+}
+
 static void thread__merges_what_comes_meanwhile(void **state)
 {
 	const struct falcon_rue_event e = ack(2), r = retransmission();
@@ -493,6 +551,8 @@ int main(void)
 		INLINE(select__fixed_restores_the_configured_windows),
 		INLINE(select__leaves_all_as_it_was_if_refused),
 		INLINE(ack__counts_what_was_acknowledged_since),
+		INLINE(ack__makes_an_event_by_policy),
+		INLINE(stats__are_of_the_latest_result),
 		THREAD(thread__merges_what_comes_meanwhile),
 		THREAD(thread__result_of_the_past_is_dropped),
 		INLINE(level__follows_the_fuller_pool),

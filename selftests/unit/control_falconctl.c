@@ -286,6 +286,16 @@ static void abbreviations(void **state)
 	assert_string_equal(asked_for("object"), "window");
 	assert_int_equal(run("conn r x"), 0);
 	assert_string_equal(asked_for("op"), "conn-reset");
+	/* show, not set, which would want more. */
+	assert_int_equal(run("conn s x"), 0);
+	assert_string_equal(asked_for("op"), "show");
+	assert_int_equal(run("rue s"), 0);
+	assert_string_equal(asked_for("object"), "rue");
+	assert_int_equal(run("rue se x fixed"), 0);
+	assert_string_equal(asked_for("op"), "conn-set");
+	assert_int_equal(run("ca i"), 1);
+	assert_string_equal(out, "falconctl: ambiguous action \"i\"; there are show init issue "
+				 "revoke\n");
 	assert_int_equal(run("con"), 1);
 	assert_string_equal(out, "falconctl: ambiguous object \"con\"; there are conn counters "
 				 "window flow rue top key port pool client user config ca version\n");

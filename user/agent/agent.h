@@ -122,6 +122,7 @@ struct agent {
 	bool quiesce_due;		/* a connection was closed to XDP since the last maps_quiesce() */
 	bool reap_due;			/* some connection is failing */
 	bool sockets_watched;		/* the AF_XDP sockets are in the epoll set */
+	uint32_t rx_waiting;		/* frames in the receive ring that is being read; 0: none is */
 	uint64_t tx_now;		/* ns, the time that frames are stamped with */
 	uint64_t tx_iv;			/* ps, IV of the latest frame: they only grow */
 	uint32_t tx_stamps;		/* frames stamped with it */

@@ -267,6 +267,9 @@ static void apply(struct agent *a, struct agent_conn *c, struct flow *f,
 {
 	f->stats.results++;
 	f->stats.reroutes_plb += falcon_res_get(r, randomize_path);
+	f->stats.delay = (uint32_t)falcon_res_get(r, delay_state);
+	f->stats.rtt = (uint32_t)falcon_res_get(r, rtt_state);
+	f->stats.gap = (uint32_t)falcon_res_get(r, inter_packet_gap);
 	fcore_rue_result(c->core, r, a->now);
 }
 
@@ -319,11 +322,17 @@ void agent_on_rue_event(void *arg, const struct falcon_rue_event *e)
 		offer(a, c, e);
 }
 
-/* How full the queue is that the agent itself writes to; inline there is none. */
+/*
+ * By how full the queue is that the agent itself writes to. Inline there is none; what waits then, and
+ * what computing makes wait longer, are frames in the receive ring, ACKs among them.
+ */
 static bool wanted(struct agent *a, bool p1, bool p2)
 {
+	static const uint32_t frames[THRESHOLDS] = { XSK_FILL_TARGET / 4, XSK_FILL_TARGET / 2,
+						     XSK_FILL_TARGET / 4 * 3 };
+
 	if (!a->rue->worker)
-		return true;
+		return falcon_rue_wants(a->rx_waiting, frames, p1, p2);
 	return falcon_rue_wants(rue_worker_used(a->rue->worker), a->rue->threshold, p1, p2);
 }
 

@@ -14,6 +14,9 @@ struct rue_flow_stats {
 	uint64_t suppressed;	/* withheld here: by policy, merged into a later one, or no room */
 	uint64_t results;	/* applied */
 	uint64_t reroutes_plb;	/* other paths taken since the engine said so (10.4) */
+	/* The latest result's: */
+	uint32_t delay, rtt;	/* smoothed, Falcon time units */
+	uint32_t gap;		/* units of inter_packet_gap */
 };
 
 /* Make the engines that the configuration asks for. 0, or a negative errno with why in |err|. */

@@ -34,16 +34,16 @@ static void put_engine(json_t *row, const struct agent_conn *c)
 	json_object_set_new(row, "delay_select", json_string(delay_name(c->cfg.cc.delay_select)));
 }
 
-/* Delays are the latest that any flow's result has told: engines keep no more of them. */
-static void put_windows(json_t *row, const struct falcon_cc *cc, const struct fcore_flow_stats *s)
+static void put_windows(json_t *row, const struct falcon_cc *cc, const struct fcore_flow_stats *s,
+			const struct rue_flow_stats *r)
 {
 	put_real(row, "fcwnd", s->fcwnd / 1024.0);
 	put(row, "ncwnd", falcon_load(&cc->ncwnd));
 	put(row, "outstanding", s->outstanding);
-	put_real(row, "delay_us", falcon_load(&cc->delay_state) * FU_US);
-	put_real(row, "rtt_us", falcon_load(&cc->rtt_state) * FU_US);
+	put_real(row, "delay_us", r->delay * FU_US);
+	put_real(row, "rtt_us", r->rtt * FU_US);
 	put_real(row, "rto_us", (double)s->rto_ns / 1000);
-	put_real(row, "gap_us", falcon_load(&cc->inter_packet_gap) * TW_US);
+	put_real(row, "gap_us", r->gap * TW_US);
 	put(row, "path", s->path);
 	put(row, "sent", s->sent);
 	put(row, "lost", s->lost);
@@ -69,7 +69,7 @@ static uint32_t show_flow(const struct agent_conn *c, uint32_t flow, json_t *row
 	uint32_t flows = fcore_conn_flow(c->core, flow, &core);
 
 	put_engine(row, c);
-	put_windows(row, &c->shared->cc, &core);
+	put_windows(row, &c->shared->cc, &core, s);
 	put_plb(row, c, flow);
 	put(row, "buffer_level", falcon_load(&c->shared->rx_acked.buffer_level));
 	put(row, "events", s->events);

@@ -97,8 +97,10 @@ static void handle(struct agent *a, const struct xsk_rx_item *it)
 static uint32_t receive_burst(struct agent *a, struct xsk *x)
 {
 	struct xsk_rx_item items[RX_BURST];
-	uint32_t n = xsk_rx(x, items, RX_BURST);
+	uint32_t n;
 
+	a->rx_waiting = xsk_rx_waiting(x);
+	n = xsk_rx(x, items, RX_BURST);
 	for (uint32_t i = 0; i < n; i++) {
 		if (i + 1 < n)
 			__builtin_prefetch(items[i + 1].data - sizeof(struct falcon_meta));
@@ -115,6 +117,7 @@ uint32_t agent_receive(struct agent *a)
 	for (unsigned i = 0; i < a->nports; i++)
 		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
 			n += receive_burst(a, &a->ports[i].xsks[q]);
+	a->rx_waiting = 0;
 	a->stats.rx_frames += n;
 	return n;
 }

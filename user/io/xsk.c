@@ -153,6 +153,11 @@ uint32_t xsk_rx(struct xsk *x, struct xsk_rx_item *items, uint32_t n)
 	return n;
 }
 
+uint32_t xsk_rx_waiting(const struct xsk *x)
+{
+	return falcon_load(x->rx.producer) - x->rx.cached_cons;
+}
+
 bool xsk_rx_ready(struct xsk *x)
 {
 	return xsk_cons_nb_avail(&x->rx, 1) > 0;

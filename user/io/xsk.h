@@ -85,6 +85,8 @@ struct xsk_rx_item {
 
 /* Take up to |n| received frames. The caller owns them. */
 uint32_t xsk_rx(struct xsk *x, struct xsk_rx_item *items, uint32_t n);
+/* Frames that wait in the receive ring. */
+uint32_t xsk_rx_waiting(const struct xsk *x);
 /* True if a frame waits in the receive ring. */
 bool xsk_rx_ready(struct xsk *x);
 void xsk_frame_put(struct xsk_frame *f);
