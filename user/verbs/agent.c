@@ -271,7 +271,8 @@ static int receive_answer(struct fv_agent *agent, struct fverbs_reply *reply, vo
 	}
 	if (rest < answer_len)
 		return EIO;
-	memcpy(answer, buf + sizeof(*reply), answer_len);
+	if (answer_len)
+		memcpy(answer, buf + sizeof(*reply), answer_len);
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 
 #include "verbs/agent.h"
 
-#define AREA_SIZE (4ULL << 20)	/* bytes; what needs more gets an area of its own */
+#define AREA_SIZE (4ULL << 20)	/* bytes of the first; then as many as there are already */
 #define PAGE 4096ULL
 #define AREA_MAX (1ULL << 40)
 
@@ -109,8 +109,12 @@ static struct fv_area *add_area(struct fv_agent *agent, uint64_t size)
 	struct fverbs_handle answer;
 	struct fv_area *area;
 	int memfd = -1, rc;
+	uint64_t all = 0;
 
-	area = map_area(size > AREA_SIZE ? size : AREA_SIZE, &memfd);
+	/* The agent knows few areas of an application: the more it needs, the larger they get. */
+	for (area = agent->areas; area; area = area->next)
+		all += area->size;
+	area = map_area(size > all ? size : all, &memfd);
 	if (!area)
 		return NULL;
 	rc = fv_call(agent, FVERBS_ADD_AREA, NULL, 0, memfd, &answer, sizeof(answer));

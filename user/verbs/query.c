@@ -235,6 +235,14 @@ FV_EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsi
 	return 0;
 }
 
+/* An address that has gone leaves an empty entry, so that others keep their index. */
+static bool empty(const struct fverbs_gid *gid)
+{
+	static const uint8_t none[16];
+
+	return !memcmp(gid->raw, none, sizeof(none));
+}
+
 static void fill_gid(struct ibv_gid_entry *out, const struct fverbs_gid *gid, uint32_t index)
 {
 	memset(out, 0, sizeof(*out));
@@ -263,6 +271,8 @@ FV_EXPORT int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint
 		return rc;
 	if (index >= d.ngids)
 		return fv_fail(EINVAL, "GID index %u: the table has %u", index, d.ngids);
+	if (empty(&d.gids[index]))
+		return fv_fail(ENODATA, "GID index %u: that address has gone", index);
 	fill_gid(&full, &d.gids[index], index);
 	memset(entry, 0, entry_size);
 	memcpy(entry, &full, entry_size < sizeof(full) ? entry_size : sizeof(full));
@@ -274,6 +284,7 @@ FV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_g
 {
 	struct fv_ctx *ctx = fv_ctx_of(context);
 	struct fverbs_device d;
+	size_t n = 0;
 	int rc;
 
 	if (!ctx)
@@ -284,17 +295,19 @@ FV_EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_g
 	rc = fv_device_now(ctx, &d);
 	if (rc)
 		return -rc;
-	if (max_entries < d.ngids)
-		return -fv_fail(EINVAL, "the table has %u GIDs", d.ngids);
 	for (uint32_t i = 0; i < d.ngids; i++) {
-		char *at = (char *)entries + i * entry_size;
+		char *at = (char *)entries + n * entry_size;
 		struct ibv_gid_entry full;
 
+		if (empty(&d.gids[i]))
+			continue;
+		if (n++ == max_entries)
+			return -fv_fail(EINVAL, "the table has more than %zu GIDs", max_entries);
 		fill_gid(&full, &d.gids[i], i);
 		memset(at, 0, entry_size);
 		memcpy(at, &full, entry_size < sizeof(full) ? entry_size : sizeof(full));
 	}
-	return d.ngids;
+	return (ssize_t)n;
 }
 
 FV_EXPORT int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)

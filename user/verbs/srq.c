@@ -127,30 +127,18 @@ int fv_get_srq_num(struct ibv_srq *srq, uint32_t *num)
 	return 0;
 }
 
-/*
- * A ring for more requests, with those of the old one that the agent may not have taken yet, at the
- * same indexes: where it is, it goes on.
- */
-static int grow(struct fv_ctx *ctx, struct fv_srq *srq, uint32_t max_wr, struct fv_wq *out)
+/* A ring of another size; the agent moves there what no message has taken. */
+static int make_ring(struct fv_ctx *ctx, struct fv_srq *srq, uint32_t max_wr, struct fv_wq *out)
 {
-	struct fv_wq *old = &srq->wq;
-	uint32_t head = falcon_load(&old->shm->idx.head);
+	const struct fv_wq *old = &srq->wq;
 	int rc;
 
-	if (max_wr > ctx->device->attr.max_srq_wr || max_wr > FVERBS_WR_MAX ||
-	    old->tail - head > max_wr)
+	if (!max_wr || max_wr > ctx->device->attr.max_srq_wr || max_wr > FVERBS_WR_MAX ||
+	    old->tail - falcon_load(&old->shm->idx.head) > max_wr)
 		return fv_fail(EINVAL, "the queue cannot be given that size");
 	rc = fv_wq_init(ctx, out, max_wr, sizeof(struct fverbs_recv_wqe), room_of(old->max_sge));
-	if (rc)
-		return rc;
 	out->max_sge = old->max_sge;
-	for (uint32_t i = head; i != old->tail; i++)
-		memcpy(out->entries + (size_t)(i & out->mask) * out->stride,
-		       old->entries + (size_t)(i & old->mask) * old->stride, old->stride);
-	out->tail = old->tail;
-	out->shm->idx.head = head;
-	falcon_store(&out->shm->idx.tail, out->tail);
-	return 0;
+	return rc;
 }
 
 FV_EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
@@ -158,7 +146,7 @@ FV_EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, i
 	struct fv_ctx *ctx = fv_ctx_of(ibsrq->context);
 	struct fverbs_modify_srq req = { .srq = ibsrq->handle, .mask = (uint32_t)mask };
 	struct fv_srq *srq = fv_srq(ibsrq);
-	struct fv_wq bigger = { 0 };
+	struct fv_wq other = { 0 };
 	int rc = 0;
 
 	if (!ctx)
@@ -168,20 +156,21 @@ FV_EXPORT int ibv_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, i
 	req.attr.limit = attr->srq_limit;
 	fv_lock(&srq->lock);
 	if (mask & IBV_SRQ_MAX_WR) {
-		rc = grow(ctx, srq, attr->max_wr, &bigger);
-		req.attr.max_wr = bigger.mask + 1;
-		req.attr.max_sge = bigger.max_sge;
-		req.place = bigger.place;
+		rc = make_ring(ctx, srq, attr->max_wr, &other);
+		req.attr.max_wr = other.mask + 1;
+		req.attr.max_sge = other.max_sge;
+		req.place = other.place;
 	}
 	if (!rc)
 		rc = fv_call(&ctx->agent, FVERBS_MODIFY_SRQ, &req, sizeof(req), -1, NULL, 0);
-	if (!rc && bigger.shm) {
+	if (!rc && other.shm) {
 		struct fv_wq old = srq->wq;
 
-		srq->wq = bigger;
-		bigger = old;
+		srq->wq = other;
+		srq->wq.tail = falcon_load(&other.shm->idx.tail);
+		other = old;
 	}
-	fv_wq_free(ctx, &bigger);
+	fv_wq_free(ctx, &other);
 	fv_unlock(&srq->lock);
 	return rc;
 }

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The verbs library against an agent in the same process.
+
+VERBS_DIR := $(B)/selftests/unit
+VERBS_TESTS := verbs_objects verbs_data verbs_end
+VERBS_BINS := $(VERBS_TESTS:%=$(VERBS_DIR)/%.t)
+VERBS_FAKE := $(wildcard selftests/unit/verbs/*.c)
+
+$(VERBS_BINS): $(VERBS_DIR)/%.t: $(B)/asan/selftests/unit/%.o \
+	$(patsubst %.c,$(B)/asan/%.o,$(VERBS_FAKE) $(VERBS_SRC) $(VERBS_SHARED))
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -rdynamic -o $@ $^ -libverbs -lrdmacm -lcmocka -ljansson -lpthread
+
+TESTS += $(VERBS_BINS)

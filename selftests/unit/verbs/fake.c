@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The fake agent's thread: sockets and the doorbell. */
+#include "fake.h"
+
+#include <assert.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fake_priv.h"
+
+struct fake fake;
+static pthread_t thread;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* One message with up to |max| descriptors. */
+static ssize_t receive(int fd, void *buf, size_t len, int *fds, int max, int *nfds)
+{
+	char control[CMSG_SPACE(4 * sizeof(int))];
+	struct iovec iov = { .iov_base = buf, .iov_len = len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c;
+
+	*nfds = 0;
+	if (n <= 0)
+		return n;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_type == SCM_RIGHTS) {
+		*nfds = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		assert(*nfds <= max);
+		memcpy(fds, CMSG_DATA(c), (size_t)*nfds * sizeof(int));
+	}
+	return n;
+}
+
+/* The control socket: one request, "verbs-attach". */
+static void attach(void)
+{
+	static const char ok[] = "{\"ok\":true}";
+	int s = accept4(fake.listen, NULL, NULL, SOCK_CLOEXEC), fds[4], nfds;
+	struct fake_ctx *ctx = fake.ctxs;
+	char buf[4096];
+	struct stat st;
+
+	if (s < 0)
+		return;
+	if (receive(s, buf, sizeof(buf), fds, 4, &nfds) > 0) {
+		assert(nfds == 4);
+		while (ctx->used)
+			ctx++;
+		memset(ctx, 0, sizeof(*ctx));
+		ctx->used = true;
+		ctx->cmd = fds[0];
+		ctx->bell = fds[2];
+		ctx->async = fds[3];
+		fstat(fds[1], &st);
+		ctx->areas[0].size = (uint64_t)st.st_size;
+		ctx->areas[0].base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+					  MAP_SHARED, fds[1], 0);
+		close(fds[1]);
+		send(s, ok, sizeof(ok) - 1, MSG_NOSIGNAL);
+	}
+	close(s);
+}
+
+static void serve(struct fake_ctx *ctx)
+{
+	static _Alignas(8) char msg[FVERBS_MSG_MAX], out[FVERBS_MSG_MAX];
+	int fd = -1, nfds;
+	ssize_t n = receive(ctx->cmd, msg, sizeof(msg), &fd, 1, &nfds);
+	size_t len;
+
+	len = n > 0 ? fake_command(ctx, msg, (size_t)n, nfds ? fd : -1, out) : 0;
+	if (nfds)
+		close(fd);
+	if (len)
+		send(ctx->cmd, out, len, MSG_NOSIGNAL);
+	else
+		fake_ctx_end(ctx);
+}
+
+/* Forget the rung bits: all queues are looked at anyway. */
+static void answer_bell(struct fake_ctx *ctx)
+{
+	struct fverbs_ctx_shm *shm = (struct fverbs_ctx_shm *)ctx->areas[0].base;
+	uint64_t n;
+
+	if (read(ctx->bell, &n, sizeof(n)) < 0)
+		return;
+	for (int i = 0; i < FVERBS_SLOT_SUMMARY; i++)
+		__atomic_exchange_n(&shm->summary[i], 0, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < FVERBS_SLOT_WORDS; i++)
+		__atomic_exchange_n(&shm->rung[i], 0, __ATOMIC_SEQ_CST);
+}
+
+static bool rung(const struct fake_ctx *ctx)
+{
+	const struct fverbs_ctx_shm *shm = (const struct fverbs_ctx_shm *)ctx->areas[0].base;
+	bool any = false;
+
+	for (int i = 0; i < FVERBS_SLOT_SUMMARY; i++)
+		any |= __atomic_load_n(&shm->summary[i], __ATOMIC_SEQ_CST) != 0;
+	return any;
+}
+
+/* Say that we sleep, and look once more. Returns poll()'s timeout. */
+static int go_to_sleep(void)
+{
+	int timeout = -1;
+
+	for (struct fake_ctx *c = fake.ctxs; c < fake.ctxs + FAKE_CTXS; c++) {
+		if (!c->used)
+			continue;
+		__atomic_store_n(&((struct fverbs_ctx_shm *)c->areas[0].base)->agent_sleeping, 1,
+				 __ATOMIC_SEQ_CST);
+		if (!rung(c))
+			continue;
+		answer_bell(c);
+		timeout = 0;
+	}
+	return timeout;
+}
+
+static void *run(void *arg)
+{
+	struct pollfd p[2 + 2 * FAKE_CTXS];
+
+	(void)arg;
+	for (;;) {
+		int timeout;
+
+		p[0] = (struct pollfd){ .fd = fake.listen, .events = POLLIN };
+		p[1] = (struct pollfd){ .fd = fake.wake, .events = POLLIN };
+		for (int i = 0; i < FAKE_CTXS; i++) {
+			const struct fake_ctx *c = &fake.ctxs[i];
+
+			p[2 + 2 * i] = (struct pollfd){ c->used ? c->cmd : -1, POLLIN, 0 };
+			p[3 + 2 * i] = (struct pollfd){ c->used ? c->bell : -1, POLLIN, 0 };
+		}
+		timeout = go_to_sleep();
+		poll(p, 2 + 2 * FAKE_CTXS, timeout);
+		pthread_mutex_lock(&lock);
+		if (p[1].revents) {
+			uint64_t n;
+
+			if (read(fake.wake, &n, sizeof(n)) < 0 || fake.stop)
+				break;
+		}
+		for (int i = 0; i < FAKE_CTXS; i++) {
+			if (p[3 + 2 * i].revents)
+				answer_bell(&fake.ctxs[i]);
+			if (p[2 + 2 * i].revents)
+				serve(&fake.ctxs[i]);
+		}
+		if (p[0].revents)
+			attach();
+		fake_work();
+		pthread_mutex_unlock(&lock);
+	}
+	for (struct fake_ctx *c = fake.ctxs; c < fake.ctxs + FAKE_CTXS; c++) {
+		if (c->used)
+			fake_ctx_end(c);
+	}
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+void fake_start(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	memset(&fake, 0, sizeof(fake));
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	unlink(path);
+	fake.listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	fake.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (bind(fake.listen, (struct sockaddr *)&addr, sizeof(addr)) || listen(fake.listen, 16))
+		abort();
+	if (pthread_create(&thread, NULL, run, NULL))
+		abort();
+}
+
+static void wake(void)
+{
+	const uint64_t one = 1;
+
+	if (write(fake.wake, &one, sizeof(one)) < 0)
+		abort();
+}
+
+void fake_stop(void)
+{
+	pthread_mutex_lock(&lock);
+	fake.stop = true;
+	pthread_mutex_unlock(&lock);
+	wake();
+	pthread_join(thread, NULL);
+	close(fake.listen);
+	close(fake.wake);
+}
+
+void fake_fail(uint16_t op, enum fake_fault fault)
+{
+	pthread_mutex_lock(&lock);
+	fake.fault_op = op;
+	fake.fault = fault;
+	pthread_mutex_unlock(&lock);
+}
+
+void fake_hold(bool hold)
+{
+	pthread_mutex_lock(&lock);
+	fake.hold = hold;
+	pthread_mutex_unlock(&lock);
+	wake();
+}
+
+uint32_t fake_commands(void)
+{
+	return __atomic_load_n(&fake.commands, __ATOMIC_RELAXED);
+}
+
+uint32_t fake_copied(void)
+{
+	return __atomic_load_n(&fake.copied, __ATOMIC_RELAXED);
+}
+
+uint32_t fake_last_ordering(void)
+{
+	return fake.ordering;
+}
+
+uint32_t fake_last_errors(void)
+{
+	return fake.errors;
+}
+
+void fake_async(const void *event, uint32_t len)
+{
+	pthread_mutex_lock(&lock);
+	for (struct fake_ctx *c = fake.ctxs; c < fake.ctxs + FAKE_CTXS; c++) {
+		if (c->used)
+			send(c->async, event, len, MSG_NOSIGNAL);
+	}
+	pthread_mutex_unlock(&lock);
+}
