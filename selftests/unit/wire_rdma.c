@@ -236,5 +236,5 @@ int main(void)
 		cmocka_unit_test(longest_headers),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(tests);
 }

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two hosts with the RDMA layer on real cores, a wire between them that loses and reorders, in virtual
+ * time; and applications whose memory is a piece of ours, driven by commands and rings as the library
+ * does it. Connections that the layer dials come up at the next step.
+ */
+#ifndef FALCON_SELFTESTS_RDMA_ENV_H
+#define FALCON_SELFTESTS_RDMA_ENV_H
+
+#include <infiniband/verbs.h>
+
+#include "unit.h"
+
+#include <falcon/rdma.h>
+#include <falcon/rx.h>
+#include <ulp/rdma/rdma.h>
+
+enum {
+	ENV_HOSTS = 2,
+	ENV_CONNS = 64,			/* of a host; CID 0 is not used */
+	ENV_FLIGHT = 8192,		/* packets on the wire */
+	ENV_BYTES = 2048,		/* longest Falcon packet */
+	ENV_MAX_LEN = 1024,		/* bytes of a transaction */
+	ENV_SHM = 1 << 22,		/* bytes of an application's area 0 */
+	ENV_EVENTS = 64,
+};
+
+struct env_faults {
+	unsigned int loss, dup, reorder;	/* percent */
+	unsigned int jitter;			/* ns */
+	unsigned int refuse;			/* transmit() has no room, percent */
+};
+
+struct env_conn {
+	struct fcore_conn *core;	/* NULL: not there */
+	struct falcon_conn shared;
+	uint32_t peer_host, peer_cid;
+	bool dirty, hung;
+} FALCON_ALIGNED;
+
+struct env_host {
+	int index;
+	struct rdma *r;
+	struct fcore *core;
+	long frames;			/* lent to the core */
+	struct env_conn conns[ENV_CONNS];
+	uint32_t ncids;
+	struct {
+		struct ulp_dial dial;
+		uint32_t cid;
+	} dials[ENV_CONNS];		/* that have not been answered */
+	uint32_t ndials;
+	bool deaf;			/* nobody answers its dials */
+};
+
+/* A process: its memory, and what it shares with the agent. */
+struct env_app {
+	struct env_host *host;
+	struct rdma_ctx *ctx;
+	uint8_t *memory;		/* "process memory" */
+	size_t size;			/* bytes of it */
+	bool dead;			/* the process is no more */
+	uint8_t *shm;
+	uint64_t shm_next;		/* bytes of area 0 that are given */
+	uint32_t pd;
+	uint32_t slots;			/* given */
+	struct fverbs_async_event events[ENV_EVENTS];
+	unsigned int nevents;
+};
+
+struct env_ring {
+	struct fverbs_place place;
+	uint8_t *base;
+	uint32_t pos;			/* ours: producer's tail, consumer's head */
+};
+
+struct env_cq {
+	struct env_app *app;
+	struct env_ring ring;
+	uint32_t handle;
+};
+
+struct env_qp {
+	struct env_app *app;
+	struct env_ring sq, rq;
+	struct env_cq *cq;
+	uint32_t handle, num, slot;
+	uint32_t type;
+};
+
+struct env_mr {
+	uint32_t handle, lkey, rkey;
+};
+
+/* What to make a queue pair with; zeros are good. */
+struct env_qp_opts {
+	uint32_t type;			/* 0: RC */
+	uint32_t ordering, errors;
+	uint32_t entries;		/* of both queues; 0: 64 */
+	uint32_t srq_plus_1, xrcd_plus_1;
+	bool sig_all;
+};
+
+struct env {
+	uint64_t now, random;
+	struct env_faults faults;
+	struct env_host host[ENV_HOSTS];
+	struct env_packet *flight;	/* a heap by arrival */
+	uint32_t in_flight;
+	uint64_t packets;		/* ever sent */
+};
+
+extern struct env env;
+
+void env_open(uint64_t seed);
+/* Everything must have come back. */
+void env_close(void);
+/* To the next event: a packet, a timer, or work. */
+void env_step(void);
+/* Steps until |done| or |limit| steps. Returns whether done. */
+bool env_run(bool (*done)(void *arg), void *arg, unsigned int limit);
+/* So many steps. */
+void env_steps(unsigned int n);
+
+void env_app_open(struct env_app *app, struct env_host *host, size_t memory);
+void env_app_close(struct env_app *app);
+/* A command. Returns the answer's errno value; the answer in |out|, |outlen| bytes. */
+int env_cmd(struct env_app *app, uint16_t op, const void *req, size_t len, void *out, size_t outlen);
+/* The number of the socket for its events. */
+int env_fd_of(struct env_app *app);
+/* All of the application's memory, [off, off + len), opened for |access|. */
+struct env_mr env_reg(struct env_app *app, size_t off, size_t len, uint32_t access);
+void env_cq_open(struct env_app *app, struct env_cq *cq, uint32_t entries);
+/* The next completion. False: none. */
+bool env_poll(struct env_cq *cq, struct fverbs_cqe *out);
+/* Steps until there is one; fails the test if none comes. */
+struct fverbs_cqe env_wait(struct env_cq *cq);
+
+struct env_ring env_ring(struct env_app *app, uint32_t entries, uint32_t stride);
+int env_qp_try(struct env_app *app, struct env_cq *cq, const struct env_qp_opts *opts,
+	       struct env_qp *qp);
+void env_qp_open(struct env_app *app, struct env_cq *cq, const struct env_qp_opts *opts,
+		 struct env_qp *qp);
+void env_qp_close(struct env_qp *qp);
+/* The errno value. */
+int env_modify(struct env_qp *qp, uint32_t mask, const struct fverbs_qp_attr *attr);
+uint8_t env_state(const struct env_qp *qp);
+void env_to_init(struct env_qp *qp, uint32_t access);
+void env_to_rtr(struct env_qp *qp, const struct env_host *to, uint32_t dest);
+void env_to_rts(struct env_qp *qp);
+/* Both to RTS, connected to each other. */
+void env_connect(struct env_qp *a, struct env_qp *b);
+
+/* Post; |wqe|'s num_sge or inline_len say what |data| is: elements or bytes. */
+void env_post_send(struct env_qp *qp, const struct fverbs_send_wqe *wqe, const void *data);
+void env_post_recv(struct env_qp *qp, uint64_t wr_id, const struct fverbs_sge *sge, uint32_t n);
+/* Requests of the send queue that the agent has not completed. */
+uint32_t env_sq_used(const struct env_qp *qp);
+uint32_t env_rq_used(const struct env_qp *qp);
+bool env_has_event(const struct env_app *app, uint32_t type);
+
+#endif /* FALCON_SELFTESTS_RDMA_ENV_H */

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* RC queue pairs end to end: every operation, by size, and what it leaves in memory. */
+#include "rdma_env.h"
+
+#include <string.h>
+
+enum { MEMORY = 1 << 20, HALF = MEMORY / 2 };
+
+/* A pair of queue pairs with all of their applications' memory opened. */
+static struct env_app a, b;
+static struct env_cq acq, bcq;
+static struct env_qp aqp, bqp;
+static struct env_mr amr, bmr;
+
+static void pair_open(const struct env_qp_opts *opts)
+{
+	uint32_t all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+		       IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+
+	env_open(1);
+	env_app_open(&a, &env.host[0], MEMORY);
+	env_app_open(&b, &env.host[1], MEMORY);
+	env_cq_open(&a, &acq, 256);
+	env_cq_open(&b, &bcq, 256);
+	env_qp_open(&a, &acq, opts, &aqp);
+	env_qp_open(&b, &bcq, opts, &bqp);
+	env_connect(&aqp, &bqp);
+	amr = env_reg(&a, 0, MEMORY, all);
+	bmr = env_reg(&b, 0, MEMORY, all);
+	for (uint32_t i = 0; i < MEMORY; i++) {
+		a.memory[i] = (uint8_t)(i * 7 + (i >> 8));
+		b.memory[i] = (uint8_t)(i * 13 + (i >> 7) + 1);
+	}
+}
+
+static void pair_close(void)
+{
+	env_app_close(&a);
+	env_app_close(&b);
+	env_close();
+}
+
+static struct fverbs_sge sge_of(struct env_app *app, struct env_mr *mr, uint32_t off, uint32_t len)
+{
+	return (struct fverbs_sge){ (uintptr_t)app->memory + off, len, mr->lkey };
+}
+
+static struct fverbs_cqe done(struct env_cq *cq, uint64_t wr_id, uint8_t opcode)
+{
+	struct fverbs_cqe c = env_wait(cq);
+
+	assert_int_equal(c.status, IBV_WC_SUCCESS);
+	assert_int_equal(c.wr_id, wr_id);
+	assert_int_equal(c.opcode, opcode);
+	return c;
+}
+
+/* |n| elements of uneven lengths that name |len| bytes from |off| on, in order. */
+static uint32_t split(struct env_app *app, struct env_mr *mr, uint32_t off, uint32_t len, uint32_t n,
+		      struct fverbs_sge *out)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t part = i + 1 == n ? len : len / (n - i) / 2;
+
+		out[i] = sge_of(app, mr, off, part);
+		off += part;
+		len -= part;
+	}
+	return n;
+}
+
+static const uint32_t sizes[] = { 0, 1, 8, 963, 964, 965, 1928, 5000, 100000 };
+
+static void s6_7_write(void **state)
+{
+	(void)state;
+	pair_open(&(struct env_qp_opts){ 0 });
+	for (uint32_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct fverbs_sge sge[5];
+		struct fverbs_send_wqe w = { .wr_id = i, .opcode = IBV_WR_RDMA_WRITE,
+					     .flags = IBV_SEND_SIGNALED, .rkey = bmr.rkey,
+					     .remote_addr = (uintptr_t)b.memory + HALF };
+
+		w.num_sge = (uint8_t)split(&a, &amr, 11, sizes[i], 1 + i % 5, sge);
+		env_post_send(&aqp, &w, sge);
+		done(&acq, i, IBV_WC_RDMA_WRITE);
+		assert_memory_equal(b.memory + HALF, a.memory + 11, sizes[i]);
+	}
+	pair_close();
+}
+
+static void s6_7_read(void **state)
+{
+	(void)state;
+	pair_open(&(struct env_qp_opts){ 0 });
+	for (uint32_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct fverbs_sge sge[5];
+		struct fverbs_send_wqe w = { .wr_id = i, .opcode = IBV_WR_RDMA_READ,
+					     .flags = IBV_SEND_SIGNALED, .rkey = bmr.rkey,
+					     .remote_addr = (uintptr_t)b.memory + 5 };
+		struct fverbs_cqe c;
+
+		w.num_sge = (uint8_t)split(&a, &amr, HALF + 3, sizes[i], 1 + i % 5, sge);
+		env_post_send(&aqp, &w, sge);
+		c = done(&acq, i, IBV_WC_RDMA_READ);
+		assert_int_equal(c.byte_len, sizes[i]);
+		assert_memory_equal(a.memory + HALF + 3, b.memory + 5, sizes[i]);
+	}
+	pair_close();
+}
+
+static void s6_7_send(void **state)
+{
+	(void)state;
+	pair_open(&(struct env_qp_opts){ 0 });
+	for (uint32_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct fverbs_sge sge[5], to[4];
+		struct fverbs_send_wqe w = { .wr_id = i, .opcode = IBV_WR_SEND_WITH_IMM,
+					     .flags = IBV_SEND_SIGNALED, .imm = 0x01020304 + i };
+		struct fverbs_cqe c;
+
+		env_post_recv(&bqp, 100 + i, to, split(&b, &bmr, HALF, sizes[i] + 10, 1 + i % 4, to));
+		w.num_sge = (uint8_t)split(&a, &amr, 77, sizes[i], 1 + i % 5, sge);
+		env_post_send(&aqp, &w, sge);
+		done(&acq, i, IBV_WC_SEND);
+		c = done(&bcq, 100 + i, IBV_WC_RECV);
+		assert_int_equal(c.byte_len, sizes[i]);
+		assert_int_equal(c.imm, 0x01020304 + i);
+		assert_int_equal(c.wc_flags, IBV_WC_WITH_IMM);
+		assert_int_equal(c.qp_num, bqp.num);
+		assert_memory_equal(b.memory + HALF, a.memory + 77, sizes[i]);
+	}
+	pair_close();
+}
+
+static void write_with_immediate(void **state)
+{
+	(void)state;
+	pair_open(&(struct env_qp_opts){ 0 });
+	for (uint32_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct fverbs_sge sge = sge_of(&a, &amr, 1, sizes[i]);
+		struct fverbs_send_wqe w = { .wr_id = i, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+					     .flags = IBV_SEND_SIGNALED, .num_sge = 1, .imm = i,
+					     .rkey = bmr.rkey,
+					     .remote_addr = (uintptr_t)b.memory + HALF };
+		struct fverbs_cqe c;
+
+		env_post_recv(&bqp, 100 + i, NULL, 0);
+		env_post_send(&aqp, &w, &sge);
+		done(&acq, i, IBV_WC_RDMA_WRITE);
+		c = done(&bcq, 100 + i, IBV_WC_RECV_RDMA_WITH_IMM);
+		assert_int_equal(c.byte_len, sizes[i]);
+		assert_int_equal(c.imm, i);
+		assert_memory_equal(b.memory + HALF, a.memory + 1, sizes[i]);
+	}
+	pair_close();
+}
+
+static uint64_t word(const uint8_t *at)
+{
+	uint64_t v;
+
+	memcpy(&v, at, sizeof(v));
+	return v;
+}
+
+static void atomics(void **state)
+{
+	struct fverbs_send_wqe w = { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .num_sge = 1,
+				     .flags = IBV_SEND_SIGNALED };
+	struct fverbs_sge sge;
+	uint64_t old;
+
+	(void)state;
+	pair_open(&(struct env_qp_opts){ 0 });
+	w.rkey = bmr.rkey;
+	w.remote_addr = (uintptr_t)b.memory + 64;
+	w.compare_add = 5;
+	sge = sge_of(&a, &amr, 8, 8);
+	old = word(b.memory + 64);
+	env_post_send(&aqp, &w, &sge);
+	done(&acq, 0, IBV_WC_FETCH_ADD);
+	assert_true(word(a.memory + 8) == old);
+	assert_true(word(b.memory + 64) == old + 5);
+	w.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+	w.compare_add = old;
+	w.swap = 99;
+	env_post_send(&aqp, &w, &sge);
+	done(&acq, 0, IBV_WC_COMP_SWAP);
+	assert_true(word(a.memory + 8) == old + 5);
+	assert_true(word(b.memory + 64) == old + 5);
+	w.compare_add = old + 5;
+	env_post_send(&aqp, &w, &sge);
+	done(&acq, 0, IBV_WC_COMP_SWAP);
+	assert_true(word(b.memory + 64) == 99);
+	pair_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(s6_7_write),
+		cmocka_unit_test(s6_7_read),
+		cmocka_unit_test(s6_7_send),
+		cmocka_unit_test(write_with_immediate),
+		cmocka_unit_test(atomics),
+	};
+
+	return unit_run(tests);
+}

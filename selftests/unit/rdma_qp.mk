@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Tests of queue pairs: the whole layer on real cores, in virtual time (rdma_env.h).
+
+RDMA_QP_TESTS := $(patsubst %,$(B)/selftests/unit/%.t,rdma_qp)
+
+$(RDMA_QP_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
+	$(patsubst %.c,$(B)/asan/%.o,selftests/unit/rdma_env.c selftests/unit/rdma_env_app.c \
+	$(wildcard user/ulp/rdma/*.c)) $(B)/asan/libfcore.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+
+TESTS += $(RDMA_QP_TESTS)

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* READs and atomics of peers. */
+#include <string.h>
+
+#include "ulp/rdma/qp.h"
+
+/* Whose response begins with the headers of |it|'s request. */
+static uint32_t response_header(const struct rdma_item *it, struct fcore_conn *c, uint8_t *out)
+{
+	uint8_t op = it->opcode & FALCON_RDMA_OPCODE_MASK;
+	const struct falcon_rdma_hdr h = {
+		.opcode = (uint8_t)((it->opcode & FALCON_RDMA_TRANSPORT_MASK) |
+				    (op == FALCON_RDMA_READ_REQUEST ? FALCON_RDMA_READ_RESPONSE_ONLY :
+								      FALCON_RDMA_ATOMIC_RESPONSE)),
+		.ce = it->failed,
+		.dest_qp = it->qp->attr.dest_qp_num,
+		.sn = it->sn,
+		.original = it->number[0],
+		.sink_va = it->sink_va,
+		.sink_lkey = it->sink_lkey,
+	};
+
+	(void)c;
+	return falcon_rdma_pack(&h, out);
+}
+
+static void respond(struct rdma_item *it, struct fcore_conn *c, const void *payload, uint32_t len)
+{
+	uint8_t hdr[FALCON_RDMA_MAX_HDR];
+	struct fcore_response resp = { .ulp_hdr = hdr, .payload = payload, .len = len,
+				       .cookie = (uintptr_t)it };
+
+	resp.ulp_hdr_len = response_header(it, c, hdr);
+	it->answered = true;
+	it->in_core = true;
+	fcore_pull_respond(c, it->rsn, &resp, it->qps->r->now);
+}
+
+/* One word, in static memory: it needs nobody to give it back. */
+void rdma_resp_error(struct rdma_item *it, struct fcore_conn *c)
+{
+	static const uint8_t words[][FALCON_RDMA_SYNDROME] = {
+		[FALCON_RDMA_NAK_SEQUENCE] = { FALCON_RDMA_NAK_SEQUENCE },
+		[FALCON_RDMA_NAK_INVALID] = { FALCON_RDMA_NAK_INVALID },
+		[FALCON_RDMA_NAK_ACCESS] = { FALCON_RDMA_NAK_ACCESS },
+		[FALCON_RDMA_NAK_OPERATION] = { FALCON_RDMA_NAK_OPERATION },
+	};
+	uint8_t hdr[FALCON_RDMA_MAX_HDR];
+	struct fcore_response resp = { .ulp_hdr = hdr, .payload = words[it->nak & 3],
+				       .len = FALCON_RDMA_SYNDROME };
+
+	it->failed = true;
+	if (it->answered)
+		return;
+	it->answered = true;
+	if (!c)
+		return;
+	it->number[0] = 0;
+	resp.ulp_hdr_len = response_header(it, c, hdr);
+	fcore_pull_respond(c, it->rsn, &resp, it->qps->r->now);
+}
+
+static void park(struct rdma_item *it)
+{
+	it->waits = true;
+	it->qps->starved = true;
+	STAILQ_INSERT_TAIL(&it->qp->parked, it, wait);
+}
+
+/* Copies of READs and atomics have ended. */
+static void fetched(struct rdma_move *m)
+{
+	struct rdma_item *it = (struct rdma_item *)((char *)m - offsetof(struct rdma_item, move));
+	struct rdma_qp *qp = it->qp;
+
+	if (!qp || !qp->rx_core) {
+		it->answered = true;
+		rdma_item_put(it);
+		return;
+	}
+	if (!m->error) {
+		respond(it, qp->rx_core, it->buf, it->buf ? it->len : 0);
+		return;
+	}
+	/* It was retired when it came; this is an error of its own. */
+	it->nak = FALCON_RDMA_NAK_OPERATION;
+	rdma_resp_error(it, qp->rx_core);
+	rdma_item_put(it);
+	if (!qp->cie)
+		rdma_qp_fatal(qp, IBV_EVENT_QP_FATAL);
+}
+
+/* Read what it->span names. False: it has to wait for a buffer. */
+static bool fetch(struct rdma_item *it)
+{
+	if (!it->len) {
+		respond(it, it->qp->rx_core, NULL, 0);
+		return true;
+	}
+	it->buf = rdma_pool_get(&it->qps->pool, it->len);
+	if (!it->buf)
+		return false;
+	rdma_move_init(&it->move, it->qps, fetched);
+	if (rdma_move_add(&it->move, RDMA_COPY_READ, &it->span, it->buf)) {
+		it->nak = FALCON_RDMA_NAK_OPERATION;
+		rdma_resp_error(it, it->qp->rx_core);
+	}
+	return true;
+}
+
+void rdma_resp_unpark(struct rdma_qp *qp)
+{
+	struct rdma_item *it;
+
+	while ((it = STAILQ_FIRST(&qp->parked)) && qp->rx_core) {
+		if (!fetch(it)) {
+			qp->qps->starved = true;
+			return;
+		}
+		STAILQ_REMOVE_HEAD(&qp->parked, wait);
+		it->waits = false;
+		rdma_item_put(it);
+	}
+}
+
+static enum falcon_rdma_nak nak_of(enum rdma_fault fault)
+{
+	return fault == RDMA_FAULT_NONE ? FALCON_RDMA_NAK_OPERATION : FALCON_RDMA_NAK_ACCESS;
+}
+
+static void fail_access(struct rdma_item *it, enum rdma_fault fault)
+{
+	rdma_item_fail(it, nak_of(fault), IBV_EVENT_QP_ACCESS_ERR);
+}
+
+static void read_request(struct rdma_item *it, struct rdma_pd *pd, const struct falcon_rdma_hdr *h,
+			 uint32_t request_len)
+{
+	struct rdma_qp *qp = it->qp;
+	enum rdma_fault fault;
+
+	it->len = h->length;
+	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
+	    (uint64_t)h->length + FALCON_RDMA_READ_HDR > request_len || h->length > QP_SEGMENT_MAX) {
+		rdma_item_fail(it, FALCON_RDMA_NAK_INVALID, IBV_EVENT_QP_REQ_ERR);
+		return;
+	}
+	fault = rdma_resolve_remote(qp, pd, h->rkey, h->va, h->length, IBV_ACCESS_REMOTE_READ,
+				    &it->span);
+	if (fault)
+		fail_access(it, fault);
+	else if (!STAILQ_EMPTY(&qp->parked) || !fetch(it))
+		park(it);
+}
+
+static void atomic_request(struct rdma_item *it, struct rdma_pd *pd,
+			   const struct falcon_rdma_hdr *h)
+{
+	bool swap = (h->opcode & FALCON_RDMA_OPCODE_MASK) == FALCON_RDMA_CMP_SWAP;
+	struct rdma_qp *qp = it->qp;
+	enum rdma_fault fault;
+
+	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) || h->va % sizeof(uint64_t)) {
+		rdma_item_fail(it, FALCON_RDMA_NAK_INVALID, IBV_EVENT_QP_REQ_ERR);
+		return;
+	}
+	fault = rdma_resolve_remote(qp, pd, h->rkey, h->va, sizeof(uint64_t),
+				    IBV_ACCESS_REMOTE_ATOMIC, &it->span);
+	if (fault) {
+		fail_access(it, fault);
+		return;
+	}
+	it->number[0] = swap ? h->compare : h->swap_add;
+	it->number[1] = h->swap_add;
+	rdma_move_init(&it->move, it->qps, fetched);
+	if (rdma_move_add(&it->move, swap ? RDMA_COPY_CMP_SWAP : RDMA_COPY_FETCH_ADD, &it->span,
+			  it->number))
+		rdma_item_fail(it, FALCON_RDMA_NAK_OPERATION, IBV_EVENT_QP_FATAL);
+}
+
+void rdma_resp_pull(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_t rsn,
+		    uint32_t request_len)
+{
+	bool read = (h->opcode & FALCON_RDMA_OPCODE_MASK) == FALCON_RDMA_READ_REQUEST;
+	struct rdma_pd *pd = rdma_qp_remote_pd(qp, h);
+	struct rdma_item *it = rdma_item_new(qp, h, rsn);
+
+	if (!it) {
+		fcore_pull_rnr(qp->rx_core, rsn, 1, qp->r->now);
+		return;
+	}
+	rdma_resp_took(qp, h);
+	if (!pd || (qp->ordered && h->rmsn != qp->rx_read_rmsn++))
+		rdma_item_fail(it, FALCON_RDMA_NAK_INVALID, IBV_EVENT_QP_REQ_ERR);
+	else if (read)
+		read_request(it, pd, h, request_len);
+	else
+		atomic_request(it, pd, h);
+	/* What comes after it need not wait for it (InfiniBand, table 79). */
+	rdma_item_placed(it);
+}
