@@ -11,9 +11,10 @@
 -- Sections are those of the Falcon 0.9 specification, behind "NVMe" those of the other. Dissectors of
 -- further upper layers attach themselves to the table "falcon.proto" under their protocol type (7.2).
 
-local PSP_PORT = 1000
+local PSP_PORT, ESP_PORT = 1000, 4500
 local NEXT_FALCON, NEXT_IPV4, NEXT_IPV6 = 252, 4, 41
 local PSP_LEN, VC_LEN, ICV_LEN = 16, 8, 16
+local ESP_LEN = 16		-- SPI, sequence number, IV
 local PSP_VERSION_MAX, PSP_CLEAR = 3, 15
 local TIME_SHIFT = 17		-- T1 = IV >> 17, units of 131.072 ns (7.7.1)
 
@@ -729,5 +730,37 @@ function nvme.dissector(tvb, pinfo, tree)
 end
 
 ulps:add(3, nvme)
+---------------------------------------------------------------------------------------------------
+-- ESP in UDP (RFC 3948): the header, whose IV is a clock
+
+local esp = Proto("falcon_esp", "ESP as Falcon uses it")
+local ef = {
+	spi = ProtoField.uint32("falcon_esp.spi", "SPI", base.HEX),
+	seq = ProtoField.uint32("falcon_esp.seq", "Sequence number", base.DEC),
+	iv = ProtoField.uint64("falcon_esp.iv", "IV (ps)", base.DEC),
+	t1 = ProtoField.uint32("falcon_esp.t1", "T1 (131.072 ns units)", base.DEC),
+}
+esp.fields = ef
+local udp_ports = DissectorTable.get("udp.port")
+local ipsec = udp_ports:get_dissector(ESP_PORT)
+
+function esp.dissector(tvb, pinfo, tree)
+	-- IKE begins with zeros, a keep-alive is shorter.
+	if tvb:len() >= ESP_LEN and tvb(0, 4):uint() ~= 0 then
+		local subtree = tree:add(esp, tvb(0, ESP_LEN))
+
+		subtree:add(ef.spi, tvb(0, 4))
+		subtree:add(ef.seq, tvb(4, 4))
+		subtree:add(ef.iv, tvb(8, 8))
+		subtree:add(ef.t1, tvb(8, 8), tvb(8, 8):uint64():rshift(TIME_SHIFT):lower())
+			:set_generated()
+	end
+	ipsec:call(tvb, pinfo, tree)
+	return tvb:len()
+end
+
 ulps:add(7, raw)
-DissectorTable.get("udp.port"):add(PSP_PORT, psp)
+udp_ports:add(PSP_PORT, psp)
+udp_ports:add(ESP_PORT, esp)
+-- What ESP and tunnels contain by its number.
+DissectorTable.get("ip.proto"):add(NEXT_FALCON, falcon)

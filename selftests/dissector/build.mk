@@ -4,4 +4,10 @@ $(B)/selftests/dissector/make_pcap: $(B)/asan/selftests/dissector/make_pcap.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $< -lpcap
 
-TESTS += $(B)/selftests/dissector/make_pcap
+$(B)/selftests/dissector/make_esp: $(B)/asan/selftests/dissector/make_esp.o \
+		$(B)/asan/user/io/frame.o $(B)/asan/libfcrypto.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lpcap -lcrypto
+
+TESTS += $(B)/selftests/dissector/make_pcap $(B)/selftests/dissector/make_esp
