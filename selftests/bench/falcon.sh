@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# falcon-perf between two hosts of the lab, as JSON on stdout: selftests/bench/falcon.sh MTU on|off|psp
+# falcon-perf between two hosts of the lab, as JSON on stdout: selftests/bench/falcon.sh MTU on|off|psp|esp
 #
 # Operations/s of pushes and pulls of 8 and 64 bytes, goodput with operations of a whole segment
 # (of pushes also with fixed windows, to tell what congestion control costs), latency with one
-# operation at a time. The second argument is falcon-lab's --offload for clear connections, or the
-# --security of encrypted ones.
+# operation at a time. The second argument is falcon-lab's --offload for clear connections, or what
+# encrypted ones are in, both with AES-GCM-128.
 # BENCH_SECONDS is how long each load runs (default 2).
 set -euo pipefail
 TOP=$(cd "$(dirname "$0")/../.." && pwd)
@@ -47,6 +47,7 @@ answered()
 
 case $KIND in
 on | off) lab=(--clear --offload "$KIND") ;;
+esp) lab=(--security esp-aes-gcm-128) ;;
 *) lab=(--security "$KIND") ;;
 esac
 "$LAB" up "${lab[@]}" --mtu "$MTU" >&2
@@ -67,4 +68,5 @@ perf pull_mtu --op pull --size "$segment" --depth $DEPTH
 perf push_latency --op push --size 64 --depth 1
 perf pull_latency --op pull --size 64 --depth 1
 jq -s --argjson mtu "$MTU" --arg kind "$KIND" \
-	'add + {mtu: $mtu, offload: ($kind == "on"), encrypted: ($kind == "psp")}' "$TMP/results"
+	'add + {mtu: $mtu, offload: ($kind == "on"), encrypted: ($kind != "on" and $kind != "off")}' \
+	"$TMP/results"

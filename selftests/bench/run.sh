@@ -40,15 +40,16 @@ for mtu in $MTUS; do
 	for ((round = 1; round <= ROUNDS; round++)); do
 		echo "bench: MTU $mtu, round $round of $ROUNDS" >&2
 		"$HERE/ceiling.sh" "$mtu" >"$parts/$mtu.link.$round"
-		for kind in on psp off; do
+		for kind in on psp esp off; do
 			"$HERE/falcon.sh" "$mtu" "$kind" >"$parts/$mtu.$kind.$round"
 		done
 	done
-	for what in link on psp off; do
+	for what in link on psp esp off; do
 		best "$parts/$mtu.$what".* >"$parts/$mtu.$what"
 	done
 	jq -n --slurpfile link "$parts/$mtu.link" --slurpfile on "$parts/$mtu.on" \
-		--slurpfile off "$parts/$mtu.off" --slurpfile psp "$parts/$mtu.psp" '
+		--slurpfile off "$parts/$mtu.off" --slurpfile psp "$parts/$mtu.psp" \
+		--slurpfile esp "$parts/$mtu.esp" '
 		def to_clear($c): . + {
 			ratio: (with_entries(
 				if .value | type != "object" then empty
@@ -74,7 +75,7 @@ for mtu in $MTUS; do
 			}};
 		{mtu: $link[0].mtu, link: $link[0],
 		 falcon: {on: ($on[0] | against($link[0])), off: ($off[0] | against($link[0])),
-			  psp: ($psp[0] | to_clear($on[0]))}}' \
+			  psp: ($psp[0] | to_clear($on[0])), esp: ($esp[0] | to_clear($on[0]))}}' \
 		>"$parts/$mtu.json"
 done
 jq -s --arg kernel "$(uname -r)" --argjson cpus "$(nproc)" --argjson seconds "${BENCH_SECONDS:-2}" \
@@ -85,31 +86,33 @@ jq -s --arg kernel "$(uname -r)" --argjson cpus "$(nproc)" --argjson seconds "${
 jq -r '
 	def n($d): . * pow(10; $d) | round / pow(10; $d);
 	def pct: . * 100 | round | tostring + " %";
+	def kinds: .falcon.on, .falcon.off, .falcon.psp, .falcon.esp;
 	.runs[] | . as $r | .link as $l |
-	(["MTU \(.mtu)", "link alone", "offload on", "ratio", "offload off", "ratio", "encrypted",
-	  "of clear"],
+	(["MTU \(.mtu)", "link alone", "offload on", "ratio", "offload off", "ratio", "PSP",
+	  "of clear", "ESP", "of clear"],
 	 ["AF_XDP to XDP drop, 64 B frames, kpps", ($l.drop_64.pps / 1e3 | n(0))],
 	 ["AF_XDP to XDP drop, full frames, Gb/s", ($l.drop_mtu.gbps | n(1))],
 	 ["TCP (iperf3), Gb/s", ($l.tcp.gbps | n(1))],
 	 ["operations 8 B push, kop/s", ($l.recv_64.pps / 1e3 | n(0)),
-	  (.falcon.on, .falcon.off, .falcon.psp | (.push_8.ops_per_s / 1e3 | n(0)), (.ratio.push_8 | pct))],
+	  (kinds | (.push_8.ops_per_s / 1e3 | n(0)), (.ratio.push_8 | pct))],
 	 ["operations 64 B push, kop/s", ($l.recv_64.pps / 1e3 | n(0)),
-	  (.falcon.on, .falcon.off, .falcon.psp | (.push_64.ops_per_s / 1e3 | n(0)), (.ratio.push_64 | pct))],
+	  (kinds | (.push_64.ops_per_s / 1e3 | n(0)), (.ratio.push_64 | pct))],
 	 ["operations 64 B pull, kop/s", ($l.recv_64.pps / 1e3 | n(0)),
-	  (.falcon.on, .falcon.off, .falcon.psp | (.pull_64.ops_per_s / 1e3 | n(0)), (.ratio.pull_64 | pct))],
+	  (kinds | (.pull_64.ops_per_s / 1e3 | n(0)), (.ratio.pull_64 | pct))],
 	 ["goodput push, Gb/s", ($l.recv_mtu.gbps | n(1)),
-	  (.falcon.on, .falcon.off, .falcon.psp | (.push_mtu.goodput_gbps | n(2)), (.ratio.push_mtu | pct))],
+	  (kinds | (.push_mtu.goodput_gbps | n(2)), (.ratio.push_mtu | pct))],
 	 ["  with cc = fixed", ($l.recv_mtu.gbps | n(1)),
-	  (.falcon.on, .falcon.off, .falcon.psp | (.push_mtu_fixed.goodput_gbps | n(2)),
+	  (kinds | (.push_mtu_fixed.goodput_gbps | n(2)),
 	   (.ratio.push_mtu_fixed | pct))],
 	 ["goodput pull, Gb/s", ($l.recv_mtu.gbps | n(1)),
-	  (.falcon.on, .falcon.off, .falcon.psp | (.pull_mtu.goodput_gbps | n(2)), (.ratio.pull_mtu | pct))],
+	  (kinds | (.pull_mtu.goodput_gbps | n(2)), (.ratio.pull_mtu | pct))],
 	 ["latency 64 B p50, us (UDP round trip)", (2 * $l.udp.oneway_p50_us | n(1)),
-	  (.falcon.on, .falcon.off, .falcon.psp | (.push_latency.latency_us.p50 | n(1)),
+	  (kinds | (.push_latency.latency_us.p50 | n(1)),
 	   (.ratio.push_latency_p50 | pct))],
 	 ["latency 64 B p99, us (UDP round trip)", (2 * $l.udp.oneway_p99_us | n(1)),
-	  (.falcon.on, .falcon.off, .falcon.psp | (.push_latency.latency_us.p99 | n(1)),
+	  (kinds | (.push_latency.latency_us.p99 | n(1)),
 	   (.ratio.push_latency_p99 | pct))],
 	 [""]) | @tsv' "$OUT/results.json" |
-	awk -F '\t' '{ printf "%-40s %12s %12s %8s %12s %8s %12s %8s\n", $1, $2, $3, $4, $5, $6, $7, $8 }'
+	awk -F '\t' '{ printf "%-40s %12s %12s %8s %12s %8s %12s %8s %12s %8s\n", $1, $2, $3, $4, $5, $6, $7, $8, $9,
+		$10 }'
 echo "results: ${OUT#"$TOP"/}/results.json"

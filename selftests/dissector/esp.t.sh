@@ -37,7 +37,8 @@ values()
 
 "$TAP_BUILD/selftests/dissector/make_esp" "$TMP/esp.pcap" >"$TMP/want"
 while read -r _ _ key spi ip; do
-	KEYS+=(-o "uat:esp_sa:\"$ip\",\"*\",\"*\",\"$spi\",\"AES-GCM with 16 octet ICV [RFC4106]\",\"0x$key\",\"NULL\",\"\"")
+	sa="\"$ip\",\"*\",\"*\",\"$spi\",\"AES-GCM with 16 octet ICV [RFC4106]\",\"0x$key\""
+	KEYS+=(-o "uat:esp_sa:$sa,\"NULL\",\"\"")
 done < <(grep ' key ' "$TMP/want")
 
 tap_is "$(grep -c ' key ' "$TMP/want")" 16 "16 packets, each with its key"

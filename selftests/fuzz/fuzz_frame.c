@@ -24,6 +24,7 @@ enum input_flag {
 	INPUT_RELEASE = 0x04,	/* and release a claim */
 	INPUT_NO_CREDIT = 0x08,
 	INPUT_STEER = 0x10,
+	INPUT_ESP = 0x20,	/* the connection is in ESP */
 };
 
 #define promise(cond)                                                                              \
@@ -70,6 +71,12 @@ static void prepare(uint8_t flags)
 	c->id.flags &= ~(uint32_t)FALCON_CONN_STEER;
 	if (flags & INPUT_STEER)
 		c->id.flags |= FALCON_CONN_STEER;
+	c->id.flags |= FALCON_CONN_CLEAR;
+	c->id.encap = FALCON_PSP_CLEAR;
+	if (flags & INPUT_ESP) {
+		c->id.flags &= ~(uint32_t)FALCON_CONN_CLEAR;
+		c->id.encap = falcon_encap_seen(FALCON_ESP_AES_GCM_128);
+	}
 }
 
 /* A claimed PSN was in the window and free, and is taken now. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * libFuzzer on PSP: what arrives from a network, what a clear frame may hold, and the files that
+ * libFuzzer on PSP and ESP: what arrives from a network, what a clear frame may hold, and the files that
  * falcon-psp reads. The first byte of the input says which (targets[]), the second holds choices.
  */
 #include <stdio.h>
@@ -11,6 +11,8 @@
 
 #include "../../tools/falcon-psp.h"
 #include "crypto/encap.h"
+#include "crypto/esp.h"
+#include "crypto/sa_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -29,6 +31,7 @@ struct input {
 	uint32_t len;
 	uint8_t choice;
 	struct sa *seal, *open;	/* of the version that |choice| says */
+	struct sa *esp_seal, *esp_open;
 };
 
 /* A copy of just that size, so that the sanitizer sees a touch beyond; or zeros. */
@@ -199,13 +202,67 @@ static void csv(const struct input *in)
 	fclose(f);
 }
 
+static void esp_forged(const struct input *in)
+{
+	uint8_t *esp = exact(in->data, in->len), next;
+
+	promise(esp_open(in->esp_open, esp, in->len, &next) < 0);
+	free(esp);
+}
+
+/* What is sealed opens to the same; with a byte changed, it does not. */
+static void esp_genuine(const struct input *in)
+{
+	uint32_t len = in->len + FALCON_ESP_HDR_LEN;
+	uint32_t room = len + falcon_esp_pad(len) + FALCON_ESP_TRAILER_LEN + FALCON_ICV_LEN;
+	uint8_t *esp = exact(NULL, room), *bad, next = 0;
+	int n;
+
+	memcpy(esp + FALCON_ESP_HDR_LEN, in->data, in->len);
+	promise(!sa_stamp(in->esp_seal, esp, 0));
+	n = sa_seal(in->esp_seal, esp, len, room, in->choice);
+	if (n >= 0) {
+		promise(n == (int)room);
+		bad = exact(esp, room);
+		bad[in->choice * 7919u % room] ^= in->choice | 1;
+		promise(sa_open(in->esp_open, bad, room, &next) < 0);
+		free(bad);
+		promise(sa_open(in->esp_open, esp, room, &next) == (int)len && next == in->choice);
+		promise(!memcmp(esp + FALCON_ESP_HDR_LEN, in->data, in->len));
+	}
+	free(esp);
+}
+
+/* Padding and trailer as a peer that has the key may write them. */
+static void esp_contents(const struct input *in)
+{
+	uint32_t len = in->len & ~3u;
+	uint8_t *esp = exact(NULL, FALCON_ESP_HDR_LEN + len + FALCON_ICV_LEN), next;
+	uint8_t nonce[SA_NONCE_LEN] = {};
+	struct sa_gcm g = { nonce, esp, FALCON_ESP_IV_OFF, esp + FALCON_ESP_HDR_LEN, len,
+			    esp + FALCON_ESP_HDR_LEN + len };
+	__be32 spi = falcon_hton32(SPI);
+	int n;
+
+	memcpy(esp, &spi, sizeof(spi));
+	memcpy(nonce, in->esp_seal->salt, FALCON_ESP_SALT_LEN);
+	memcpy(g.data, in->data, len);
+	promise(!sa_gcm_seal(in->esp_seal, &g));
+	n = sa_open(in->esp_open, esp, FALCON_ESP_HDR_LEN + len + FALCON_ICV_LEN, &next);
+	promise(n < (int)(FALCON_ESP_HDR_LEN + len));
+	promise(n < 0 ? n == SA_ERR_PADDING || n == SA_ERR_TRUNCATED || n == SA_ERR_LENGTH
+		      : n >= FALCON_ESP_HDR_LEN && next == in->data[len - 1]);
+	free(esp);
+}
+
 static void (*const targets[])(const struct input *in) = {
 	forged, genuine, frame, round_trip, config, json, capture, csv,
+	esp_forged, esp_genuine, esp_contents,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint8_t key[PSP_KEY_MAX] = { 1, 2, 3 };
+	static const uint8_t key[SA_KEY_MAX] = { 1, 2, 3 };
 	struct input in;
 
 	if (size < 2 || size > FRAME_MAX)
@@ -213,9 +270,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in = (struct input){ .data = data + 2, .len = (uint32_t)size - 2, .choice = data[1] };
 	in.seal = sa_new(SA_SEAL, in.choice % VERSIONS, SPI, key);
 	in.open = sa_new(SA_OPEN, in.choice % VERSIONS, SPI, key);
-	promise(in.seal && in.open);
+	in.esp_seal = sa_new(SA_SEAL, FALCON_ESP_AES_GCM_128 + (in.choice & 1), SPI, key);
+	in.esp_open = sa_new(SA_OPEN, FALCON_ESP_AES_GCM_128 + (in.choice & 1), SPI, key);
+	promise(in.seal && in.open && in.esp_seal && in.esp_open);
 	targets[data[0] % (sizeof(targets) / sizeof(*targets))](&in);
 	sa_free(in.seal);
 	sa_free(in.open);
+	sa_free(in.esp_seal);
+	sa_free(in.esp_open);
 	return 0;
 }
