@@ -154,6 +154,75 @@ static void upper_layers_talk(void **state)
 	assert_int_equal(a.conns[1].peer.ulp.data[0], 101);
 }
 
+static struct cm_note make_note(const char *from, const char *to, uint16_t len)
+{
+	struct cm_note n = {.family = AF_INET, .proto = FALCON_PROTO_RDMA, .len = len};
+
+	inet_pton(AF_INET, from, n.local_addr);
+	inet_pton(AF_INET, to, n.peer_addr);
+	for (uint16_t i = 0; i < len; i++)
+		n.data[i] = (uint8_t)(i * 3);
+	return n;
+}
+
+static bool has_notes(void *arg)
+{
+	return ((struct end *)arg)->notes > 0;
+}
+
+/* Notes make a session, from the lower end and from the higher one, and answers use it. */
+static void notes(void **state)
+{
+	struct cm_note n = make_note(B, A, CM_NOTE_MAX), back = make_note(A, B, 0);
+	char err[256];
+
+	(void)state;
+	listen_on(&a, A);
+	a.notes = b.notes = 0;
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(cm_send_note(b.cm, &n, err, sizeof(err)), 0);
+	assert_true(env_until(&a, &b, has_notes, &a));
+	assert_string_equal(a.dialler.names[0], "b");
+	assert_int_equal(a.note.len, CM_NOTE_MAX);
+	assert_int_equal(a.note.proto, FALCON_PROTO_RDMA);
+	assert_memory_equal(a.note.data, n.data, CM_NOTE_MAX);
+	assert_memory_equal(a.note.local_addr, n.peer_addr, 16);
+	assert_memory_equal(a.note.peer_addr, n.local_addr, 16);
+	assert_int_equal(cm_send_note(a.cm, &back, err, sizeof(err)), 0);
+	assert_true(env_until(&a, &b, has_notes, &b));
+	assert_int_equal(b.note.len, 0);
+	assert_int_equal(a.notes, 40);
+	/* The session stays for a while after its last connection has gone. */
+	dial(&b, B, A, 3, 7);
+	wait_pair(&b, 3, &a, 20);
+	cm_remove(b.cm, 3, "done");
+	b.notes = 0;
+	assert_int_equal(cm_send_note(a.cm, &back, err, sizeof(err)), 0);
+	assert_true(env_until(&a, &b, has_notes, &b));
+	/* ... but not for ever. */
+	cm_process(b.cm, env_now() + 40 * 1000000000ULL);
+	assert_null(b.cm->sessions);
+}
+
+static bool no_session(void *arg)
+{
+	return !((struct end *)arg)->cm->sessions;
+}
+
+/* What waits in vain is bounded, and dropped. */
+static void notes_in_vain(void **state)
+{
+	struct cm_note n = make_note(A, B, 1);
+	char err[256];
+
+	(void)state;
+	for (int i = 0; i < CM_NOTES_MAX; i++)
+		assert_int_equal(cm_send_note(a.cm, &n, err, sizeof(err)), 0);
+	assert_int_equal(cm_send_note(a.cm, &n, err, sizeof(err)), -ENOBUFS);
+	assert_string_equal(err, "too many messages wait for the peer's agent");
+	assert_true(env_until(&a, &b, no_session, &a));
+}
+
 /* Who does not listen takes nothing. */
 static void not_listening(void **state)
 {
@@ -252,7 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(accepted),	       TEST(dials_up),	     TEST(both_dial),
 		TEST(refused),	       TEST(upper_layers_talk), TEST(not_listening),
-		TEST(removed_by_dialler),
+		TEST(removed_by_dialler), TEST(notes), TEST(notes_in_vain),
 		TEST(removed_by_other), TEST(reset_by_each), TEST(outlives_session),
 		TEST(dialler_restarts),
 	};

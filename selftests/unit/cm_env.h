@@ -47,6 +47,8 @@ struct end {
 	uint32_t grace_ms;
 	struct chan_config chan;	/* without files: plain */
 	struct end_conn conns[ENV_CIDS];
+	unsigned int notes;		/* that have arrived */
+	struct cm_note note;		/* the last of them */
 };
 
 static inline int env_establish(void *arg, uint32_t cid, const struct cm_values *ours,
@@ -145,8 +147,17 @@ static inline int env_accept(void *arg, const struct cm_request *req, struct cm_
 	return 0;
 }
 
+static inline void env_note(void *arg, const struct cm_note *note, const struct chan_identity *who)
+{
+	struct end *e = arg;
+
+	e->note = *note;
+	e->notes++;
+	e->dialler = *who;
+}
+
 static const struct cm_ops env_ops = {env_establish, env_ready, env_lost, env_fill,
-				      env_use, env_rekeyed, env_accept};
+				      env_use, env_rekeyed, env_accept, env_note};
 
 static inline uint64_t env_now(void)
 {

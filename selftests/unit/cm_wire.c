@@ -63,6 +63,7 @@ static void golden(void **state)
 					  0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8,
 					  0, 0, 0, 9, 0, 0, 0, 10};
 	static const uint8_t keepalive[] = {0x00, 0x04, 0x04, 0x09};
+	static const uint8_t note[] = {0x00, 0x0a, 0x04, 0x0a, 2, 0, 0, 0, 'o', 'k'};
 	struct cm_msg m = {.type = CM_MSG_HELLO, .boot = 9, .alive_ms = 3000};
 
 	(void)state;
@@ -80,6 +81,8 @@ static void golden(void **state)
 	packs_to(&m, reject, sizeof(reject));
 	m = (struct cm_msg){.type = CM_MSG_KEEPALIVE};
 	packs_to(&m, keepalive, sizeof(keepalive));
+	m = (struct cm_msg){.type = CM_MSG_NOTE, .proto = 2, .note_len = 2, .note = "ok"};
+	packs_to(&m, note, sizeof(note));
 }
 
 static void there_and_back(void **state)
@@ -130,7 +133,8 @@ static void refused(void **state)
 		{1, 0xa1, "message of a wrong length"},
 		{2, 3, "another protocol version"},
 		{3, 0, "unknown message type"},
-		{3, 10, "unknown message type"},
+		{3, 10, "NOTE for no upper layer"},
+		{3, 11, "unknown message type"},
 		{3, 1, "message of a wrong length"},
 		{4, 1, "CID out of range"},
 		{8, 1, "CID out of range"},
@@ -243,7 +247,8 @@ static void tidy_security(uint8_t *sec)
 /* Most of what makes a message of |type| acceptable, so that the rest of it is looked at. */
 static void tidy(uint8_t *in, uint8_t type)
 {
-	static const uint8_t len[CM_MSG_MAX + 1] = {0, 20, 112, 28, 24, 24, 84, 36, 28, 4};
+	static const uint8_t len[CM_MSG_MAX + 1] = {0, 20, 112, 28, 24, 24, 84, 36, 28, 4,
+							     8 + 20};
 	uint8_t *sec = type == CM_MSG_OPEN ? in + 56 : in + 28;
 
 	in[0] = 0;
@@ -257,6 +262,10 @@ static void tidy(uint8_t *in, uint8_t type)
 	in[2] = CM_WIRE_VERSION;
 	in[3] = type;
 	in[4] = in[8] = 0;
+	if (type == CM_MSG_NOTE) {
+		in[4] = 1 + in[12] % FALCON_PROTO_RAW;
+		in[5] = in[6] = in[7] = 0;
+	}
 	if (type == CM_MSG_HELLO)
 		memcpy(in + 4, "FCMH", 4);
 	if (type == CM_MSG_CLOSE || type == CM_MSG_REJECT)

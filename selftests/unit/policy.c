@@ -71,6 +71,9 @@ static void no_section(void **state)
 	(void)state;
 	assert_true(policy_check(&one, &held, &req, err, sizeof(err)) < 0);
 	assert_string_equal(err, "no [peer] section is for c");
+	assert_false(policy_admits(&one, &who));
+	snprintf(who.names[0], sizeof(who.names[0]), "%s", peers[1].name);
+	assert_true(policy_admits(&one, &who));
 	who.nnames = 0;
 	assert_true(policy_check(&one, &held, &req, err, sizeof(err)) < 0);
 }

@@ -104,6 +104,7 @@ struct agent {
 	unsigned nulps;
 	struct agent_rue *rue;
 	struct loopback *loop;		/* NULL: there was no connection to ourselves yet */
+	struct notes *notes;		/* to ourselves, on their way; NULL: none yet */
 	struct cm *cm;
 	struct sec_keys *keys;
 	struct rekey rekey;
@@ -227,6 +228,15 @@ uint64_t agent_ulps_deadline(const struct agent *a);
 void agent_conn_set_data(struct agent_conn *c, const struct ulp_data *data);
 /* dial.c: what upper layers ask of the agent; its |agent| is the struct agent. */
 extern const struct ulp_host agent_ulp_host;
+
+/* notes.c: struct ulp_host.note and struct cm_ops.note. */
+int agent_send_note(void *agent, uint8_t proto, const struct ulp_note *note, char *err,
+		    size_t errlen);
+void agent_take_note(void *arg, const struct cm_note *note, const struct chan_identity *who);
+/* notes.c: deliver what upper layers here say to those here. Returns how many notes. */
+uint32_t agent_notes_run(struct agent *a);
+bool agent_notes_waiting(const struct agent *a);
+void agent_notes_close(struct agent *a);
 
 /* tx.c: struct fcore_ops.transmit, and the template of a connection's frames. */
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p);

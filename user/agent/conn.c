@@ -277,6 +277,7 @@ const struct cm_ops agent_cm_ops = {
 	.use_remote_security = agent_use_security,
 	.rekeyed = agent_security_used,
 	.accept = agent_accept,
+	.note = agent_take_note,
 };
 
 /* Without a handshake both ends start from zero, at once. */

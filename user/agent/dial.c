@@ -61,4 +61,8 @@ static void hangup(void *agent, uint32_t cid, const char *why)
 		agent_conn_drop(a->conns[cid], why);
 }
 
-const struct ulp_host agent_ulp_host = { .dial = dial, .hangup = hangup };
+const struct ulp_host agent_ulp_host = {
+	.dial = dial,
+	.hangup = hangup,
+	.note = agent_send_note,
+};

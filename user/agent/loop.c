@@ -108,6 +108,7 @@ static uint32_t turn(struct agent *a)
 	work += agent_take_dirty(a);
 	work += (uint32_t)maps_consume(&a->maps);
 	work += agent_rue_poll(a);
+	work += agent_notes_run(a);
 	work += agent_ulps_pump(a);
 	work += fcore_run(a->core, a->now, LOOP_BUDGET);
 	kick(a);
@@ -120,7 +121,7 @@ static uint32_t turn(struct agent *a)
 
 static bool data_waiting(struct agent *a)
 {
-	if (loopback_waiting(a))
+	if (loopback_waiting(a) || agent_notes_waiting(a))
 		return true;
 	for (unsigned i = 0; i < a->nports; i++)
 		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)

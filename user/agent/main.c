@@ -287,6 +287,7 @@ out_ports:
 	if (a->core)
 		fcore_destroy(a->core);
 	loopback_close(a);
+	agent_notes_close(a);
 	agent_rue_close(a);
 	leave_maps(a);
 	control_close(a->control);

@@ -78,6 +78,11 @@ static int find(const struct agent_config *cfg, const struct chan_identity *who)
 	return any;
 }
 
+bool policy_admits(const struct agent_config *cfg, const struct chan_identity *who)
+{
+	return find(cfg, who) >= 0;
+}
+
 int policy_check(const struct agent_config *cfg, const uint32_t *held, const struct cm_request *req,
 		 char *err, size_t errlen)
 {

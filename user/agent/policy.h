@@ -25,4 +25,7 @@ bool policy_has_function(const char *list, uint32_t function);
 int policy_check(const struct agent_config *cfg, const uint32_t *held, const struct cm_request *req,
 		 char *err, size_t errlen);
 
+/* Whether |who| may talk to upper layers here: there is a section for him. */
+bool policy_admits(const struct agent_config *cfg, const struct chan_identity *who);
+
 #endif /* FALCON_AGENT_POLICY_H */

@@ -40,7 +40,7 @@ void cm_process(struct cm *cm, uint64_t now_ns)
 	for (struct cm_session *s = cm->sessions, *next; s; s = next) {
 		next = s->next;
 		cm_session_run(cm, s);
-		if (s->phase == CM_IDLE && LIST_EMPTY(&s->conns) && !cm_guests_have(cm, s))
+		if (cm_session_unused(cm, s))
 			cm_session_put(cm, s);
 	}
 }
@@ -178,7 +178,7 @@ int cm_check_local(const struct cm *cm, const struct cm_local *l, char *err, siz
 	return 0;
 }
 
-static int need_channels(const struct cm *cm, char *err, size_t errlen)
+int cm_need_channels(const struct cm *cm, char *err, size_t errlen)
 {
 	if (chan_ready(cm->chan))
 		return 0;
@@ -191,7 +191,7 @@ static int need_channels(const struct cm *cm, char *err, size_t errlen)
 int cm_listen(struct cm *cm, int family, const uint8_t *addr, char *err, size_t errlen)
 {
 	struct cm_listener *l;
-	int ret = need_channels(cm, err, errlen);
+	int ret = cm_need_channels(cm, err, errlen);
 
 	if (ret)
 		return ret;
@@ -209,7 +209,7 @@ static int check_channels(const struct cm *cm, const struct cm_local *l, char *e
 {
 	if (!cm->chan)
 		return 0;
-	if (need_channels(cm, err, errlen))
+	if (cm_need_channels(cm, err, errlen))
 		return -ENOKEY;
 	if (chan_plain(cm->chan) && l->security != CM_SECURITY_CLEAR) {
 		snprintf(err, errlen, "keys must not travel in the clear: control = plain goes "
@@ -268,7 +268,7 @@ void cm_remove(struct cm *cm, uint32_t cid, const char *reason)
 	cm_conn_close(c, CM_CODE_REMOVED, reason);
 	cm->conns[cid] = NULL;
 	cm_conn_free(c);
-	if (LIST_EMPTY(&s->conns))
+	if (LIST_EMPTY(&s->conns) && !s->noted)
 		cm_session_put(cm, s);
 	else
 		cm_session_wake(cm, s);

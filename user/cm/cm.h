@@ -42,6 +42,9 @@ enum cm_const {
 	CM_REASON_MAX = 160,		/* bytes of a reason, with the final 0 */
 	CM_KEY_MAX = 36,		/* bytes of a key, with ESP's salt */
 	CM_ULP_DATA_MAX = 48,		/* bytes that an upper layer adds to an offer */
+	CM_NOTE_MAX = 400,		/* bytes of a note */
+	CM_NOTES_MAX = 256,		/* notes that wait for a session */
+	CM_NOTE_LINGER_MS = 30000,	/* that a session is kept after the last note */
 };
 
 /*
@@ -128,6 +131,16 @@ struct cm_request {
 	struct cm_ulp ulp;
 };
 
+/* What an upper layer says to that of another host, beside any connection. */
+struct cm_note {
+	int family;
+	uint8_t local_addr[16];		/* ours: to, or from */
+	uint8_t peer_addr[16];
+	uint8_t proto;			/* enum falcon_protocol_type: whose it is */
+	uint16_t len;			/* bytes of |data| */
+	uint8_t data[CM_NOTE_MAX];
+};
+
 struct cm_ops {
 	/*
 	 * Both ends have said what they bring: be ready to receive by these values. 0, or a
@@ -165,6 +178,8 @@ struct cm_ops {
 	 */
 	int (*accept)(void *arg, const struct cm_request *req, struct cm_local *out, char *err,
 		      size_t errlen);
+	/* A note from |who| has arrived. NULL: they are dropped. */
+	void (*note)(void *arg, const struct cm_note *note, const struct chan_identity *who);
 };
 
 enum cm_state {
@@ -212,6 +227,13 @@ int cm_add(struct cm *cm, const struct cm_local *local, char *err, size_t errlen
  * or the errno of listening. A sentence in |err|.
  */
 int cm_listen(struct cm *cm, int family, const uint8_t *addr, char *err, size_t errlen);
+
+/*
+ * Send |note| over the session between its addresses, which is made if there is none. It arrives once,
+ * after those sent before it, or is lost with the session: there is no word of that. 0; -ENOBUFS: too
+ * many wait; -ENOKEY, -ENOMEM or the errno of listening as for cm_add(), with a sentence in |err|.
+ */
+int cm_send_note(struct cm *cm, const struct cm_note *note, char *err, size_t errlen);
 
 /* Close the connection with |reason| and forget it. No callback. */
 void cm_remove(struct cm *cm, uint32_t cid, const char *reason);

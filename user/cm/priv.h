@@ -82,11 +82,21 @@ struct cm_session {
 	struct cm_listener *listener;	/* NULL: there are no channels */
 	LIST_HEAD(, cm_conn) conns;
 	TAILQ_HEAD(, cm_conn) pending;	/* to be offered, resumed or rekeyed when there is room */
+	STAILQ_HEAD(, cm_queued_note) notes;	/* that wait for the session */
+	unsigned int nnotes;
+	uint64_t noted;			/* ns, when the last note went or came; 0: never */
 	struct cm_session *next;
 	uint8_t *out;			/* unsent bytes; keys among them, so they are wiped */
 	size_t out_len, out_size;
 	size_t in_len;
 	uint8_t in[CM_IN_SIZE];
+};
+
+struct cm_queued_note {
+	STAILQ_ENTRY(cm_queued_note) entry;
+	uint8_t proto;
+	uint16_t len;
+	uint8_t data[];
 };
 
 struct cm_conn {
@@ -197,6 +207,18 @@ void cm_on_grace_end(struct cm *cm, struct cm_session *s);
 /* conn.c: begin what is pending, as far as there is room. True: there is room, and more to do. */
 bool cm_run_pending(struct cm *cm, struct cm_session *s);
 
+/* note.c */
+
+/* A note has arrived on |s|. */
+void cm_on_note(struct cm *cm, struct cm_session *s, const struct cm_msg *m);
+/* Send what waits, as far as there is room. */
+void cm_run_notes(struct cm *cm, struct cm_session *s);
+void cm_drop_notes(struct cm_session *s);
+/* Nobody uses |s|, nor has lately. */
+bool cm_session_unused(const struct cm *cm, const struct cm_session *s);
+
+/* cm.c: the means of making sessions. 0, or -ENOKEY with a sentence in |err|. */
+int cm_need_channels(const struct cm *cm, char *err, size_t errlen);
 /* cm.c: whether |local| can be added; if not, a negative errno and a sentence in |err|. */
 int cm_check_local(const struct cm *cm, const struct cm_local *l, char *err, size_t errlen);
 

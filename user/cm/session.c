@@ -45,7 +45,7 @@ static void send_hello(struct cm *cm, struct cm_session *s)
 
 static void start_connect(struct cm *cm, struct cm_session *s)
 {
-	if (!cm->chan || LIST_EMPTY(&s->conns)) {
+	if (!cm->chan || (LIST_EMPTY(&s->conns) && STAILQ_EMPTY(&s->notes))) {
 		s->deadline = UINT64_MAX;
 		return;
 	}
@@ -161,6 +161,7 @@ static void act_on_failure(struct cm *cm, struct cm_session *s)
 	log_ratelimited(level, &cm->failures, "control session ended peer=%s reason=\"%s\"",
 			net_addr_text(s->family, s->peer, text), reason);
 	end_session(cm, s);
+	cm_drop_notes(s);
 	cm_on_down(cm, s, reason);
 }
 
@@ -272,6 +273,8 @@ static void take_message(struct cm *cm, struct cm_session *s, const struct cm_ms
 		go_up(cm, s, m);
 	else if (s->phase != CM_OPEN || m->type == CM_MSG_HELLO)
 		cm_session_fail(s, "protocol error: HELLO out of place");
+	else if (m->type == CM_MSG_NOTE)
+		cm_on_note(cm, s, m);
 	else if (m->type != CM_MSG_KEEPALIVE)
 		cm_on_message(cm, s, m);
 }
@@ -369,8 +372,10 @@ void cm_session_run(struct cm *cm, struct cm_session *s)
 		cm_on_grace_end(cm, s);
 	if (!s->failure[0] && s->deadline <= cm->now)
 		act_on_deadline(cm, s);
-	if (!s->failure[0] && s->phase == CM_OPEN)
+	if (!s->failure[0] && s->phase == CM_OPEN) {
+		cm_run_notes(cm, s);
 		more = cm_run_pending(cm, s);
+	}
 	cm_session_flush(cm, s);
 	if (s->failure[0])
 		act_on_failure(cm, s);
@@ -417,6 +422,7 @@ struct cm_session *cm_session_new(struct cm *cm, int family, const uint8_t *loca
 	s->grace_end = UINT64_MAX;
 	LIST_INIT(&s->conns);
 	TAILQ_INIT(&s->pending);
+	STAILQ_INIT(&s->notes);
 	s->lower = memcmp(s->local, s->peer, 16) < 0;
 	if (cm->chan) {
 		s->listener = cm_listener_get(cm, s->family, s->local, err);
@@ -444,6 +450,7 @@ void cm_session_put(struct cm *cm, struct cm_session *s)
 	if (s->listener)
 		cm_listener_put(cm, s->listener);
 	cm_guests_drop(cm, s);
+	cm_drop_notes(s);
 	if (s->out)
 		explicit_bzero(s->out, s->out_size);
 	free(s->out);

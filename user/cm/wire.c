@@ -16,11 +16,13 @@ enum cm_wire_len {
 	LEN_CLOSE = LEN_CIDS + 8 + 4,
 	LEN_REKEY = LEN_PAIR + LEN_SECURITY,
 	LEN_REKEYED = LEN_PAIR + 8,
+	LEN_NOTE = CM_WIRE_HEADER + 4,
 };
 _Static_assert(LEN_OPEN == 112 && LEN_PAIR == 28 && LEN_CLOSE == 24 && LEN_REKEY == 84,
 	       "as in PROTOCOL.md");
 _Static_assert(LEN_CLOSE + CM_WIRE_TEXT_MAX <= CM_WIRE_MAX &&
-		       LEN_OPEN + CM_ULP_DATA_MAX <= CM_WIRE_MAX,
+		       LEN_OPEN + CM_ULP_DATA_MAX <= CM_WIRE_MAX &&
+		       LEN_NOTE + CM_NOTE_MAX <= CM_WIRE_MAX,
 	       "the longest messages");
 
 /* First bytes of TLS records, which no message begins with. */
@@ -39,6 +41,7 @@ static const struct {
 	[CM_MSG_REKEYED] = {LEN_REKEYED, LEN_REKEYED},
 	[CM_MSG_RESUME] = {LEN_PAIR, LEN_PAIR},
 	[CM_MSG_KEEPALIVE] = {CM_WIRE_HEADER, CM_WIRE_HEADER},
+	[CM_MSG_NOTE] = {LEN_NOTE, LEN_NOTE + CM_NOTE_MAX},
 };
 
 /* A cursor over bytes that are known to be there. */
@@ -142,12 +145,18 @@ static void put_body(struct put *c, const struct cm_msg *m)
 		put_bits(c, m->security.generation, 4);
 		break;
 	case CM_MSG_KEEPALIVE: break;
+	case CM_MSG_NOTE:
+		put_bits(c, m->proto, 1);
+		put_bits(c, 0, 3);
+		memcpy(c->p, m->note, m->note_len);
+		c->p += m->note_len;
+		break;
 	}
 }
 
 static bool has_cids(enum cm_msg_type type)
 {
-	return type != CM_MSG_HELLO && type != CM_MSG_KEEPALIVE;
+	return type != CM_MSG_HELLO && type != CM_MSG_KEEPALIVE && type != CM_MSG_NOTE;
 }
 
 size_t cm_msg_pack(const struct cm_msg *m, uint8_t *out)
@@ -298,6 +307,16 @@ static const char *get_close(struct get *c, struct cm_msg *m, size_t left)
 	return m->incarnation ? NULL : "CLOSE or REJECT without incarnation";
 }
 
+static const char *get_note(struct get *c, struct cm_msg *m, size_t len)
+{
+	m->proto = (uint8_t)get_bits(c, 1);
+	if (get_bits(c, 3) || !m->proto || m->proto > FALCON_PROTO_RAW)
+		return "NOTE for no upper layer";
+	m->note_len = (uint16_t)len;
+	memcpy(m->note, c->p, len);
+	return NULL;
+}
+
 /* What is wrong with the header, or NULL; *|len| is set to the length it gives. */
 static const char *get_header(struct get *c, size_t *len, struct cm_msg *m)
 {
@@ -344,6 +363,7 @@ static const char *get_body(struct get *c, size_t len, struct cm_msg *m)
 	case CM_MSG_REKEY: return get_rekey(c, m);
 	case CM_MSG_REKEYED: return get_rekeyed(c, m);
 	case CM_MSG_KEEPALIVE: return NULL;
+	case CM_MSG_NOTE: return get_note(c, m, len - LEN_NOTE);
 	}
 	return "unknown message type";
 }

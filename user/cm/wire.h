@@ -16,7 +16,7 @@ enum cm_wire_const {
 	CM_WIRE_VERSION = 4,
 	CM_WIRE_MAGIC = 0x46434d48,	/* "FCMH" */
 	CM_WIRE_HEADER = 4,		/* bytes: length(2) version(1) type(1) */
-	CM_WIRE_MAX = 256,		/* bytes of the longest message */
+	CM_WIRE_MAX = 512,		/* bytes of the longest message, a NOTE */
 	CM_WIRE_TEXT_MAX = 159,		/* bytes of a text, without a final 0 */
 	CM_WIRE_HELLO_LEN = 20,		/* bytes of a HELLO */
 };
@@ -31,7 +31,8 @@ enum cm_msg_type {
 	CM_MSG_REKEYED = 7,	/* the sender of this transmits with them */
 	CM_MSG_RESUME = 8,	/* on a new session: the sender still holds this pair */
 	CM_MSG_KEEPALIVE = 9,	/* the sender is there */
-	CM_MSG_MAX = CM_MSG_KEEPALIVE,
+	CM_MSG_NOTE = 10,	/* from the sender's upper layer to the receiver's */
+	CM_MSG_MAX = CM_MSG_NOTE,
 };
 
 enum cm_ordering {
@@ -59,7 +60,7 @@ struct cm_msg {
 	/* HELLO */
 	uint64_t boot;			/* of the sender's agent: random at its start, not 0 */
 	uint32_t alive_ms;		/* the sender's silence after which it is lost, not 0 */
-	/* All but HELLO and KEEPALIVE: */
+	/* All but HELLO, KEEPALIVE and NOTE: */
 	uint32_t src_cid;		/* the sender's CID, 24 bits */
 	/* The receiver's CID, 24 bits; 0: in an OPEN, choose one. REJECTs return the CIDs. */
 	uint32_t dst_cid;
@@ -80,6 +81,10 @@ struct cm_msg {
 	/* CLOSE, REJECT */
 	uint8_t code;			/* enum cm_code */
 	char text[CM_WIRE_TEXT_MAX + 1];	/* printable ASCII */
+	/* NOTE */
+	uint8_t proto;			/* enum falcon_protocol_type: whose it is */
+	uint16_t note_len;		/* bytes of |note| */
+	uint8_t note[CM_NOTE_MAX];
 };
 
 /* Write |m| to |out|, which has room for CM_WIRE_MAX bytes. Returns its length. */

@@ -19,6 +19,7 @@
 enum ulp_const {
 	ULP_MAX = 4,			/* upper layers in an agent */
 	ULP_DATA_MAX = 48,		/* bytes that each end's offer of a connection carries */
+	ULP_NOTE_MAX = 400,		/* bytes of a note */
 };
 
 /* What one end's upper layer says with its offer of a connection. */
@@ -61,6 +62,15 @@ struct ulp_dial {
 	struct ulp_data data;		/* for the peer's upper layer */
 };
 
+/* What an upper layer says to that of another host, beside any connection. */
+struct ulp_note {
+	int family;			/* AF_INET or AF_INET6 */
+	uint8_t local[16];		/* from, or to; IPv4 in the first 4 bytes, network order */
+	uint8_t remote[16];
+	uint16_t len;			/* bytes of |data| */
+	uint8_t data[ULP_NOTE_MAX];
+};
+
 /* The agent, for upper layers. |agent| is what came with this. */
 struct ulp_host {
 	/*
@@ -74,6 +84,14 @@ struct ulp_host {
 	 * if it was up. May be called from anywhere.
 	 */
 	void (*hangup)(void *agent, uint32_t cid, const char *why);
+	/*
+	 * Send |note| to the upper layer |proto| of the host that has |note->remote|, which may be this
+	 * one. It arrives once, after those sent before it, or not at all, of which there is no word. 0,
+	 * or a negative errno with a sentence in |err|: -ENOBUFS: too many wait. Not to be called from
+	 * within the callbacks of struct ulp_ops, but for pump().
+	 */
+	int (*note)(void *agent, uint8_t proto, const struct ulp_note *note, char *err,
+		    size_t errlen);
 };
 
 /*
@@ -103,6 +121,12 @@ struct ulp_ops {
 	 * again after a pause, until hangup(). NULL: conn_down() is called instead.
 	 */
 	void (*refused)(void *ulp, uint32_t cid, const char *why);
+
+	/*
+	 * A note has arrived from the upper layer of a host that may connect; |peer| is the name that
+	 * it has proved, "" if it has none. NULL: they are dropped.
+	 */
+	void (*note)(void *ulp, const struct ulp_note *note, const char *peer);
 
 	/* A round of the loop. Returns how much there was to do. */
 	uint32_t (*pump)(void *ulp, uint64_t now);

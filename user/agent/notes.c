@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Notes between upper layers: over the session with the peer's agent, or straight to our own. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "agent/agent.h"
+#include "agent/policy.h"
+
+_Static_assert((int)ULP_NOTE_MAX == (int)CM_NOTE_MAX, "the session carries what upper layers say");
+
+enum notes_const {
+	NOTES_MAX = 256,		/* to ourselves that wait */
+};
+
+struct own_note {
+	STAILQ_ENTRY(own_note) entry;
+	uint8_t proto;
+	struct ulp_note note;		/* as the receiver sees it */
+};
+
+struct notes {
+	STAILQ_HEAD(, own_note) own;
+	unsigned int n;
+};
+
+static int keep(struct agent *a, uint8_t proto, const struct ulp_note *note)
+{
+	struct own_note *own;
+
+	if (!a->notes) {
+		a->notes = calloc(1, sizeof(*a->notes));
+		if (!a->notes)
+			return -ENOBUFS;
+		STAILQ_INIT(&a->notes->own);
+	}
+	own = a->notes->n < NOTES_MAX ? calloc(1, sizeof(*own)) : NULL;
+	if (!own)
+		return -ENOBUFS;
+	own->proto = proto;
+	own->note = *note;
+	memcpy(own->note.local, note->remote, sizeof(own->note.local));
+	memcpy(own->note.remote, note->local, sizeof(own->note.remote));
+	STAILQ_INSERT_TAIL(&a->notes->own, own, entry);
+	a->notes->n++;
+	return 0;
+}
+
+int agent_send_note(void *agent, uint8_t proto, const struct ulp_note *note, char *err,
+		    size_t errlen)
+{
+	struct agent *a = agent;
+	struct neigh_entry route;
+	struct cm_note out = { .family = note->family, .proto = proto, .len = note->len };
+
+	if (neigh_resolve(a->neigh, note->family, note->remote, &route) == 0 && route.local) {
+		if (keep(a, proto, note) == 0)
+			return 0;
+		snprintf(err, errlen, "too many messages to this host itself");
+		return -ENOBUFS;
+	}
+	memcpy(out.local_addr, note->local, sizeof(out.local_addr));
+	memcpy(out.peer_addr, note->remote, sizeof(out.peer_addr));
+	memcpy(out.data, note->data, note->len);
+	return cm_send_note(a->cm, &out, err, errlen);
+}
+
+static void deliver(struct agent *a, uint8_t proto, const struct ulp_note *note, const char *peer)
+{
+	struct ulp *ulp = agent_ulp(a, proto);
+
+	if (ulp && ulp->ops->note)
+		ulp->ops->note(ulp->self, note, peer);
+}
+
+void agent_take_note(void *arg, const struct cm_note *in, const struct chan_identity *who)
+{
+	struct agent *a = arg;
+	struct ulp_note note = { .family = in->family, .len = in->len };
+
+	if (!policy_admits(&a->config, who)) {
+		a->stats.dials_refused++;
+		return;
+	}
+	memcpy(note.local, in->local_addr, sizeof(note.local));
+	memcpy(note.remote, in->peer_addr, sizeof(note.remote));
+	memcpy(note.data, in->data, in->len);
+	deliver(a, in->proto, &note, who->nnames ? who->names[0] : "");
+}
+
+uint32_t agent_notes_run(struct agent *a)
+{
+	uint32_t n = a->notes ? a->notes->n : 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct own_note *own = STAILQ_FIRST(&a->notes->own);
+
+		STAILQ_REMOVE_HEAD(&a->notes->own, entry);
+		a->notes->n--;
+		deliver(a, own->proto, &own->note, "");
+		free(own);
+	}
+	return n;
+}
+
+bool agent_notes_waiting(const struct agent *a)
+{
+	return a->notes && a->notes->n;
+}
+
+void agent_notes_close(struct agent *a)
+{
+	struct own_note *own;
+
+	while (a->notes && (own = STAILQ_FIRST(&a->notes->own))) {
+		STAILQ_REMOVE_HEAD(&a->notes->own, entry);
+		free(own);
+	}
+	free(a->notes);
+	a->notes = NULL;
+}
