@@ -14,6 +14,7 @@
 #include "agent/version.h"
 #include "verbs/agent.h"
 #include "verbs/env.h"
+#include "verbs/tree.h"
 
 enum {
 	EXIT_OURS = 125,	/* as env(1): we failed, */
@@ -91,13 +92,17 @@ static void explain(int err)
 	}
 }
 
-static int show_device(struct fv_agent *agent, uint32_t index)
+/* Have the tree that stands for sysfs ready; |show|: and print a line. */
+static int note_device(struct fv_agent *agent, uint32_t index, bool show)
 {
 	const struct fverbs_handle req = { .handle = index };
 	struct fverbs_device d;
 
 	if (fv_call(agent, FVERBS_QUERY_DEVICE, &req, sizeof(req), -1, &d, sizeof(d)))
 		return -1;
+	fv_tree_write(&d);
+	if (!show)
+		return 0;
 	printf("%.*s: interface %.*s, %s, %u GIDs\n", FVERBS_NAME_MAX, d.name, (int)sizeof(d.netdev),
 	       d.netdev, d.port_state == 4 ? "active" : "down", d.ngids);
 	return 0;
@@ -116,8 +121,8 @@ static bool check_agent(bool list)
 		return false;
 	}
 	n = agent.devices;
-	for (uint32_t i = 0; list && i < n; i++)
-		show_device(&agent, i);
+	for (uint32_t i = 0; i < n; i++)
+		note_device(&agent, i, list);
 	fv_agent_close(&agent);
 	if (!n)
 		complain("the agent serves no interface: falconctl port-add, or [port] in "

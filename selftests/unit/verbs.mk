@@ -7,7 +7,7 @@ VERBS_BINS := $(VERBS_TESTS:%=$(VERBS_DIR)/%.t)
 VERBS_FAKE := $(wildcard selftests/unit/verbs/*.c)
 
 $(VERBS_BINS): $(VERBS_DIR)/%.t: $(B)/asan/selftests/unit/%.o \
-	$(patsubst %.c,$(B)/asan/%.o,$(VERBS_FAKE) $(VERBS_SRC) $(VERBS_SHARED))
+	$(patsubst %.c,$(B)/asan/%.o,$(VERBS_FAKE) $(filter-out %/redirect.c %/tree.c,$(VERBS_SRC)) $(VERBS_SHARED))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -rdynamic -o $@ $^ -libverbs -lrdmacm -lcmocka -ljansson -lpthread

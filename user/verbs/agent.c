@@ -187,17 +187,6 @@ void fv_agent_close(struct fv_agent *agent)
 	pthread_mutex_destroy(&agent->area_lock);
 }
 
-bool fv_agent_has(int fd)
-{
-	bool found = false;
-
-	pthread_mutex_lock(&all_lock);
-	for (struct fv_agent *a = all; a && !found; a = a->next)
-		found = a->cmd == fd;
-	pthread_mutex_unlock(&all_lock);
-	return found;
-}
-
 void fv_agent_dead(struct fv_agent *agent)
 {
 	uint32_t live = FV_LIVE;

@@ -83,8 +83,6 @@ static inline bool fv_live(const struct fv_agent *agent)
 {
 	return __builtin_expect(falcon_load(&agent->state) == FV_LIVE, 1);
 }
-/* Whether |fd| is the command socket of an agent that this process is attached to. */
-bool fv_agent_has(int fd);
 /* Nothing has happened for long: see whether it is still there. */
 void fv_agent_check(struct fv_agent *agent);
 /* It is gone. */

@@ -16,7 +16,8 @@ $(B)/libfalcon_verbs.so: $(VERBS_SRC:%.c=$(B)/pic/%.o) $(VERBS_SHARED:%.c=$(B)/p
 all: $(B)/libfalcon_verbs.so
 
 # It attaches itself, to see whether that can be done.
-RUN_SRC := tools/falcon-run.c user/verbs/agent.c user/verbs/area.c user/verbs/env.c $(VERBS_SHARED)
+RUN_SRC := tools/falcon-run.c user/verbs/agent.c user/verbs/area.c user/verbs/env.c user/verbs/tree.c \
+	$(VERBS_SHARED)
 PROGRAMS += $(B)/falcon-run
 
 $(B)/falcon-run: $(RUN_SRC:%.c=$(B)/obj/%.o)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "verbs/fv.h"
@@ -80,8 +81,10 @@ FV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 
 FV_EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 {
-	/* A command socket of ours has one user: its context. */
-	if (fv_agent_has(cmd_fd)) {
+	struct stat st;
+
+	/* A socket is one of ours, and its user the context that has it; real ones are devices. */
+	if (!fstat(cmd_fd, &st) && S_ISSOCK(st.st_mode)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}

@@ -59,7 +59,11 @@ static struct fv_device *make_device(const struct fverbs_device *attr, uint32_t 
 	d->dev.transport_type = IBV_TRANSPORT_IB;
 	memcpy(d->dev.name, d->attr.name, sizeof(d->dev.name));
 	memcpy(d->dev.dev_name, d->attr.name, sizeof(d->dev.dev_name));
-	fv_tree_paths(d);
+	snprintf(d->dev.dev_path, sizeof(d->dev.dev_path), "/sys/class/infiniband_verbs/%s",
+		 d->dev.dev_name);
+	snprintf(d->dev.ibdev_path, sizeof(d->dev.ibdev_path), "/sys/class/infiniband/%s",
+		 d->dev.name);
+	fv_tree_write(&d->attr);
 	return d;
 }
 

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where applications look for a device's files: a tree of ours in place of sysfs. */
+/*
+ * A tree of files as sysfs has for adapters, for applications that look there: in a directory of the
+ * user's own, one tree for each agent's socket. redirect.c leads there from where sysfs would be.
+ */
 #ifndef FALCON_VERBS_TREE_H
 #define FALCON_VERBS_TREE_H
 
-#include "verbs/fv.h"
+#include <stdbool.h>
+#include <stddef.h>
 
-/* Fill in the paths of |device|. */
-void fv_tree_paths(struct fv_device *device);
+#include "falcon/verbs_abi.h"
+
+/* The tree's top, which stands for /sys; NULL: no directory can be had. Does not make it. */
+const char *fv_tree_top(void);
+/* Make or renew what there is about |d|. */
+void fv_tree_write(const struct fverbs_device *d);
 
 #endif /* FALCON_VERBS_TREE_H */
