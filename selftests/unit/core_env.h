@@ -59,6 +59,8 @@ static struct env {
 	bool hostile;		/* refused transmissions are acknowledged all the same */
 	long frames;
 	uint32_t xons, fatals, retx_events;
+	uint64_t rnr_cookie;
+	unsigned int rnr_times;
 	uint32_t zone, zones;	/* as told to on_zone(); how often */
 	struct falcon_rue_event last_rue;
 	uint8_t flow;		/* that the peer sends on */
@@ -200,6 +202,14 @@ static void env_on_xon(void *arg, struct fcore_conn *c)
 	env.xons++;
 }
 
+static void env_on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times)
+{
+	(void)arg;
+	(void)c;
+	env.rnr_cookie = cookie;
+	env.rnr_times = times;
+}
+
 static void env_on_zone(void *arg, enum falcon_zone zone)
 {
 	(void)arg;
@@ -225,6 +235,7 @@ static const struct fcore_ops env_ops = {
 	.on_pull_data = env_on_pull_data,
 	.on_completion = env_on_completion,
 	.on_xon = env_on_xon,
+	.on_rnr = env_on_rnr,
 	.on_zone = env_on_zone,
 	.on_fatal = env_on_fatal,
 };

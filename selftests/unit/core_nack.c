@@ -41,6 +41,27 @@ static void rnr_received(void **state)
 	env_close();
 }
 
+/* The upper layer hears how often; what comes before the timeout has passed is the same time. */
+static void rnr_is_counted(void **state)
+{
+	(void)state;
+	open_ordered(true);
+	env_push(0);
+	env_run();
+	nack(0, FALCON_NACK_RNR, 17, 0);	/* 3.84 ms */
+	assert_int_equal(env.rnr_times, 1);
+	assert_int_equal(env_pass(1000000), 0);
+	nack(0, FALCON_NACK_RNR, 17, 0);
+	assert_int_equal(env.rnr_times, 1);
+	assert_int_equal(env_pass(3800000), 0);
+	nack(0, FALCON_NACK_RNR, 17, 0);	/* the target's own second attempt */
+	assert_int_equal(env.rnr_times, 2);
+	assert_int_equal(env_pass(3900000), 1);
+	nack(0, FALCON_NACK_RNR, 17, 0);	/* of the repetition */
+	assert_int_equal(env.rnr_times, 3);
+	env_close();
+}
+
 /* A queued retransmission is called off. */
 static void rnr_while_queued(void **state)
 {
@@ -360,6 +381,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rnr_received),
+		cmocka_unit_test(rnr_is_counted),
 		cmocka_unit_test(rnr_while_queued),
 		cmocka_unit_test(rnr_after_the_end),
 		cmocka_unit_test(refused_others_oldest_is_sent_again),

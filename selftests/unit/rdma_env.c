@@ -153,6 +153,11 @@ static void on_xon(void *arg, struct fcore_conn *c)
 	rdma_ulp_ops.on_xon(((struct env_host *)arg)->r, c);
 }
 
+static void on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times)
+{
+	rdma_ulp_ops.on_rnr(((struct env_host *)arg)->r, c, cookie, times);
+}
+
 static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
 {
 	(void)why;
@@ -162,7 +167,7 @@ static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
 static const struct fcore_ops core_ops = {
 	.transmit = transmit, .frame_put = frame_put, .on_push = on_push, .on_pull = on_pull,
 	.on_response_done = on_response_done, .on_pull_data = on_pull_data,
-	.on_completion = on_completion, .on_xon = on_xon, .on_fatal = on_fatal,
+	.on_completion = on_completion, .on_xon = on_xon, .on_rnr = on_rnr, .on_fatal = on_fatal,
 };
 
 /* ---- what the agent is to the layer ---- */

@@ -85,6 +85,15 @@ static void on_xon(void *arg, struct fcore_conn *c)
 	ulp->ops->on_xon(ulp->self, c);
 }
 
+static void on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times)
+{
+	struct ulp *ulp = ulp_of(c);
+
+	(void)arg;
+	if (ulp->ops->on_rnr)
+		ulp->ops->on_rnr(ulp->self, c, cookie, times);
+}
+
 static void on_zone(void *arg, enum falcon_zone zone)
 {
 	struct agent *a = arg;
@@ -108,6 +117,7 @@ const struct fcore_ops agent_core_ops = {
 	.on_pull_data = on_pull_data,
 	.on_completion = on_completion,
 	.on_xon = on_xon,
+	.on_rnr = on_rnr,
 	.on_zone = on_zone,
 	.on_fatal = on_fatal,
 };

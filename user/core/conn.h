@@ -148,6 +148,7 @@ struct fc_itxn {
 	uint8_t ulp_code;
 	uint8_t proto;
 	uint8_t resync_code;	/* timed out before it was sent: goes out as this Resync */
+	uint8_t rnr;		/* times that the target was not ready, at most 255 */
 	uint8_t hdr_len;
 	uint8_t hdr[FCORE_MAX_ULP_HDR];
 };
@@ -540,6 +541,8 @@ void fc_init_acked(struct fcore_conn *c, uint32_t rsn);
 void fc_init_fail(struct fcore_conn *c, uint32_t rsn, enum falcon_completion_code code,
 		  uint8_t ulp_code);
 void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx);
+/* The target is not ready for |rsn|, a push. */
+void fc_init_not_ready(struct fcore_conn *c, uint32_t rsn);
 /* The target gave up on the data of |rsn|. */
 void fc_init_voided(struct fcore_conn *c, uint32_t rsn);
 /* Deliver what an ordered connection may deliver, and lift backpressure. */

@@ -67,7 +67,7 @@ enum fcore_push_outcome {
 /*
  * Effects. All are called from within an fcore_* call, with the arg of fcore_create(). They may
  * call back into the core, fcore_conn_close() included; transmit() alone may not. rue_event(),
- * on_xon(), on_zone() and on_fatal() may be NULL.
+ * on_xon(), on_rnr(), on_zone() and on_fatal() may be NULL.
  */
 struct fcore_ops {
 	/* Send |p| on |c|. 0, or -EAGAIN if there is no room: it is tried again at fcore_run(). */
@@ -100,6 +100,12 @@ struct fcore_ops {
 			      enum falcon_completion_code code, uint8_t ulp_code);
 	/* Initiator side. A submission that was refused with -EAGAIN may be tried again. */
 	void (*on_xon)(void *arg, struct fcore_conn *c);
+	/*
+	 * Initiator side. The target is not ready for a push (8.4.3.4), and was not |times| times, at
+	 * most 255; NACKs within one RNR timeout count as one. It is tried again, for ever: who wants
+	 * it to end closes the connection.
+	 */
+	void (*on_rnr)(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times);
 	/* Target side. What all connections together may be sent: for falcon_config.zone. */
 	void (*on_zone)(void *arg, enum falcon_zone zone);
 

@@ -69,6 +69,7 @@ static struct fc_itxn *start(struct fcore_conn *c, const struct fcore_txn *txn, 
 	t->ulp_code = 0;
 	t->proto = txn->proto;
 	t->resync_code = 0;
+	t->rnr = 0;
 	t->hdr_len = (uint8_t)txn->ulp_hdr_len;
 	if (txn->ulp_hdr_len)
 		memcpy(t->hdr, txn->ulp_hdr, txn->ulp_hdr_len);
@@ -302,6 +303,17 @@ void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx)
 	}
 	finish(c, rx->hdr.rsn);
 	fc_init_settle(c);
+}
+
+void fc_init_not_ready(struct fcore_conn *c, uint32_t rsn)
+{
+	struct fc_itxn *t = fc_itxn(c, rsn);
+
+	if (t->flags & FC_ITXN_DONE)
+		return;
+	t->rnr += t->rnr < UINT8_MAX;
+	if (c->core->ops.on_rnr)
+		c->core->ops.on_rnr(c->core->arg, c, t->cookie, t->rnr);
 }
 
 void fc_init_voided(struct fcore_conn *c, uint32_t rsn)

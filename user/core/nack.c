@@ -81,6 +81,9 @@ static void receiver_not_ready(struct fcore_conn *c, struct fc_win *w,
 	uint64_t delay = falcon_rnr_timeout_ns(nack->rnr), rto = c->flow[nacked->flow].rto;
 	uint64_t until = now + (delay > rto ? delay : rto);
 	uint32_t rsn = nacked->rsn;
+	/* The target delivers it again by itself, and NACKs a repetition, too: once counts. */
+	bool again = nacked->hold && until - nacked->hold < delay - delay / 4;
+	bool push = nacked->type == FALCON_PUSH_DATA && !(nacked->flags & FC_CTX_RESYNC);
 
 	c->stats.rnr_nacks_received++;
 	hold_back(w, nack->nack_psn, until);
@@ -92,6 +95,8 @@ static void receiver_not_ready(struct fcore_conn *c, struct fc_win *w,
 			hold_back(w, psn, until);
 	}
 	fc_arm(c, FC_TIMER_RTO, until);
+	if (push && !again)
+		fc_init_not_ready(c, rsn);
 }
 
 /* What a NACK code says to the initiator: completion code and Resync code (9.2.4, 11). */

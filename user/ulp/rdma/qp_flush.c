@@ -49,7 +49,8 @@ static void answer_late(struct rdma_qp *qp, struct rdma_item *it)
 	}
 	it->answered = true;
 	if (qp->rx_core)
-		fcore_push_done(qp->rx_core, it->rsn, FCORE_PUSH_NRE, 0, FALCON_RDMA_NAK_SEQUENCE, qp->r->now);
+		fcore_push_done(qp->rx_core, it->rsn, FCORE_PUSH_NRE, 0, FALCON_RDMA_NAK_SEQUENCE,
+				qp->r->now);
 }
 
 /* Items in the order of their sequence numbers, then the messages that were not complete. */

@@ -159,6 +159,12 @@ static void on_xon(void *ulp, struct fcore_conn *c)
 		rdma_qps_xon(r, link);
 }
 
+static void on_rnr(void *ulp, struct fcore_conn *c, uint64_t cookie, uint8_t times)
+{
+	(void)c;
+	rdma_qps_rnr(ulp, cookie, times);
+}
+
 const struct ulp_ops rdma_ulp_ops = {
 	.name = "rdma",
 	.proto = FALCON_PROTO_RDMA,
@@ -176,4 +182,5 @@ const struct ulp_ops rdma_ulp_ops = {
 	.on_pull_data = on_pull_data,
 	.on_completion = on_completion,
 	.on_xon = on_xon,
+	.on_rnr = on_rnr,
 };
