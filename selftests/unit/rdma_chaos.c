@@ -260,7 +260,8 @@ static void round_of(struct pair *q, unsigned int *left)
 {
 	uint32_t i = pick(DEPTH);
 
-	if (*left && !q->work[i].used && pick(3)) {
+	/* Requests are taken out of the queue in order, even where they complete out of it. */
+	if (*left && !q->work[i].used && env_sq_used(&q->qp[0]) < 64 && pick(3)) {
 		start(q, i);
 		--*left;
 	}
