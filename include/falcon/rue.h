@@ -110,6 +110,13 @@ enum falcon_rue_delay {
 	F(tlp_timeout, 276, 24)
 
 /*
+ * And so is the connection's share of resources (paper 4.6, Table 3): beta, by which its alpha is
+ * multiplied, in 1/256, at most 256; 0 leaves it whole.
+ */
+#define FALCON_RUE_RESULT_SHARE_FIELDS(F) F(alpha_scale, 300, 9)
+#define FALCON_RUE_ALPHA_WHOLE 256
+
+/*
  * The reference divides cc_metadata: the lower 22 bits are the RUE's (ACKs carry no more), the
  * upper two of an event the ACK's OWN bits, of a result 0.
  */
@@ -124,6 +131,7 @@ enum falcon_rue_result_bits {
 	FALCON_RUE_RESULT_FIELDS(FALCON_RES_ENUM)
 	FALCON_RUE_RESULT_ECHO_FIELDS(FALCON_RES_ENUM)
 	FALCON_RUE_RESULT_LOSS_FIELDS(FALCON_RES_ENUM)
+	FALCON_RUE_RESULT_SHARE_FIELDS(FALCON_RES_ENUM)
 };
 #undef FALCON_EV_ENUM
 #undef FALCON_RES_ENUM

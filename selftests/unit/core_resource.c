@@ -661,6 +661,53 @@ static void paper4_6_threshold_is_alpha_times_free(void **state)
 	}
 }
 
+static void scale(uint32_t flow, uint32_t alpha_scale)
+{
+	struct falcon_rue_result r = { 0 };
+
+	falcon_res_put(&r, connection_id, falcon_rue_id(ENV_CID, flow));
+	falcon_res_put(&r, fcwnd, 100);
+	falcon_res_put(&r, ncwnd, 100);
+	falcon_res_put(&r, alpha_scale, alpha_scale);
+	fcore_rue_result(env.c, &r, env.now);
+}
+
+/* The engine scales alpha, flow by flow; what it does not mention is whole. */
+static void paper4_6_engine_scales_alpha(void **state)
+{
+	struct fcore_config cfg = held_config();
+	struct fcore_params p = env_params(true);
+	uint32_t n = 0;
+
+	(void)state;
+	cfg.total[FCORE_REQ_PKT_RX] = 100;
+	p.flows = 4;
+	env_open_with(&p, &cfg);
+	scale(0, 128);
+	assert_int_equal(fcore_conn_alpha(env.c), FCORE_ALPHA_ONE * 7 / 8);
+	for (uint32_t flow = 0; flow < 4; flow++)
+		scale(flow, 64);
+	assert_int_equal(fcore_conn_alpha(env.c), FCORE_ALPHA_ONE / 4);
+	while (held_submit(env.c, false, 0) == 0)
+		n++;
+	assert_int_equal(n, 20);
+	env_run();
+	assert_int_equal(env.xons, 0);
+	/* Less congestion, and it may go on, though nothing was given back. */
+	for (uint32_t flow = 0; flow < 4; flow++)
+		scale(flow, 200);
+	env_run();
+	assert_int_equal(env.xons, 1);
+	assert_int_equal(held_submit(env.c, false, 0), 0);
+	for (uint32_t flow = 0; flow < 4; flow++)
+		scale(flow, flow % 2 ? 0 : 511);
+	assert_int_equal(fcore_conn_alpha(env.c), FCORE_ALPHA_ONE);
+	scale(3, 1);
+	fcore_conn_set_alpha(env.c, 2 * FCORE_ALPHA_ONE);
+	assert_int_equal(fcore_conn_alpha(env.c), 2 * (3 * FCORE_ALPHA_ONE + 1) / 4);
+	env_close();
+}
+
 /* A connection whose transactions never end leaves the other one half of what is free. */
 static void paper4_6_stalled_connection_leaves_others_their_share(void **state)
 {
@@ -733,6 +780,7 @@ int main(void)
 		cmocka_unit_test(s11_fatal_reclaims_tx_resources),
 		cmocka_unit_test(close_gives_everything_back),
 		cmocka_unit_test(paper4_6_threshold_is_alpha_times_free),
+		cmocka_unit_test(paper4_6_engine_scales_alpha),
 		cmocka_unit_test(paper4_6_stalled_connection_leaves_others_their_share),
 		cmocka_unit_test(names),
 	};

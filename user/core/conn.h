@@ -275,7 +275,8 @@ struct fcore_conn {
 	struct fc_timer timer[FC_TIMERS];
 	struct fcore_account *account[FCORE_LEVELS];	/* |own| is the last */
 	struct fcore_account own;
-	uint32_t alpha;				/* 1/FCORE_ALPHA_ONE */
+	uint32_t alpha;				/* 1/FCORE_ALPHA_ONE, as configured */
+	uint32_t scaled_alpha;			/* the same times the flows' mean |alpha_scale| */
 	bool tx_reclaimed;			/* Tx resources were given back all at once (11) */
 	struct fc_need xoff_need;		/* what was refused, with |xoff| */
 	struct fc_list xon_link;		/* in core->xon while that may take shared resources */
@@ -497,6 +498,8 @@ void fc_res_open(struct fcore *core, const struct fcore_config *cfg);
 /* False: no such host or function. */
 bool fc_res_conn_open(struct fcore_conn *c);
 /* What a Push or Pull Request of |len| takes of the ULP Requests region (8.2.3). */
+/* The engine has a new mind on the share of |c|'s flows: paper 4.6. */
+void fc_scale_alpha(struct fcore_conn *c);
 struct fc_need fc_need_request(const struct fcore *core, bool pull, uint32_t len);
 /* Would fc_res_take_request() succeed now? */
 bool fc_res_fits(struct fcore_conn *c, const struct fc_need *k);

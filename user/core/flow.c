@@ -212,14 +212,21 @@ void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, u
 {
 	uint32_t flow = (uint32_t)falcon_res_get(r, connection_id) >> FALCON_RUE_FLOW_SHIFT;
 	uint32_t fcwnd = (uint32_t)falcon_res_get(r, fcwnd);
+	uint16_t alpha_scale = (uint16_t)falcon_res_get(r, alpha_scale);
 	struct fc_flow *f = &c->flow[flow];
 
 	if (flow >= c->nflows)
 		return;
+	if (alpha_scale > FALCON_RUE_ALPHA_WHOLE)
+		alpha_scale = FALCON_RUE_ALPHA_WHOLE;
 	keep_state(c, f, r);
 	set_rto(c, f, (uint32_t)falcon_res_get(r, retransmit_timeout), now);
 	f->rack.rto = units_ns((uint32_t)falcon_res_get(r, rack_rto));
 	c->tlp = units_ns((uint32_t)falcon_res_get(r, tlp_timeout));
+	if (f->alpha_scale != alpha_scale) {
+		f->alpha_scale = alpha_scale;
+		fc_scale_alpha(c);
+	}
 	if (falcon_res_get(r, randomize_path))
 		fc_flow_repath(c, f);
 	f->fcwnd = fcwnd << FRACTION | (uint32_t)falcon_res_get(r, fcwnd_fraction);

@@ -58,6 +58,7 @@ struct fc_flow {
 	uint8_t ar_credit;	/* percent towards the next AR */
 	uint8_t timeouts;	/* in a row on this path, nothing of it acknowledged in between */
 	uint8_t silent;		/* timeouts in a row, whatever the path; saturates */
+	uint16_t alpha_scale;	/* beta of paper 4.6, 1/FALCON_RUE_ALPHA_WHOLE; 0: whole */
 	bool moved;		/* something of it was acknowledged just now */
 	uint32_t draws;		/* how often |path| was drawn anew */
 	uint64_t rto;		/* ns */

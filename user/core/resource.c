@@ -148,6 +148,7 @@ bool fc_res_conn_open(struct fcore_conn *c)
 	set_share(c, c->params.pool_percent);
 	c->alpha = c->params.alpha_percent ? c->params.alpha_percent * FCORE_ALPHA_ONE / 100
 					   : core->alpha;
+	c->scaled_alpha = c->alpha;
 	fc_list_init(&c->xon_link);
 	fc_list_init(&c->data_link);
 	return true;
@@ -196,7 +197,7 @@ static uint64_t threshold(const struct fcore_conn *c, unsigned int r, uint32_t k
 	uint64_t taken = (uint64_t)nic->used[r] + keep;
 	uint64_t free = nic->limit[r] > taken ? nic->limit[r] - taken : 0;
 
-	return free * c->alpha / FCORE_ALPHA_ONE;
+	return free * c->scaled_alpha / FCORE_ALPHA_ONE;
 }
 
 /* |k| under the threshold of |c|, which may hold one transaction whatever that is. */
@@ -411,16 +412,28 @@ void fcore_limit_conn(struct fcore_conn *c, const uint32_t limit[FCORE_RESOURCES
 	publish_zone(c);
 }
 
-void fcore_conn_set_alpha(struct fcore_conn *c, uint32_t alpha)
+void fc_scale_alpha(struct fcore_conn *c)
 {
-	c->alpha = alpha;
+	uint32_t before = c->scaled_alpha, sum = 0;
+
+	for (uint32_t i = 0; i < c->nflows; i++)
+		sum += c->flow[i].alpha_scale ? c->flow[i].alpha_scale : FALCON_RUE_ALPHA_WHOLE;
+	c->scaled_alpha = (uint32_t)((uint64_t)c->alpha * sum / (FALCON_RUE_ALPHA_WHOLE * c->nflows));
+	if (c->scaled_alpha <= before)
+		return;
 	fc_waiters_scan(&c->core->xon);
 	fc_waiters_scan(&c->core->data);
 }
 
+void fcore_conn_set_alpha(struct fcore_conn *c, uint32_t alpha)
+{
+	c->alpha = alpha;
+	fc_scale_alpha(c);
+}
+
 uint32_t fcore_conn_alpha(const struct fcore_conn *c)
 {
-	return c->alpha;
+	return c->scaled_alpha;
 }
 
 static uint32_t credit(const struct fcore_conn *c, unsigned int r)

@@ -102,7 +102,8 @@ void fcore_limit_conn(struct fcore_conn *c, const uint32_t limit[FCORE_RESOURCES
 
 /*
  * The share of a connection relative to others (paper 4.6): it may hold T = alpha * free of each
- * resource, and one transaction in any case. In 1/FCORE_ALPHA_ONE. A rate update engine moves it.
+ * resource, and one transaction in any case. In 1/FCORE_ALPHA_ONE. The rate update engine scales it
+ * down (FALCON_RUE_RESULT_SHARE_FIELDS); fcore_conn_alpha() is what comes of that.
  */
 void fcore_conn_set_alpha(struct fcore_conn *c, uint32_t alpha);
 uint32_t fcore_conn_alpha(const struct fcore_conn *c);

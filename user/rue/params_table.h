@@ -90,6 +90,12 @@ static const struct swift_param table[] = {
 	       "share of congested packets from which a round trip is congested")},
 	{ENTRY(UINT, plb_attempt_threshold, NULL, "", 0, 15, 5,
 	       "congested round trips in sequence after which the path is changed")},
+	{ENTRY(REAL, rack_timeout_scalar, NULL, "", 0, 1000, 0,
+	       "RACK's timeout in smoothed round-trip times; 0: the sender computes it")},
+	{ENTRY(REAL, tlp_timeout_scalar, NULL, "", 0, 1000, 0,
+	       "time to a tail loss probe in smoothed round-trip times; 0: the sender computes it")},
+	{ENTRY(REAL, alpha_window, NULL, "packets", 0, FCWND_MAX,
+	       0, "windows that make a connection's share of resources whole; 0: it always is")},
 };
 
 #endif /* FALCON_RUE_PARAMS_TABLE_H */

@@ -15,6 +15,7 @@
 #include "rue/swift_nic.h"
 #include "rue/swift_pace.h"
 #include "rue/swift_plb.h"
+#include "rue/swift_tune.h"
 
 /* Two more codes of an event: none, and a packet outside the receiver's window. */
 enum { NACK_NONE = 0, NACK_WINDOW = 5 };
@@ -125,6 +126,7 @@ int swift_set_profile(struct swift *s, unsigned int profile, const struct swift_
 	m->flow_scaling_beta =
 		-m->flow_scaling_alpha / __builtin_sqrt(p->max_fabric_congestion_window);
 	m->max_gap = (1u << p->ipg_bits) - 1;
+	m->tuning = p->rack_timeout_scalar > 0 || p->tlp_timeout_scalar > 0 || p->alpha_window > 0;
 	s->model_of[profile] = (uint8_t)profile;
 	return 0;
 }
@@ -274,6 +276,14 @@ static inline void pack(const struct swift_model *m, const struct flow *f,
 	falcon_res_put(r, rtt_state, t->srtt);
 }
 
+/* Only ACKs and NACKs tell of the receiver. */
+static uint32_t level_of(const struct falcon_rue_event *e)
+{
+	return falcon_ev_get(e, event_type) == kRueEventTypeRetx
+		       ? 0
+		       : (uint32_t)falcon_ev_get(e, rx_buffer_level);
+}
+
 static void swift_process(void *engine, const struct falcon_rue_event *e, uint32_t now,
 			  struct falcon_rue_result *result)
 {
@@ -297,6 +307,8 @@ static void swift_process(void *engine, const struct falcon_rue_event *e, uint32
 	echo(e, &r);
 	pack(m, &f, &t, &r);
 	falcon_res_put(&r, ncwnd, ncwnd);
+	if (m->tuning)
+		swift_tune(m, &t, f.fabric.window, f.nic.window, level_of(e), &r);
 	/* The lower bit of the opaque field asks for another path by itself. */
 	falcon_res_put(&r, randomize_path,
 		       f.reroute || (m->p.randomize_path && falcon_ev_get(e, cc_opaque) & 1));

@@ -40,6 +40,9 @@ struct swift_params {
 	double ipg_time_scalar;				/* TW per FU */
 	double plb_target_rtt_multiplier;
 	double plb_congestion_threshold;
+	double rack_timeout_scalar;			/* smoothed round trips; 0: none */
+	double tlp_timeout_scalar;			/* smoothed round trips; 0: none */
+	double alpha_window;				/* packets, requests; 0: none */
 	uint32_t fabric_base_delay;			/* FU */
 	uint32_t target_rx_buffer_level;
 	uint32_t topo_scaling_per_hop;			/* FU */

@@ -16,6 +16,7 @@ struct swift_model {
 	double flow_scaling_alpha;
 	double flow_scaling_beta;
 	uint32_t max_gap;		/* TW; what |ipg_bits| hold */
+	bool tuning;			/* the profile asks for any of swift_tune.h */
 };
 
 /* The times an event is judged by, FU. */
