@@ -31,7 +31,7 @@ enum fverbs_abi_const {
 };
 
 enum fverbs_op {
-	FVERBS_HELLO = 1,		/* fverbs_hello -> fverbs_hello_answer; first */
+	FVERBS_HELLO = 1,		/* fverbs_hello, a descriptor -> fverbs_hello_answer; first */
 	FVERBS_QUERY_DEVICE,		/* fverbs_handle (index) -> fverbs_device */
 	FVERBS_ADD_AREA,		/* - and a memfd -> fverbs_handle: its number */
 	FVERBS_DEL_AREA,		/* fverbs_handle; EBUSY: something lies in it */
@@ -93,6 +93,10 @@ struct fverbs_place {
 	__u32 reserved;
 };
 
+/*
+ * Comes with a descriptor of /proc/self/mem, open for reading and writing: how the agent reaches what
+ * is registered. The processes of root and of the agent's own user may go without.
+ */
 struct fverbs_hello {
 	__u32 version;			/* FVERBS_ABI_VERSION */
 	__u32 reserved;

@@ -34,6 +34,7 @@
 #include "agent/commands.h"
 #include "agent/config_keys.h"
 #include "agent/log.h"
+#include "agent/rdma.h"
 #include "agent/rue.h"
 #include "check.h"
 
@@ -226,6 +227,13 @@ json_t *agent_keys_json(struct agent *a)
 {
 	CHECK(a->config.agent.key_export);
 	return json_array();
+}
+
+int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		      json_t **reply)
+{
+	(void)a, (void)cl, (void)req, (void)fds, (void)nfds;
+	return control_error(reply, -EOPNOTSUPP, "no verbs applications here");
 }
 
 void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows)

@@ -17,8 +17,8 @@
 
 #include <agent/sandbox.h>
 
-/* 0 if |check| holds in a child within the sandbox. */
-static int within(bool chown, bool (*check)(void))
+/* 0 if |check| holds in a child within the sandbox, with what is |kept| on request. */
+static int within(bool kept, bool (*check)(void))
 {
 	char err[256];
 	int status;
@@ -26,7 +26,7 @@ static int within(bool chown, bool (*check)(void))
 
 	if (pid == 0) {
 		/* Not exit(): the leak check is the parent's. */
-		if (sandbox_enter(chown, err, sizeof(err)) < 0)
+		if (sandbox_enter(kept, kept, err, sizeof(err)) < 0)
 			_exit(fputs(err, stderr) < 0 ? 3 : 2);
 		_exit(check() ? 0 : 1);
 	}
@@ -84,7 +84,8 @@ static bool what_it_needs(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	return has(CAP_NET_ADMIN) && has(CAP_NET_RAW) && has(CAP_BPF) && has(CAP_CHOWN) && fd >= 0;
+	return has(CAP_NET_ADMIN) && has(CAP_NET_RAW) && has(CAP_BPF) && has(CAP_CHOWN) &&
+	       has(CAP_SYS_PTRACE) && fd >= 0;
 }
 
 static void everything(void **state)

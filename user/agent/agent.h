@@ -100,6 +100,7 @@ struct agent {
 	struct agent_conn *conns[FALCON_MAX_CONNS];	/* by local CID */
 	struct fcore *core;
 	struct raw_ulp *raw;
+	struct agent_rdma *rdma;	/* verbs applications; NULL: none are served */
 	struct ulp ulps[ULP_MAX];
 	unsigned nulps;
 	struct agent_rue *rue;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # falcond, plain and with AddressSanitizer, and the fuzzer of its control protocol.
 
-AGENT_SRCS := $(wildcard user/agent/*.c user/cm/*.c user/io/*.c user/rue/*.c user/ulp/*.c)
+AGENT_SRCS := $(wildcard user/agent/*.c user/cm/*.c user/io/*.c user/rue/*.c user/ulp/*.c user/ulp/rdma/*.c)
 AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd openssl libseccomp libcap
 AGENT_LIBS := $(shell pkg-config --libs $(AGENT_PKGS)) -ldl -lpthread
 

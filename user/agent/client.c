@@ -61,19 +61,29 @@ int client_check_memfd(int fd, uint64_t *size, char *err, size_t err_len)
 	return 0;
 }
 
-/* Descriptors of other kinds could block us in poll() or send(). */
-static int check_signals(int doorbell, int event, char *err, size_t err_len)
+bool client_is_eventfd(int fd)
 {
-	int domain = 0, type = 0;
-	socklen_t len = sizeof(int);
 	char path[64], link[64] = "";
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", doorbell);
-	if (readlink(path, link, sizeof(link) - 1) < 0 || strcmp(link, "anon_inode:[eventfd]"))
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, link, sizeof(link) - 1) > 0 && !strcmp(link, "anon_inode:[eventfd]");
+}
+
+bool client_is_socket(int fd, int type)
+{
+	int its_domain = 0, its_type = 0;
+	socklen_t len = sizeof(int);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &its_domain, &len) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &its_type, &len) == 0 &&
+	       its_domain == AF_UNIX && its_type == type;
+}
+
+static int check_signals(int doorbell, int event, char *err, size_t err_len)
+{
+	if (!client_is_eventfd(doorbell))
 		return fail(err, err_len, "the doorbell is not an eventfd");
-	if (getsockopt(event, SOL_SOCKET, SO_DOMAIN, &domain, &len) ||
-	    getsockopt(event, SOL_SOCKET, SO_TYPE, &type, &len) || domain != AF_UNIX ||
-	    type != SOCK_STREAM)
+	if (!client_is_socket(event, SOCK_STREAM))
 		return fail(err, err_len, "the event descriptor is not a Unix stream socket");
 	return 0;
 }

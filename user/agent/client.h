@@ -92,5 +92,9 @@ void client_sleep_end(struct client *cl);
  * with why in |err|.
  */
 int client_check_memfd(int fd, uint64_t *size, char *err, size_t err_len);
+/* A stranger's descriptors of other kinds could block us in poll() or send(). */
+bool client_is_eventfd(int fd);
+/* A Unix socket of |type|. */
+bool client_is_socket(int fd, int type);
 
 #endif /* FALCON_AGENT_CLIENT_H */

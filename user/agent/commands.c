@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "agent/rdma.h"
 #include "agent/rue.h"
 
 /* A request's handler: 0, or a negative errno with *|reply| made by control_error(). */
@@ -172,6 +173,7 @@ static const struct command {
 	bool changes;	/* connections of everybody: for the agent's owner and root */
 } commands[] = {
 	{ "attach", attach, false },
+	{ "verbs-attach", agent_rdma_attach, false },
 	{ "lookup", lookup, false },
 	{ "conn-info", conn_info, false },
 	{ "conn-add", conn_add, true },

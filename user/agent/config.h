@@ -73,6 +73,7 @@ struct agent_options {
 	char socket_group[32];			/* may use the socket too; "": the owner alone */
 	char pin_path[CONFIG_PATH_MAX];		/* where falcon_* maps are pinned; "": search */
 	bool sandbox;				/* give up privileges at the start */
+	bool verbs;				/* serve verbs applications */
 	bool offload;				/* false: XDP only steers */
 	uint16_t control_port;			/* TCP port of the agents' sessions */
 	uint32_t control_grace_ms;		/* that connections stay up without a session */

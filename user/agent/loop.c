@@ -18,6 +18,7 @@
 #include "agent/agent.h"
 #include "agent/log.h"
 #include "agent/loopback.h"
+#include "agent/rdma.h"
 #include "agent/rue.h"
 #include "io/spin.h"
 
@@ -67,6 +68,8 @@ static void dispatch(struct agent *a, int fd)
 		cm_process(a->cm, a->now);
 	else if (fd == neigh_fd(a->neigh))
 		neigh_process(a->neigh);
+	else if (a->rdma && fd == agent_rdma_fd(a))
+		agent_rdma_process(a);
 	else if (agent_rue_watches(a, fd))
 		agent_rue_tick(a);
 }
@@ -201,6 +204,8 @@ void agent_loop(struct agent *a)
 	watch(a, control_fd(a->control), EPOLLIN);
 	watch(a, cm_fd(a->cm), EPOLLIN);
 	watch(a, neigh_fd(a->neigh), EPOLLIN);
+	if (a->rdma)
+		watch(a, agent_rdma_fd(a), EPOLLIN);
 	agent_watch(a, maps_fd(&a->maps));
 	while (!a->stop) {
 		if (turn(a)) {

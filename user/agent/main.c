@@ -15,6 +15,7 @@
 #include "agent/agent.h"
 #include "agent/log.h"
 #include "agent/loopback.h"
+#include "agent/rdma.h"
 #include "agent/sandbox.h"
 #include "agent/rue.h"
 #include "agent/version.h"
@@ -82,6 +83,7 @@ static int parse(int argc, char **argv, struct options *o)
 static void on_neigh_change(void *arg)
 {
 	agent_conns_reroute(arg);
+	agent_rdma_refresh(arg);
 }
 
 static int open_signals(struct agent *a)
@@ -156,6 +158,7 @@ static int open_protocol(struct agent *a)
 	if (rc == 0) {
 		agent_ulp_add(a, &raw_ulp_ops, a->raw);
 		agent_pools_limit(a, &cfg);
+		rc = a->config.agent.verbs ? agent_rdma_open(a) : 0;
 	}
 	if (rc < 0)
 		log_err("%s", err);
@@ -282,6 +285,7 @@ out_ports:
 	control_close(a->control);
 	a->control = NULL;
 	agent_ports_close(a);
+	agent_rdma_close(a);
 	if (a->raw)
 		raw_destroy(a->raw);
 	if (a->core)
@@ -346,7 +350,8 @@ int main(int argc, char **argv)
 	setrlimit(RLIMIT_NOFILE, &files);
 	rc = 0;
 	if (a->config.agent.sandbox)
-		rc = sandbox_enter(a->config.agent.socket_group[0], err, sizeof(err));
+		rc = sandbox_enter(a->config.agent.socket_group[0], a->config.agent.verbs, err,
+				   sizeof(err));
 	if (rc < 0)
 		log_err("%s", err);
 	else

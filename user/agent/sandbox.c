@@ -59,17 +59,17 @@ static int hide_memory(void)
 	return !SANITIZED && prctl(PR_SET_DUMPABLE, 0) < 0 ? -errno : 0;
 }
 
-static bool keeps(cap_value_t cap, bool chown)
+static bool keeps(cap_value_t cap, bool chown, bool ptrace)
 {
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
 		if (kept[i] == cap)
 			return true;
 	}
-	return chown && cap == CAP_CHOWN;
+	return (chown && cap == CAP_CHOWN) || (ptrace && cap == CAP_SYS_PTRACE);
 }
 
 /* What is held of the kept ones stays; an agent without root may have less. */
-static int drop_capabilities(bool chown)
+static int drop_capabilities(bool chown, bool ptrace)
 {
 	cap_t caps = cap_get_proc();
 	int ret = 0;
@@ -77,7 +77,7 @@ static int drop_capabilities(bool chown)
 	if (!caps)
 		return -errno;
 	for (cap_value_t cap = 0; cap <= cap_max_bits() && ret == 0; cap++) {
-		if (keeps(cap, chown))
+		if (keeps(cap, chown, ptrace))
 			continue;
 		if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0 && errno != EPERM)
 			ret = -errno;
@@ -107,14 +107,14 @@ static int filter_calls(void)
 	return ret;
 }
 
-int sandbox_enter(bool chown, char *err, size_t errlen)
+int sandbox_enter(bool chown, bool ptrace, char *err, size_t errlen)
 {
 	const char *what = "core dumps";
 	int ret = hide_memory();
 
 	if (ret == 0) {
 		what = "capabilities";
-		ret = drop_capabilities(chown);
+		ret = drop_capabilities(chown, ptrace);
 	}
 	if (ret == 0) {
 		what = "privileges of programs";

@@ -8,9 +8,10 @@
 
 /*
  * For this thread and all that it starts; before any other thread, since capabilities are a
- * thread's. |chown| keeps CAP_CHOWN, for the control socket's group. There is no way back. 0, or a
- * negative errno with a sentence in |err|.
+ * thread's. |chown| keeps CAP_CHOWN, for the control socket's group; |ptrace| CAP_SYS_PTRACE, for
+ * the memory of verbs applications. There is no way back. 0, or a negative errno with a sentence in
+ * |err|.
  */
-int sandbox_enter(bool chown, char *err, size_t errlen);
+int sandbox_enter(bool chown, bool ptrace, char *err, size_t errlen);
 
 #endif /* FALCON_AGENT_SANDBOX_H */

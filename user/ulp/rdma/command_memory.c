@@ -9,13 +9,22 @@
 
 static int hello(struct rdma_call *call)
 {
+	const struct rdma_host *h = &call->r->host;
 	const struct fverbs_hello *req = call->req;
 	struct fverbs_hello_answer *answer;
+	int rc;
 
 	if (req->version != FVERBS_ABI_VERSION || req->reserved)
 		return rdma_call_fail(call, -EPROTO,
 				      "this agent speaks version %u, the application's library %u",
 				      FVERBS_ABI_VERSION, req->version);
+	if (h->memory) {
+		rc = h->memory(h->arg, call->ctx->owner.proc, call->fd, call->err,
+			       sizeof(call->err));
+		if (rc < 0)
+			return rc;
+		call->fd = -1;
+	}
 	answer = rdma_call_answer(call, sizeof(*answer));
 	answer->version = FVERBS_ABI_VERSION;
 	answer->devices = call->r->ndevices;
@@ -82,7 +91,7 @@ static int free_area(struct rdma_call *call, uint32_t *number)
 static int add_area(struct rdma_call *call)
 {
 	const struct rdma_host *h = &call->r->host;
-	uint32_t number;
+	uint32_t number = 0;
 	uint64_t size;
 	void *base;
 	int rc = free_area(call, &number);
@@ -443,7 +452,7 @@ void rdma_memory_drop(struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle
 }
 
 const struct rdma_command_def rdma_memory_commands[] = {
-	{ FVERBS_HELLO, sizeof(struct fverbs_hello), false, hello },
+	{ FVERBS_HELLO, sizeof(struct fverbs_hello), true, hello },
 	{ FVERBS_QUERY_DEVICE, sizeof(struct fverbs_handle), false, query_device },
 	{ FVERBS_ADD_AREA, 0, true, add_area },
 	{ FVERBS_DEL_AREA, sizeof(struct fverbs_handle), false, del_area },

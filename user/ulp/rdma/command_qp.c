@@ -10,6 +10,7 @@
 struct rdma_qp_object {
 	struct rdma_qp *qp;
 	struct rdma_ctx *ctx;		/* that created it, and with which it ends */
+	struct rdma_qp_object *next, **pprev;	/* of that context's */
 	struct rdma_qp_handle *handles;
 	uint32_t slot;			/* FVERBS_SLOTS: none */
 };
@@ -161,6 +162,11 @@ static struct rdma_qp_object *make_qp(struct rdma_call *call, const struct fverb
 	if (init.xrcd)
 		init.xrcd->uses++;
 	o->ctx = call->ctx;
+	o->next = o->ctx->qps;
+	o->pprev = &o->ctx->qps;
+	if (o->next)
+		o->next->pprev = &o->next;
+	o->ctx->qps = o;
 	o->slot = req->type == IBV_QPT_XRC_RECV ? FVERBS_SLOTS : req->slot;
 	if (o->slot < FVERBS_SLOTS)
 		call->ctx->slots[o->slot] = o->qp;
@@ -175,10 +181,14 @@ static void unmake_qp(struct rdma_qp_object *o)
 
 	for (struct rdma_qp_handle *h = o->handles; h; h = h->next) {
 		h->object = NULL;
-		rdma_async_event(h->ctx, h->cookie, IBV_EVENT_QP_FATAL, NULL);
+		if (h->ctx != ctx)
+			rdma_async_event(h->ctx, h->cookie, IBV_EVENT_QP_FATAL, NULL);
 	}
 	if (o->slot < FVERBS_SLOTS)
 		ctx->slots[o->slot] = NULL;
+	*o->pprev = o->next;
+	if (o->next)
+		o->next->pprev = o->pprev;
 	rdma_mws_qp_gone(ctx, o->qp);
 	rdma_qp_destroy(o->qp);
 	use_parts(&parts, -1);
@@ -232,20 +242,16 @@ static int create_qp(struct rdma_call *call)
 	return rc;
 }
 
-/* The receiving queue pair |num| of domain |x|: its creator's object. */
+/* The receiving queue pair |num| of domain |x|. */
 static struct rdma_qp_object *find_xrc(struct rdma *r, const struct rdma_xrcd *x, uint32_t num)
 {
 	struct rdma_qp *qp = rdma_qp_find(r, num);
 	const struct rdma_qp_init *parts = qp ? rdma_qp_parts(qp) : NULL;
-	struct rdma_ctx *ctx = parts && parts->xrcd == x ? parts->ctx : NULL;
+	struct rdma_qp_object *o = parts && parts->xrcd == x ? parts->ctx->qps : NULL;
 
-	for (uint32_t i = 1; ctx && i < ctx->handles_size; i++) {
-		const struct rdma_qp_handle *h = rdma_handle_get(ctx, RDMA_KIND_QP, i);
-
-		if (h && h->object && h->object->qp == qp)
-			return h->object;
-	}
-	return NULL;
+	while (o && o->qp != qp)
+		o = o->next;
+	return o;
 }
 
 static int open_qp(struct rdma_call *call)
@@ -295,18 +301,23 @@ static void unlink_handle(struct rdma_qp_handle *h)
 }
 
 /* The queue pair goes with its last handle. */
-static void drop_qp(struct rdma_ctx *ctx, uint32_t handle, bool ctx_ends)
+static void drop_qp(struct rdma_ctx *ctx, uint32_t handle)
 {
 	struct rdma_qp_handle *h = rdma_handle_get(ctx, RDMA_KIND_QP, handle);
-	struct rdma_qp_object *o = h->object;
 
-	if (o) {
+	if (h->object) {
 		unlink_handle(h);
-		if (!o->handles || (ctx_ends && o->ctx == ctx))
-			unmake_qp(o);
+		if (!h->object->handles)
+			unmake_qp(h->object);
 	}
 	rdma_handle_free(ctx, handle);
 	free(h);
+}
+
+void rdma_qps_drop(struct rdma_ctx *ctx)
+{
+	while (ctx->qps)
+		unmake_qp(ctx->qps);
 }
 
 static int destroy_qp(struct rdma_call *call)
@@ -320,7 +331,7 @@ static int destroy_qp(struct rdma_call *call)
 	answer = rdma_call_answer(call, sizeof(*answer));
 	if (h->object && h->object->ctx == call->ctx)
 		answer->async = rdma_qp_events(h->object->qp);
-	drop_qp(call->ctx, req->handle, false);
+	drop_qp(call->ctx, req->handle);
 	return 0;
 }
 
@@ -401,7 +412,7 @@ const struct fverbs_ah_attr *rdma_ah_attr(const struct rdma_ah *ah)
 void rdma_qp_drop(struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle)
 {
 	if (kind == RDMA_KIND_QP)
-		drop_qp(ctx, handle, true);
+		drop_qp(ctx, handle);
 	else if (kind == RDMA_KIND_AH)
 		drop_ah(ctx, handle);
 }

@@ -116,6 +116,7 @@ static const enum rdma_kind drop_order[] = {
 
 static void drop_objects(struct rdma_ctx *ctx)
 {
+	rdma_qps_drop(ctx);
 	for (size_t k = 0; k < sizeof(drop_order) / sizeof(drop_order[0]); k++)
 		for (uint32_t h = 1; h < ctx->handles_size && ctx->counts[drop_order[k]]; h++)
 			if (ctx->handles[h].kind == drop_order[k]) {

@@ -35,7 +35,7 @@ struct rdma {
 	struct fverbs_device devices[FVERBS_DEVICES_MAX];
 };
 
-/* ---- qp.c and what belongs to it: called by rdma.c with r->now set ---------------------------- */
+/* ---- qp.c and what belongs to it: called by rdma.c with r->now set --------------------------- */
 
 /* Once, at the start; sets r->qps. 0 or -ENOMEM. */
 int rdma_qps_open(struct rdma *r);
@@ -67,7 +67,7 @@ void rdma_qps_completion(struct rdma *r, uint64_t cookie, enum falcon_completion
 void rdma_qps_rnr(struct rdma *r, uint64_t cookie, uint8_t times);
 void rdma_qps_xon(struct rdma *r, struct rdma_link *link);
 
-/* ---- commands ------------------------------------------------------------------------------------ */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 /* A command that is being served. Handlers return 0 or a negative errno with a sentence. */
 struct rdma_call {

@@ -79,6 +79,7 @@ struct rdma_ctx {
 	uint32_t handles_free;		/* first free one, 0: none */
 	uint32_t counts[RDMA_KINDS];	/* objects */
 	struct rdma_area *areas[RDMA_MAX_AREAS];
+	struct rdma_qp_object *qps;	/* that it has created: command_qp.c */
 	struct rdma_qp *slots[FVERBS_SLOTS];	/* whose bit in |rung| it is; NULL: nobody's */
 	struct rdma_mr *windows;	/* that are bound */
 	struct rdma_copy *copies, **copies_tail;	/* queued: mover.c */
@@ -185,7 +186,7 @@ struct rdma_ah {
 	struct rdma_link *link;
 };
 
-/* ---- ctx.c ----------------------------------------------------------------------------------------- */
+/* ---- ctx.c ----------------------------------------------------------------------------------- */
 
 /* A handle for |object|, or 0: RDMA_MAX_HANDLES or |max| of its kind are there, or memory is short. */
 uint32_t rdma_handle_new(struct rdma_ctx *ctx, enum rdma_kind kind, void *object, uint32_t max);
@@ -198,14 +199,14 @@ uint32_t rdma_ctx_poll(struct rdma_ctx *ctx);
 bool rdma_ctx_sleep_begin(struct rdma_ctx *ctx);
 void rdma_ctx_sleep_end(struct rdma_ctx *ctx);
 
-/* ---- area.c ------------------------------------------------------------------------------------------ */
+/* ---- area.c ---------------------------------------------------------------------------------- */
 
 struct rdma_area *rdma_area_new(struct rdma *r, void *base, uint64_t size);
 void rdma_area_put(struct rdma_area *area);
 /* command_memory.c: take area |number| from |ctx|, if it is there. */
 void rdma_area_drop(struct rdma_ctx *ctx, uint32_t number);
 
-/* ---- key.c: which key stands for what ------------------------------------------------------------------ */
+/* ---- key.c: which key stands for what -------------------------------------------------------- */
 
 int rdma_keys_open(struct rdma *r);
 void rdma_keys_close(struct rdma *r);
@@ -219,7 +220,7 @@ void rdma_key_change(struct rdma *r, struct rdma_mr *mr, uint32_t key);
 /* |mr| stands for the key that |old| had. */
 void rdma_key_replace(struct rdma *r, struct rdma_mr *old, struct rdma_mr *mr);
 
-/* ---- mr.c, mw.c ------------------------------------------------------------------------------------------ */
+/* ---- mr.c, mw.c ------------------------------------------------------------------------------ */
 
 /* It no longer exists; spans of it lead nowhere. */
 void rdma_mr_kill(struct rdma_mr *mr);
@@ -230,12 +231,12 @@ void rdma_mw_unbind(struct rdma_mr *mw);
 /* |qp| is no more: what is bound to it opens nothing. */
 void rdma_mws_qp_gone(struct rdma_ctx *ctx, const struct rdma_qp *qp);
 
-/* ---- mover.c ------------------------------------------------------------------------------------------------ */
+/* ---- mover.c --------------------------------------------------------------------------------- */
 
 /* Copies of |ctx| that are queued will fail. */
 void rdma_copies_orphan(struct rdma_ctx *ctx);
 
-/* ---- cq.c, channel.c, srq.c ----------------------------------------------------------------------------------- */
+/* ---- cq.c, channel.c, srq.c ------------------------------------------------------------------ */
 
 /* Once a round, at its end: show what was posted, and send events. Returns how many queues had news. */
 uint32_t rdma_cqs_publish(struct rdma *r);
@@ -261,7 +262,7 @@ int rdma_srq_move(struct rdma_srq *srq, struct rdma_ring *ring);
 /* Requests that wait in it. */
 uint32_t rdma_srq_waiting(const struct rdma_srq *srq);
 
-/* ---- command_*.c ------------------------------------------------------------------------------------------------- */
+/* ---- command_*.c ----------------------------------------------------------------------------- */
 
 typedef int (*rdma_handler)(struct rdma_call *call);
 
@@ -294,6 +295,8 @@ void rdma_xrcd_put(struct rdma_xrcd *x, uint32_t *count);
 void rdma_memory_drop(struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle);
 void rdma_queue_drop(struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle);
 void rdma_qp_drop(struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle);
+/* All queue pairs of |ctx| go; handles of them stay, and stand for nothing. */
+void rdma_qps_drop(struct rdma_ctx *ctx);
 
 /* The queue pair that |ctx| has created under |handle|, or NULL. */
 struct rdma_qp *rdma_qp_of_handle(const struct rdma_ctx *ctx, uint32_t handle);

@@ -66,6 +66,12 @@ struct rdma_host {
 	ssize_t (*write)(void *arg, void *proc, const struct iovec *local, unsigned nlocal,
 			 const struct iovec *remote, unsigned nremote);
 	/*
+	 * The application has said how to reach its memory, before any other command: |fd|, which is
+	 * taken over on success, or -1. 0, or a negative errno with a sentence in |err|. NULL: there is
+	 * no need to.
+	 */
+	int (*memory)(void *arg, void *proc, int fd, char *err, size_t errlen);
+	/*
 	 * The devices now; returns how many, at most FVERBS_DEVICES_MAX. Those once returned stay, in
 	 * that order. To be filled in: name, netdev, mac, port_state, active_mtu, ifindex, max_msg,
 	 * speed_mbps, gids and ngids, in the order in which they are to be numbered at first.

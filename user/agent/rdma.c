@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the RDMA layer needs of its host: memory of processes, sockets, accounts. */
+#include "agent/rdma.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/client.h"
+#include "agent/log.h"
+#include "agent/quota.h"
+
+static ssize_t host_read(void *arg, void *proc, const struct iovec *local, unsigned int nlocal,
+			 const struct iovec *remote, unsigned int nremote)
+{
+	(void)arg;
+	return rdma_proc_read(proc, local, nlocal, remote, nremote);
+}
+
+static ssize_t host_write(void *arg, void *proc, const struct iovec *local, unsigned int nlocal,
+			  const struct iovec *remote, unsigned int nremote)
+{
+	(void)arg;
+	return rdma_proc_write(proc, local, nlocal, remote, nremote);
+}
+
+static int host_memory(void *arg, void *proc, int fd, char *err, size_t errlen)
+{
+	(void)arg;
+	return rdma_proc_memory(proc, fd, err, errlen);
+}
+
+/* What is sent is smaller than what the kernel would cut. */
+static int host_send(void *arg, int fd, const void *data, size_t len)
+{
+	(void)arg;
+	return send(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void *host_map(void *arg, int fd, uint64_t *size, char *err, size_t errlen)
+{
+	void *base;
+
+	(void)arg;
+	if (client_check_memfd(fd, size, err, errlen))
+		return NULL;
+	base = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED) {
+		snprintf(err, errlen, "cannot map %llu bytes: %s", (unsigned long long)*size,
+			 strerror(errno));
+		return NULL;
+	}
+	close(fd);
+	return base;
+}
+
+static void host_unmap(void *arg, void *base, uint64_t size)
+{
+	(void)arg;
+	munmap(base, size);
+}
+
+static void host_close(void *arg, int fd)
+{
+	(void)arg;
+	close(fd);
+}
+
+static int host_file_id(void *arg, int fd, struct rdma_file_id *out)
+{
+	struct stat st;
+
+	(void)arg;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*out = (struct rdma_file_id){ .device = st.st_dev, .inode = st.st_ino };
+	return 0;
+}
+
+static bool host_is_socket(void *arg, int fd)
+{
+	(void)arg;
+	return client_is_socket(fd, SOCK_STREAM);
+}
+
+static const enum quota_kind quota_kinds[] = {
+	[RDMA_CHARGE_QPS] = QUOTA_QPS,
+	[RDMA_CHARGE_MRS] = QUOTA_MRS,
+	[RDMA_CHARGE_MEMORY] = QUOTA_MEMORY,
+};
+
+static int host_charge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err,
+		       size_t errlen)
+{
+	const struct agent_rdma *v = arg;
+	int rc = quota_charge(v->agent->quota, uid, quota_kinds[what], amount);
+
+	if (rc < 0)
+		quota_explain(v->agent->quota, uid, quota_kinds[what], err, errlen);
+	return rc;
+}
+
+static void host_uncharge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount)
+{
+	const struct agent_rdma *v = arg;
+
+	quota_uncharge(v->agent->quota, uid, quota_kinds[what], amount);
+}
+
+static int make_layer(struct agent_rdma *v)
+{
+	struct rdma_host host = {
+		.ulp = &agent_ulp_host,
+		.agent = v->agent,
+		.read = host_read,
+		.write = host_write,
+		.memory = host_memory,
+		.devices = agent_rdma_devices,
+		.send = host_send,
+		.map = host_map,
+		.unmap = host_unmap,
+		.close = host_close,
+		.file_id = host_file_id,
+		.is_socket = host_is_socket,
+		.charge = host_charge,
+		.uncharge = host_uncharge,
+		.arg = v,
+	};
+
+	if (getrandom(&host.boot, sizeof(host.boot), 0) != (ssize_t)sizeof(host.boot))
+		return -EIO;
+	v->layer = rdma_create(&host);
+	return v->layer ? 0 : -ENOMEM;
+}
+
+int agent_rdma_open(struct agent *a)
+{
+	struct agent_rdma *v = calloc(1, sizeof(*v));
+	int rc = v ? 0 : -ENOMEM;
+
+	if (v) {
+		v->agent = a;
+		v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+		rc = v->epoll_fd < 0 ? -errno : make_layer(v);
+	}
+	if (rc < 0) {
+		if (v && v->epoll_fd >= 0)
+			close(v->epoll_fd);
+		free(v);
+		return rc;
+	}
+	a->rdma = v;
+	agent_ulp_add(a, &rdma_ulp_ops, v->layer);
+	return 0;
+}
+
+void agent_rdma_close(struct agent *a)
+{
+	struct agent_rdma *v = a->rdma;
+
+	if (!v)
+		return;
+	while (v->apps)
+		agent_rdma_detach(v->apps);
+	rdma_destroy(v->layer);
+	close(v->epoll_fd);
+	free(v);
+	a->rdma = NULL;
+}
+
+void agent_rdma_refresh(struct agent *a)
+{
+	if (a->rdma)
+		rdma_devices_refresh(a->rdma->layer);
+}
+
+int agent_rdma_fd(const struct agent *a)
+{
+	return a->rdma->epoll_fd;
+}

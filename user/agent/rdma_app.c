@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Attached verbs applications: their command sockets, and their end. Whoever breaks the rules of the
+ * socket, or does not read what he has asked for, is detached; the control connection has no part in
+ * it and may be closed once the application is attached.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/client.h"
+#include "agent/log.h"
+#include "agent/quota.h"
+#include "agent/rdma.h"
+
+enum app_const {
+	APP_FDS = 4,			/* descriptors of verbs-attach */
+	APP_COMMANDS = 64,		/* of an application, served in a turn */
+	APP_EVENTS = 32,
+	APP_CONTROL_FDS = 16,		/* descriptors with a command that we can count */
+};
+
+/* What a socket that is watched says is found by looking; that the process ended, is told apart. */
+static void *ended(struct rdma_app *app)
+{
+	return (uint8_t *)app + 1;
+}
+
+static int watch(struct agent_rdma *v, int fd, uint32_t events, void *ptr, int how)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = ptr };
+
+	return epoll_ctl(v->epoll_fd, how, fd, &ev) < 0 ? -errno : 0;
+}
+
+void agent_rdma_detach(struct rdma_app *app)
+{
+	struct agent_rdma *v = app->rdma;
+	struct quota *quota = v->agent->quota;
+
+	if (app->ctx)
+		rdma_ctx_close(app->ctx);
+	if (app->pprev) {
+		*app->pprev = app->next;
+		if (app->next)
+			app->next->pprev = app->pprev;
+		v->napps--;
+		agent_unwatch(v->agent, app->doorbell);
+		log_info("verbs application gone pid=%d", (int)app->pid);
+	}
+	quota_uncharge(quota, app->uid, QUOTA_MEMORY, app->memory);
+	quota_uncharge(quota, app->uid, QUOTA_CLIENTS, 1);
+	rdma_proc_close(app->proc);
+	if (app->command >= 0)
+		close(app->command);
+	if (app->doorbell >= 0)
+		close(app->doorbell);
+	if (app->async >= 0)
+		close(app->async);
+	free(app);
+}
+
+static int check_fds(const int *fds, char *err, size_t errlen)
+{
+	if (!client_is_socket(fds[0], SOCK_SEQPACKET))
+		snprintf(err, errlen, "the command socket is not a Unix SOCK_SEQPACKET socket");
+	else if (!client_is_eventfd(fds[2]))
+		snprintf(err, errlen, "the doorbell is not an eventfd");
+	else if (!client_is_socket(fds[3], SOCK_STREAM))
+		snprintf(err, errlen, "the event descriptor is not a Unix stream socket");
+	else
+		return 0;
+	return -EINVAL;
+}
+
+static int charge(struct rdma_app *app, enum quota_kind kind, uint64_t amount, char *err,
+		  size_t errlen)
+{
+	struct quota *q = app->rdma->agent->quota;
+	int rc = quota_charge(q, app->uid, kind, amount);
+
+	if (rc < 0)
+		quota_explain(q, app->uid, kind, err, errlen);
+	return rc;
+}
+
+/* The context over area 0, whose descriptor is closed. */
+static int open_ctx(struct rdma_app *app, int memfd, char *err, size_t errlen)
+{
+	const struct rdma_owner owner = { .proc = app->proc, .uid = app->uid, .pid = app->pid };
+	uint64_t size = 0;
+	void *base;
+	int rc;
+
+	if (client_check_memfd(memfd, &size, err, errlen))
+		return -EINVAL;
+	rc = charge(app, QUOTA_MEMORY, size, err, errlen);
+	if (rc < 0)
+		return rc;
+	app->memory = size;
+	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	if (base == MAP_FAILED) {
+		snprintf(err, errlen, "cannot map area 0: %s", strerror(errno));
+		return -errno;
+	}
+	app->ctx = rdma_ctx_open(app->rdma->layer, &owner, base, size, app->async, err, errlen);
+	if (app->ctx)
+		return 0;
+	munmap(base, size);
+	return -EINVAL;
+}
+
+static int start(struct rdma_app *app, int *fds, char *err, size_t errlen)
+{
+	struct agent_rdma *v = app->rdma;
+	int rc = rdma_proc_open(&app->proc, app->pid, app->uid, fds[0], err, errlen);
+
+	if (rc < 0)
+		return rc;
+	app->async = fds[3];
+	rc = open_ctx(app, fds[1], err, errlen);
+	if (rc < 0)
+		app->async = -1;
+	if (rc == 0) {
+		rc = watch(v, fds[0], EPOLLIN, app, EPOLL_CTL_ADD);
+		if (rc == 0)
+			rc = watch(v, rdma_proc_fd(app->proc), EPOLLIN, ended(app), EPOLL_CTL_ADD);
+		if (rc < 0)
+			snprintf(err, errlen, "cannot watch the application: %s", strerror(-rc));
+	}
+	if (rc < 0)
+		return rc;
+	app->command = fds[0];
+	app->doorbell = fds[2];
+	fds[0] = fds[2] = fds[3] = -1;
+	agent_watch(v->agent, app->doorbell);
+	app->next = v->apps;
+	app->pprev = &v->apps;
+	if (app->next)
+		app->next->pprev = &app->next;
+	v->apps = app;
+	v->napps++;
+	return 0;
+}
+
+int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		      json_t **reply)
+{
+	struct rdma_app *app;
+	char err[512];
+	int rc;
+
+	(void)req;
+	if (!a->rdma)
+		return control_error(reply, -EOPNOTSUPP,
+				     "this agent serves no verbs applications: verbs = off in [agent]");
+	if (nfds != APP_FDS)
+		return control_error(reply, -EINVAL, "verbs-attach wants four descriptors, not %d",
+				     nfds);
+	rc = check_fds(fds, err, sizeof(err));
+	if (rc < 0)
+		return control_error(reply, rc, "%s", err);
+	app = calloc(1, sizeof(*app));
+	if (!app)
+		return control_error(reply, -ENOMEM, "out of memory");
+	*app = (struct rdma_app){ .rdma = a->rdma, .command = -1, .doorbell = -1, .async = -1,
+				  .pid = cl->pid, .uid = cl->uid };
+	rc = charge(app, QUOTA_CLIENTS, 1, err, sizeof(err));
+	if (rc < 0) {
+		free(app);
+		return control_error(reply, rc, "%s", err);
+	}
+	rc = start(app, fds, err, sizeof(err));
+	if (rc < 0) {
+		agent_rdma_detach(app);
+		return control_error(reply, rc, "%s", err);
+	}
+	log_info("verbs application attached pid=%d uid=%u", (int)cl->pid, cl->uid);
+	return 0;
+}
+
+/* The descriptors that came with |msg|: the first in *|fd|. More than one is not for us. */
+static int take_fds(struct msghdr *msg, int *fd)
+{
+	int rc = msg->msg_flags & (MSG_CTRUNC | MSG_TRUNC) ? -EPROTO : 0;
+
+	*fd = -1;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int one;
+
+			memcpy(&one, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (*fd < 0) {
+				*fd = one;
+				continue;
+			}
+			close(one);
+			rc = -EPROTO;
+		}
+	}
+	return rc;
+}
+
+/* Receive a command of |*len| bytes, with |*fd|. 0, -EAGAIN, or another errno: it is over. */
+static int receive(int sock, void *buf, size_t *len, int *fd)
+{
+	union {
+		char bytes[CMSG_SPACE(APP_CONTROL_FDS * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = { .iov_base = buf, .iov_len = FVERBS_MSG_MAX };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int rc;
+
+	*fd = -1;
+	if (n < 0)
+		return -errno;
+	*len = (size_t)n;
+	rc = take_fds(&msg, fd);
+	if (rc == 0 && n == 0)
+		rc = -ECONNRESET;
+	if (rc < 0 && *fd >= 0)
+		close(*fd);
+	return rc;
+}
+
+/* Send what |app| waits for. If there is no room, it is served again when there is. */
+static int answer(struct rdma_app *app)
+{
+	if (send(app->command, app->answer, (size_t)app->unsent, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+		if (errno != EAGAIN)
+			return -errno;
+		return watch(app->rdma, app->command, EPOLLOUT, app, EPOLL_CTL_MOD) < 0 ? -EIO : -EAGAIN;
+	}
+	app->unsent = 0;
+	app->commands++;
+	return 0;
+}
+
+/* Commands that wait, in order, as long as their answers are taken. 0, or a negative errno: it is over. */
+static int serve(struct rdma_app *app)
+{
+	uint64_t buf[FVERBS_MSG_MAX / 8];
+	int rc = 0, fd = -1;
+	size_t len = 0;
+
+	if (app->unsent) {
+		rc = answer(app);
+		if (rc == 0 && watch(app->rdma, app->command, EPOLLIN, app, EPOLL_CTL_MOD) < 0)
+			rc = -EIO;
+	}
+	for (int i = 0; i < APP_COMMANDS && rc == 0; i++) {
+		rc = receive(app->command, buf, &len, &fd);
+		if (rc < 0)
+			break;
+		app->unsent = rdma_command(app->ctx, buf, len, fd, app->answer);
+		rc = app->unsent < 0 ? app->unsent : answer(app);
+	}
+	return rc == -EAGAIN ? 0 : rc;
+}
+
+static bool known(const struct agent_rdma *v, const struct rdma_app *app)
+{
+	const struct rdma_app *a = v->apps;
+
+	while (a && a != app)
+		a = a->next;
+	return a;
+}
+
+void agent_rdma_process(struct agent *a)
+{
+	struct agent_rdma *v = a->rdma;
+	struct epoll_event ev[APP_EVENTS];
+	int n = epoll_wait(v->epoll_fd, ev, APP_EVENTS, 0);
+
+	for (int i = 0; i < n; i++) {
+		uintptr_t ptr = (uintptr_t)ev[i].data.ptr;
+		struct rdma_app *app = (struct rdma_app *)(ptr & ~(uintptr_t)1);
+		int rc;
+
+		/* It may have gone with an event before. */
+		if (!known(v, app))
+			continue;
+		rc = ptr & 1 ? -ESRCH : serve(app);
+		if (rc == -EPROTO)
+			log_ratelimited(LOG_LEVEL_WARN, &v->limit,
+					"verbs application detached: it breaks the rules of its command "
+					"socket pid=%d", (int)app->pid);
+		if (rc < 0)
+			agent_rdma_detach(app);
+	}
+}
