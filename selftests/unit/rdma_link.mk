@@ -10,3 +10,12 @@ $(RDMA_LINK_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
 
 TESTS += $(RDMA_LINK_TESTS)
+
+# RDMA connection management, likewise.
+$(B)/selftests/unit/rdma_cm.t: $(B)/asan/selftests/unit/rdma_cm.o \
+	$(patsubst %.c,$(B)/asan/%.o,$(wildcard user/ulp/rdma/cm_*.c))
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+
+TESTS += $(B)/selftests/unit/rdma_cm.t

@@ -80,6 +80,8 @@ static const struct rdma_command_def *find(uint16_t op)
 		def = find_in(rdma_queue_commands, rdma_queue_ncommands, op);
 	if (!def)
 		def = find_in(rdma_qp_commands, rdma_qp_ncommands, op);
+	if (!def)
+		def = find_in(rdma_cm_commands, rdma_cm_ncommands, op);
 	return def;
 }
 

@@ -130,6 +130,7 @@ void rdma_ctx_close(struct rdma_ctx *ctx)
 {
 	struct rdma *r = ctx->r;
 
+	rdma_cm_ctx_gone(ctx);
 	drop_objects(ctx);
 	rdma_copies_orphan(ctx);
 	rdma_async_drop_all(ctx);

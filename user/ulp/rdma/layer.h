@@ -11,6 +11,7 @@
 struct rdma_qps;	/* qp.c's own */
 struct rdma_links;	/* link.c's own */
 struct rdma_keys;	/* key.c's own */
+struct rdma_cm;		/* cm_*.c's own */
 
 struct rdma {
 	struct rdma_host host;
@@ -18,6 +19,7 @@ struct rdma {
 	struct rdma_qps *qps;
 	struct rdma_links *links;
 	struct rdma_keys *keys;
+	struct rdma_cm *cm;
 	struct rdma_ctx *ctxs;		/* all that are open */
 	uint32_t nctxs;
 	struct rdma_ctx *copying;	/* contexts with copies that are queued: mover.c */

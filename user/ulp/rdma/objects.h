@@ -274,8 +274,9 @@ struct rdma_command_def {
 };
 
 extern const struct rdma_command_def rdma_memory_commands[], rdma_queue_commands[],
-	rdma_qp_commands[];
-extern const unsigned int rdma_memory_ncommands, rdma_queue_ncommands, rdma_qp_ncommands;
+	rdma_qp_commands[], rdma_cm_commands[];
+extern const unsigned int rdma_memory_ncommands, rdma_queue_ncommands, rdma_qp_ncommands,
+	rdma_cm_ncommands;
 
 /* The object of |handle|, or NULL with the reason in |call|. */
 void *rdma_call_object(struct rdma_call *call, enum rdma_kind kind, uint32_t handle);

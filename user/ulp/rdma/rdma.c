@@ -2,6 +2,7 @@
 /* The layer: its life, and its round of the agent's loop. */
 #include <stdlib.h>
 
+#include "ulp/rdma/cm.h"
 #include "ulp/rdma/link.h"
 #include "ulp/rdma/objects.h"
 
@@ -21,8 +22,12 @@ struct rdma *rdma_create(const struct rdma_host *host)
 		goto out_keys;
 	if (rdma_links_open(r) < 0)
 		goto out_qps;
+	if (rdma_cm_open(r) < 0)
+		goto out_links;
 	rdma_devices_refresh(r);
 	return r;
+out_links:
+	rdma_links_close(r);
 out_qps:
 	rdma_qps_close(r);
 out_keys:
@@ -37,6 +42,7 @@ void rdma_destroy(struct rdma *r)
 	while (r->ctxs)
 		rdma_ctx_close(r->ctxs);
 	rdma_copies_run(r);
+	rdma_cm_close(r);
 	rdma_links_close(r);
 	rdma_qps_close(r);
 	rdma_keys_close(r);
@@ -74,6 +80,7 @@ static uint32_t pump(void *ulp, uint64_t now)
 	r->now = now;
 	for (struct rdma_ctx *ctx = r->ctxs; ctx; ctx = ctx->next)
 		work += rdma_ctx_poll(ctx);
+	work += rdma_cm_run(r);
 	work += rdma_links_run(r);
 	work += rdma_qps_run(r);
 	work += rdma_copies_run(r);
@@ -102,11 +109,19 @@ static bool sleep_begin(void *ulp)
 	return quiet;
 }
 
+static void note(void *ulp, const struct ulp_note *in, const char *peer)
+{
+	(void)peer;
+	rdma_cm_note(ulp, in);
+}
+
 static uint64_t deadline(const void *ulp)
 {
 	const struct rdma *r = ulp;
 	uint64_t next = r->retry_at, at = rdma_links_deadline(r);
 
+	next = at < next ? at : next;
+	at = rdma_cm_deadline(r) < at ? rdma_cm_deadline(r) : at;
 	next = at < next ? at : next;
 	at = rdma_qps_deadline(r);
 	return at < next ? at : next;
@@ -172,6 +187,7 @@ const struct ulp_ops rdma_ulp_ops = {
 	.conn_up = conn_up,
 	.conn_down = conn_down,
 	.refused = refused,
+	.note = note,
 	.pump = pump,
 	.sleep_begin = sleep_begin,
 	.sleep_end = sleep_end,

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RDMA connection management: ids with ports, and what the managers of two hosts say to each other
+ * about them. README.md has the messages and who sends which when.
+ */
+#ifndef FALCON_ULP_RDMA_CM_H
+#define FALCON_ULP_RDMA_CM_H
+
+#include <sys/queue.h>
+
+#include "falcon/rdmacm_abi.h"
+#include "ulp/rdma/objects.h"
+
+/* ---- what rdma.c calls, with r->now set ------------------------------------------------------------ */
+
+int rdma_cm_open(struct rdma *r);
+void rdma_cm_close(struct rdma *r);
+uint32_t rdma_cm_run(struct rdma *r);
+uint64_t rdma_cm_deadline(const struct rdma *r);
+void rdma_cm_note(struct rdma *r, const struct ulp_note *note);
+
+/* ---- cm_wire.c: messages ---------------------------------------------------------------------------- */
+
+enum rcm_const {
+	RCM_VERSION = 1,
+	RCM_HEADER = 32,		/* bytes before private data */
+	RCM_IDS = 1 << 16,		/* of a layer, with 0 */
+	RCM_CHANNELS_MAX = 4096,	/* of an application */
+	RCM_BACKLOG_MAX = 1024,
+	RCM_RESEND_MS = 2000,		/* until an answer is asked for again */
+	RCM_TRIES = 8,			/* a message is sent so often */
+	RCM_RETRY_MS = 1,		/* until a channel's full socket is tried again */
+	RCM_PORT_FIRST = 32768,		/* of ports that are chosen here */
+	RCM_PORT_LAST = 60999,
+	RCM_OUT_MAX = 4096,		/* messages that wait for the next round */
+};
+
+enum rcm_type {
+	RCM_REQ = 1,			/* connect to a port */
+	RCM_REP,			/* accepted */
+	RCM_RTU,			/* and known to be */
+	RCM_REJ,			/* not accepted, for |reason| */
+	RCM_DREQ,			/* disconnect */
+	RCM_DREP,			/* disconnected, or not known */
+	RCM_SIDR_REQ,			/* which queue pair serves a port? */
+	RCM_SIDR_REP,			/* that one, or not, for |reason| */
+	RCM_TYPES = RCM_SIDR_REP,
+};
+
+/* Reasons of REJ are those of InfiniBand 12.6.7.2. */
+enum rcm_reason {
+	RCM_REJ_NO_RESOURCES = 3,
+	RCM_REJ_TIMEOUT = 4,
+	RCM_REJ_INVALID_SERVICE = 8,
+	RCM_REJ_CONSUMER = 28,
+	RCM_SIDR_UNSUPPORTED = 1,	/* of SIDR_REP; 0: it is served */
+	RCM_SIDR_REJECT = 2,
+};
+
+struct rcm_msg {
+	uint8_t type;			/* enum rcm_type */
+	uint8_t qp_type;		/* enum ibv_qp_type */
+	uint32_t src_id, dst_id;	/* sender's and receiver's; the latter 0 in REQ and SIDR_REQ */
+	uint16_t ps;
+	uint16_t src_port, dst_port;	/* REQ, SIDR_REQ; host order */
+	uint16_t reason;
+	struct fverbs_cm_param param;
+};
+
+/* Write |m| to |out|, which has room for ULP_NOTE_MAX bytes. Returns its length. */
+uint16_t rcm_pack(const struct rcm_msg *m, uint8_t *out);
+/* False: |len| bytes at |in| are no message. */
+bool rcm_unpack(const uint8_t *in, size_t len, struct rcm_msg *m);
+
+/* ---- cm_id.c: ids, channels, ports -------------------------------------------------------------------- */
+
+enum rcm_state {
+	RCM_IDLE,
+	RCM_BOUND,		/* has a port */
+	RCM_ADDR_RESOLVED,	/* and a peer's address, and a device */
+	RCM_ROUTE_RESOLVED,
+	RCM_LISTEN,
+	RCM_REQ_SENT,		/* REQ or SIDR_REQ; REP is awaited */
+	RCM_REP_RCVD,		/* the application is to ACCEPT */
+	RCM_REQ_RCVD,		/* the application is to ACCEPT or REJECT */
+	RCM_REP_SENT,		/* RTU is awaited */
+	RCM_CONNECTED,
+	RCM_DREQ_SENT,
+	RCM_DONE,		/* disconnected, rejected, failed; datagrams: answered */
+};
+
+struct rcm_event {
+	STAILQ_ENTRY(rcm_event) entry;
+	struct rcm_id *of;		/* who has caused it: counted there */
+	struct rcm_id *child;		/* connection request: the new id, nobody's until it is fetched */
+	struct fverbs_cm_event event;
+};
+
+/* Where an application waits for events. */
+struct rcm_channel {
+	LIST_ENTRY(rcm_channel) entry;
+	struct rdma_ctx *ctx;
+	uint32_t number;
+	int fd;				/* ours */
+	uint32_t owed;			/* bytes that the socket had no room for */
+	STAILQ_HEAD(, rcm_event) events;
+};
+
+struct rcm_id {
+	LIST_ENTRY(rcm_id) entry;	/* all of the layer */
+	struct rdma *r;
+	struct rcm_channel *channel;
+	uint32_t number;		/* 16 bits of place, 16 of generation */
+	enum rcm_state state;
+	uint64_t cookie;
+	uint16_t ps;
+	uint8_t qp_type;
+	bool datagram;			/* port space UDP */
+	bool reuse;			/* its port may be another's, too */
+	bool any;			/* bound to no address */
+	bool bound;			/* to |device| */
+	uint32_t device, sgid_index;
+	struct fverbs_cm_addr src, dst;
+	struct rcm_id *listener;	/* whose request this is, until it is answered */
+	uint32_t children, backlog;	/* LISTEN */
+	uint32_t reported;		/* events that were fetched */
+	uint32_t peer;			/* the other end's number; 0: not known */
+	struct fverbs_cm_param local, remote;
+	struct rcm_msg last;		/* that is sent again */
+	uint32_t tries;			/* more of it */
+	uint64_t at;			/* ns, when; UINT64_MAX: not */
+};
+
+struct rdma_cm {
+	LIST_HEAD(, rcm_id) ids;
+	LIST_HEAD(, rcm_channel) channels;
+	struct rcm_id *by_place[RCM_IDS];
+	uint16_t generation[RCM_IDS];
+	uint32_t last_place, last_channel, last_port;
+	uint64_t next_at;		/* ns, no id's and no channel's time is earlier */
+	STAILQ_HEAD(, rcm_out) out;	/* to be sent in the next round */
+	uint32_t nout;
+};
+
+struct rcm_out {
+	STAILQ_ENTRY(rcm_out) entry;
+	struct ulp_note note;
+};
+
+struct rcm_id *rcm_id_new(struct rdma *r, struct rcm_channel *ch, uint16_t ps, uint8_t qp_type);
+/* With its children, and events that were not fetched. Tells the peer if there is one. */
+void rcm_id_free(struct rcm_id *id);
+struct rcm_id *rcm_id_find(const struct rdma *r, uint32_t number);
+struct rcm_channel *rcm_channel_new(struct rdma *r, struct rdma_ctx *ctx, int fd);
+void rcm_channel_free(struct rcm_channel *ch);
+struct rcm_channel *rcm_channel_find(const struct rdma_ctx *ctx, uint32_t number);
+/* An event of |id| with its |remote| parameters; |child|: connection request. */
+void rcm_event(struct rcm_id *id, uint32_t type, int status, struct rcm_id *child);
+/* The next of |ch| to |out|; false: there is none. */
+bool rcm_event_take(struct rcm_channel *ch, struct fverbs_cm_event *out);
+void rcm_migrate(struct rcm_id *id, struct rcm_channel *to);
+/* Bytes that channels owe. False: some socket is still full. */
+bool rcm_settle(struct rdma *r);
+/* 0, -EADDRINUSE, -EADDRNOTAVAIL. */
+int rcm_bind(struct rcm_id *id, const struct fverbs_cm_addr *addr);
+/* The device and GID that has the address |id->src|. 0 or -ENODEV. */
+int rcm_find_device(struct rcm_id *id);
+/* Whether two are the same address; ports are not looked at. */
+bool rcm_same_addr(const struct fverbs_cm_addr *a, const struct fverbs_cm_addr *b);
+struct rcm_id *rcm_listener(const struct rdma *r, uint16_t ps, const struct fverbs_cm_addr *at);
+
+/* ---- cm_msg.c: the exchange --------------------------------------------------------------------------- */
+
+/* With the next round. */
+void rcm_send(struct rdma *r, const struct fverbs_cm_addr *from, const struct fverbs_cm_addr *to,
+	      const struct rcm_msg *m);
+/* Send a message of |type|, |tries| times until rcm_hush(); 0: once. */
+void rcm_say(struct rcm_id *id, enum rcm_type type, uint16_t reason, uint32_t tries);
+/* The last one once more. */
+void rcm_say_again(struct rcm_id *id);
+void rcm_hush(struct rcm_id *id);
+/* What the application wants. 0 or a negative errno. */
+int rcm_connect(struct rcm_id *id, const struct fverbs_cm_param *p);
+int rcm_accept(struct rcm_id *id, const struct fverbs_cm_param *p);
+int rcm_reject(struct rcm_id *id, const struct fverbs_cm_param *p, uint16_t reason);
+int rcm_disconnect(struct rcm_id *id);
+/* |id| goes: tell the peer, once. */
+void rcm_leave(struct rcm_id *id);
+/* |id| is no longer its listener's. */
+void rcm_answered(struct rcm_id *id);
+/* Have rdma_cm_run() look at |at|, ns. */
+void rcm_later(struct rdma *r, uint64_t at);
+
+#endif /* FALCON_ULP_RDMA_CM_H */
