@@ -12,3 +12,5 @@ $(RDMA_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
 
 TESTS += $(RDMA_TESTS)
+
+$(eval $(call agent_test,rdma_proc,rdma_proc,-lcap))

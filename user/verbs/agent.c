@@ -120,12 +120,16 @@ out:
 	return rc;
 }
 
+/* With our memory; an agent that needs no descriptor to reach it does not mind that there is none. */
 static int hello(struct fv_agent *agent)
 {
 	const struct fverbs_hello req = { .version = FVERBS_ABI_VERSION };
 	struct fverbs_hello_answer answer;
-	int rc = fv_call(agent, FVERBS_HELLO, &req, sizeof(req), -1, &answer, sizeof(answer));
+	int memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	int rc = fv_call(agent, FVERBS_HELLO, &req, sizeof(req), memory, &answer, sizeof(answer));
 
+	if (memory >= 0)
+		close(memory);
 	if (rc)
 		return rc;
 	if (answer.version != FVERBS_ABI_VERSION)
