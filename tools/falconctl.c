@@ -132,25 +132,6 @@ static int show_counters(const struct options *o, const struct object *obj, int 
 	return ret;
 }
 
-static int conn_op(const struct options *o, const char *op, int argc, char **argv)
-{
-	if (argc != 1)
-		return ctl_usage_error("%s needs the name of a connection", op);
-	return ctl_send(o, json_pack("{s:s, s:s}", "op", op, "name", argv[0]));
-}
-
-static int conn_del(const struct options *o, const struct object *obj, int argc, char **argv)
-{
-	(void)obj;
-	return conn_op(o, "conn-del", argc, argv);
-}
-
-static int conn_reset(const struct options *o, const struct object *obj, int argc, char **argv)
-{
-	(void)obj;
-	return conn_op(o, "conn-reset", argc, argv);
-}
-
 /* JSON in any case, as falcon-psp --decrypt reads it. */
 static int key_export(const struct options *o, const struct object *obj, int argc, char **argv)
 {
@@ -175,7 +156,9 @@ static int key_rotate(const struct options *o, const struct object *obj, int arg
 	(void)obj;
 	if (argc == 0 || (argc == 1 && strcmp(argv[0], "all") == 0))
 		return ctl_send(o, json_pack("{s:s}", "op", "key-rotate"));
-	return conn_op(o, "key-rotate", argc, argv);
+	if (argc > 1)
+		return ctl_usage_error("unexpected argument \"%s\"", argv[1]);
+	return ctl_send(o, json_pack("{s:s, s:s}", "op", "key-rotate", "name", argv[0]));
 }
 
 static int help_add(void)
@@ -189,27 +172,6 @@ static int help_add(void)
 		printf("  %-15s %s%s%s%s\n", k->name, k->help, k->unit ? " (" : "",
 		       k->unit ? k->unit : "", k->unit ? ")" : "");
 	return CTL_OK;
-}
-
-static int conn_add(const struct options *o, const struct object *obj, int argc, char **argv)
-{
-	json_t *req = json_pack("{s:s}", "op", "conn-add");
-
-	(void)obj;
-	for (int i = 0; i < argc; i++) {
-		char *value = strchr(argv[i], '=');
-		const char *key = value ? argv[i] : "name";
-
-		if (value)
-			*value++ = 0;
-		if ((!value && i > 0) || strcmp(key, "op") == 0 || json_object_get(req, key)) {
-			json_decref(req);
-			return ctl_usage_error("conn add NAME KEY=VALUE ...: cannot use \"%s\"",
-					   argv[i]);
-		}
-		json_object_set_new(req, key, json_string(value ? value : argv[i]));
-	}
-	return ctl_send(o, req);
 }
 
 static int ca_show(const struct options *o, const struct object *obj, int argc, char **argv)
@@ -302,6 +264,10 @@ static const struct ctl_column client_columns[] = {
 	{"taken", "TAKEN"},	    {"completed", "COMPLETED"}, {"outstanding", "OUTSTANDING"},
 	{"messages", "MESSAGES"}, {"ring_full", "RING_FULL"}, {NULL, NULL},
 };
+static const struct ctl_column agent_columns[] = {
+	{"connections", "CONNECTIONS"}, {"up", "UP"},		{"leaving", "LEAVING"},
+	{"room", "ROOM"},		{"setups", "SETUPS"},	{NULL, NULL},
+};
 static const struct ctl_column user_columns[] = {
 	{"uid", "UID"},		{"kind", "BY"},			{"section", "SECTION"},
 	{"clients", "CLIENTS"}, {"connections", "CONNECTIONS"}, {"qps", "QPS"},
@@ -330,9 +296,10 @@ static const struct ctl_column config_columns[] = {
 static const struct object objects[] = {
 	{"conn", "connections", conn_columns,
 	 {SHOW(show_named, "[NAME]", "list connections, or one in detail"),
-	  {"add", "NAME KEY=VALUE ...", "add a connection until the agent ends", conn_add},
-	  {"del", "NAME", "delete a connection", conn_del},
-	  {"reset", "NAME", "take a connection down and set it up anew", conn_reset},
+	  {"add", "NAME [count=N] KEY=VALUE ...", "add a connection until the agent ends",
+	   ctl_conn_add},
+	  {"del", "NAME [count=N]", "delete a connection", ctl_conn_del},
+	  {"reset", "NAME [count=N]", "take a connection down and set it up anew", ctl_conn_reset},
 	  {"set", "NAME KEY=VALUE ...", "change its congestion control", ctl_conn_set}}},
 	{"counters", "packets by how they ended, in XDP and in the agent", counters_columns,
 	 {SHOW(show_counters, "[all]", "list counters that are not zero, or all")}},
@@ -358,6 +325,8 @@ static const struct object objects[] = {
 	 {SHOW(show_pool, "[NAME]", "list the pools, or what one connection holds")}},
 	{"client", "applications attached to the agent", client_columns,
 	 {SHOW(show_all, "", "list applications")}},
+	{"agent", "how many connections the agent has", agent_columns,
+	 {SHOW(show_all, "", "count them")}},
 	{"user", "local users, and what they hold", user_columns,
 	 {SHOW(show_all, "", "list users who hold something")}},
 	{"config", "configuration in force", config_columns,
@@ -461,7 +430,7 @@ static int run_object(const struct options *o, const struct object *obj, int arg
 		argc--;
 		argv++;
 	}
-	if (wants_help(argc, argv) && a->run == conn_add)
+	if (wants_help(argc, argv) && a->run == ctl_conn_add)
 		return help_add();
 	if (wants_help(argc, argv)) {
 		printf("Usage: falconctl %s %s %s\n%s\n", obj->name, a->name, a->args, a->help);

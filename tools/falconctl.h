@@ -25,6 +25,11 @@ struct object;
 /* What an action does with the arguments that follow it. Returns an enum ctl_exit. */
 typedef int (*action_fn)(const struct options *o, const struct object *obj, int argc, char **argv);
 
+/* falconctl_conn.c */
+int ctl_conn_add(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_conn_del(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_conn_reset(const struct options *o, const struct object *obj, int argc, char **argv);
+
 /* falconctl_rue.c, falconctl_trace.c, falconctl_top.c */
 int ctl_conn_set(const struct options *o, const struct object *obj, int argc, char **argv);
 int ctl_rue_set(const struct options *o, const struct object *obj, int argc, char **argv);
@@ -44,6 +49,10 @@ json_t *ctl_request(const char *path, json_t *req);
 int ctl_connect(const char *path);
 /* |pass| goes with the request, unless it is -1. */
 json_t *ctl_call(int fd, const char *path, json_t *req, int pass);
+
+/* Both halves of ctl_call(), for several requests under way. 0, or -1 after a sentence on stderr. */
+int ctl_ask(int fd, const char *path, json_t *req, int pass);
+json_t *ctl_answer(int fd, const char *path);
 
 /* Send |req|, of whose reply only success matters. */
 int ctl_send(const struct options *o, json_t *req);

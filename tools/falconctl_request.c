@@ -152,22 +152,30 @@ static ssize_t send_text(int fd, char *text, int pass)
 	return sendmsg(fd, &msg, MSG_NOSIGNAL);
 }
 
-json_t *ctl_call(int fd, const char *path, json_t *req, int pass)
+int ctl_ask(int fd, const char *path, json_t *req, int pass)
 {
 	char *text = json_dumps(req, JSON_COMPACT);
-	json_t *reply = NULL;
+	int ret = 0;
 
 	json_decref(req);
 	if (!text) {
 		fputs("falconctl: arguments must be UTF-8\n", stderr);
-		return NULL;
+		return -1;
 	}
 	if (send_text(fd, text, pass) < 0)
-		fail(path, "cannot send to falcond at");
-	else
-		reply = receive_reply(fd, path);
+		ret = fail(path, "cannot send to falcond at");
 	free(text);
-	return check_reply(reply);
+	return ret;
+}
+
+json_t *ctl_answer(int fd, const char *path)
+{
+	return check_reply(receive_reply(fd, path));
+}
+
+json_t *ctl_call(int fd, const char *path, json_t *req, int pass)
+{
+	return ctl_ask(fd, path, req, pass) < 0 ? NULL : ctl_answer(fd, path);
 }
 
 json_t *ctl_request(const char *path, json_t *req)

@@ -208,6 +208,11 @@ static void add(void **state)
 	assert_int_equal(run("conn add x y"), 1);
 	assert_int_equal(run("conn add x op=show"), 1);
 	assert_int_equal(run("conn add x local=1 local=2"), 1);
+	assert_int_equal(run("conn add x count=0 local=1"), 1);
+	assert_int_equal(run("conn add x count=2x local=1"), 1);
+	assert_int_equal(run("conn add x count=3 local=1"), 0);
+	assert_string_equal(asked_for("name"), "x.3");
+	assert_string_equal(asked_for("count"), "");
 }
 
 static void del_and_reset(void **state)
@@ -221,6 +226,9 @@ static void del_and_reset(void **state)
 	assert_string_equal(asked_for("name"), "x");
 	assert_int_equal(run("conn del"), 1);
 	assert_int_equal(run("conn del x y"), 1);
+	assert_int_equal(run("conn del x count=4"), 0);
+	assert_string_equal(asked_for("name"), "x.4");
+	assert_int_equal(run("conn del x count=-4"), 1);
 }
 
 static void congestion_control(void **state)
@@ -298,7 +306,7 @@ static void abbreviations(void **state)
 				 "revoke\n");
 	assert_int_equal(run("con"), 1);
 	assert_string_equal(out, "falconctl: ambiguous object \"con\"; there are conn counters "
-				 "window flow rue top key port pool client user config ca version\n");
+				 "window flow rue top key port pool client agent user config ca version\n");
 	assert_int_equal(run("bogus"), 1);
 	assert_int_equal(run("conn bogus"), 1);
 	assert_string_equal(out, "falconctl: unknown action \"bogus\"; there are show add del "

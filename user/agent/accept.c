@@ -3,7 +3,7 @@
  * Connections without fixed CIDs: choosing one, and accepting what peers dial.
  *
  * CIDs are handed out in turn, so that one that was used lately comes last. An accepted connection
- * exists as long as it is up: when it is lost, agent_conns_reap() removes it.
+ * exists as long as it is up: when it is lost, agent_conns_run() removes it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,10 +17,19 @@
 
 int agent_cid_choose(struct agent *a, char *err, size_t errlen)
 {
+	const struct agent_conn *leaving;
+
 	for (uint32_t n = 1; n < a->maps.nconns; n++) {
 		a->last_cid = a->last_cid % (a->maps.nconns - 1) + 1;
 		if (!a->conns[a->last_cid])
 			return (int)a->last_cid;
+	}
+	leaving = TAILQ_FIRST(&a->leaving);
+	if (leaving) {
+		uint32_t cid = leaving->cfg.local_cid;
+
+		agent_cid_free(a, cid);
+		return (int)cid;
 	}
 	snprintf(err, errlen, "all %u connections are in use", a->maps.nconns - 1);
 	return -ENOSPC;

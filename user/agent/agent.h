@@ -14,8 +14,10 @@
 
 #include "agent/config.h"
 #include "agent/control.h"
+#include "agent/grace.h"
 #include "agent/neigh.h"
 #include "agent/rekey.h"
+#include "agent/remotes.h"
 #include "agent/sec.h"
 #include "cm/cm.h"
 #include "core/core.h"
@@ -49,9 +51,15 @@ struct agent_conn {
 	enum agent_conn_state state;
 	char reason[160];		/* why it is not up; empty if it is */
 	bool accepted;			/* the peer has dialled; it goes when it is lost */
-	bool gone;			/* it is to be removed, and agent_conns_reap() was not called */
+	bool gone;			/* agent_conn_drop() was called, agent_conns_run() was not */
+	bool reaping;			/* agent_conns_run() is to look at it: in agent.reap */
+	bool leaving;			/* removed, but its shared state and CID: in agent.leaving */
+	TAILQ_ENTRY(agent_conn) reap_link;	/* of either list */
+	UT_hash_handle by_name;		/* in agent.conn_names, unless |leaving| */
+	struct remote *remote;		/* the peer's address; NULL if |leaving| */
+	TAILQ_ENTRY(agent_conn) of_remote;
+	uint64_t closed_in;		/* grace period after which XDP has left it; 0: it has */
 	uint32_t section;		/* accepted: of config.peers */
-	bool failing;			/* agent_conn_fail() was called, agent_conns_reap() was not */
 	struct ulp *ulp;		/* of the agent's |ulps|: whose it is */
 	struct cm_ulp ulp_data;		/* for the peer's */
 	struct fcore_conn *core;	/* NULL unless RECEIVING or UP */
@@ -77,6 +85,7 @@ struct agent_conn {
 	bool loop;			/* both ends are here: loopback.h */
 	struct agent_conn *twin;	/* loop: the other end, while there is one */
 	uint64_t loop_at;		/* loop: ns, when it is to be dialled; UINT64_MAX: not */
+	TAILQ_ENTRY(agent_conn) loop_link;	/* unless that is never */
 	uint8_t rue_engine;		/* number in the RUE's host: event_queue_select */
 	uint8_t rue_profile;		/* of Swift's parameters */
 };
@@ -88,6 +97,7 @@ struct agent_stats {
 	uint64_t rx_frames;
 	uint64_t rue_events;
 	uint64_t dials_refused;		/* connections that peers dialled and policy refused */
+	uint64_t setups;		/* times that a connection came up */
 	uint64_t clients_refused;	/* connections to the control socket that quota.h refused */
 	uint64_t drops_recovered;	/* times the sockets' drop counters had moved */
 };
@@ -98,6 +108,14 @@ struct agent {
 	struct port ports[FALCON_MAX_PORTS];
 	unsigned nports;
 	struct agent_conn *conns[FALCON_MAX_CONNS];	/* by local CID */
+	uint32_t nconns;		/* of them, those that leave included */
+	uint32_t nup;
+	struct agent_conn *conn_names;	/* by name */
+	struct remotes remotes;		/* by the peer's address */
+	TAILQ_HEAD(, agent_conn) reap;	/* failed, or to be removed */
+	TAILQ_HEAD(, agent_conn) leaving;	/* oldest first */
+	struct grace *grace;
+	uint64_t drained;		/* grace period after which the sockets were drained */
 	struct fcore *core;
 	struct raw_ulp *raw;
 	struct agent_rdma *rdma;	/* verbs applications; NULL: none are served */
@@ -121,8 +139,6 @@ struct agent {
 	int epoll_fd;
 	int signal_fd;
 	bool offload;			/* XDP runs the receive path */
-	bool quiesce_due;		/* a connection was closed to XDP since the last maps_quiesce() */
-	bool reap_due;			/* some connection is failing */
 	bool sockets_watched;		/* the AF_XDP sockets are in the epoll set */
 	uint32_t rx_waiting;		/* frames in the receive ring that is being read; 0: none is */
 	uint64_t tx_now;		/* ns, the time that frames are stamped with */
@@ -139,6 +155,10 @@ int agent_ports_open(struct agent *a);
 void agent_ports_close(struct agent *a);
 struct port *agent_port_by_ifindex(struct agent *a, uint32_t ifindex);
 
+/* conn.c: empty tables; then, with the maps and neighbours open, what connections need. */
+void agent_conns_init(struct agent *a);
+/* 0, or a negative errno. */
+int agent_conns_open(struct agent *a);
 /*
  * conn.c: the life of connections. agent_conn_add() takes a copy of |cfg|; on failure a negative
  * errno with the reason in |err|. agent_conn_reset() starts the handshake over.
@@ -168,15 +188,27 @@ int agent_conn_reset(struct agent *a, const char *name, char *err, size_t errlen
 /* By configured name or by the peer's address in text form; NULL if there is none. */
 struct agent_conn *agent_conn_find(struct agent *a, const char *name);
 const char *agent_conn_state_name(enum agent_conn_state s);
+/* By CID; NULL if there is none, or it has been removed. */
+struct agent_conn *agent_conn_at(const struct agent *a, uint32_t cid);
 void agent_conns_close(struct agent *a);
-/* Routes or neighbours changed: resolve every connection again. */
-void agent_conns_reroute(struct agent *a);
+/* See to what fails, leaves, or goes another way, some at a time. True: there is more to do now. */
+bool agent_conns_run(struct agent *a);
+/* Wait for a connection that has left |cid| until it has left all of it. */
+void agent_cid_free(struct agent *a, uint32_t cid);
 /*
  * Have the connection taken down and set up anew. Callable from the core's callbacks: it only takes
- * note, agent_conns_reap() acts. |why| is for people.
+ * note, agent_conns_run() acts. |why| is for people.
  */
 void agent_conn_fail(struct agent_conn *c, const char *why);
-void agent_conns_reap(struct agent *a);
+
+/* setup.c: close |c| to XDP and end its transactions with kCmplDeadConn, if it is set up. */
+void agent_conn_take_down(struct agent_conn *c, const char *why);
+/* setup.c: whether nothing that was claimed for |c| before it was closed is on its way any more. */
+bool agent_conn_settled(struct agent_conn *c);
+/* setup.c: wait until it is so. */
+void agent_conn_settle(struct agent_conn *c);
+/* setup.c: set |c| up without the peer's agent. 0, or a negative errno with a sentence in |err|. */
+int agent_conn_start_static(struct agent_conn *c, char *err, size_t errlen);
 extern const struct cm_ops agent_cm_ops;
 
 /* keys.c: the parts of agent_cm_ops that are about keys; cm.h describes them. */

@@ -80,7 +80,9 @@ static int conn_info(struct agent *a, struct control_client *cl, json_t *req, in
 		     json_t **reply)
 {
 	json_int_t cid = json_integer_value(json_object_get(req, "conn"));
-	const struct agent_conn *c = cid > 0 && cid < FALCON_MAX_CONNS ? a->conns[cid] : NULL;
+	const struct agent_conn *c = cid > 0 && cid < FALCON_MAX_CONNS
+					     ? agent_conn_at(a, (uint32_t)cid)
+					     : NULL;
 
 	(void)cl, (void)fds, (void)nfds;
 	if (!c)

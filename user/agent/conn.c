@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The life of a connection: configured, set up with the peer's agent, up, lost, set up anew.
+ * The set of connections: found, added, removed, set up anew. setup.c has what happens to one.
  *
- * A connection's shared state may be rewritten only while XDP cannot be in it: its flags are
- * cleared, then maps_quiesce() waits for programs that still run, then the sockets are drained of
- * frames claimed before. agent_receive() drops frames of a connection without protocol state.
+ * There may be very many: none of this looks at all of them, but where the agent stops. A connection
+ * that is removed is closed at once and nameless; its CID and memory come free when no XDP program
+ * can be in its shared state any more, together with those of others, without anybody waiting.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,304 +17,37 @@
 #include "agent/loopback.h"
 #include "agent/rue.h"
 
-const char *agent_conn_state_name(enum agent_conn_state s)
+/* What agent_conns_run() does at once. */
+enum { REAP_AT_ONCE = 32, FORGET_AT_ONCE = 128 };
+
+static struct agent_conn *find_name(const struct agent *a, const char *name)
 {
-	switch (s) {
-	case AGENT_CONN_WAITING: return "waiting";
-	case AGENT_CONN_RECEIVING: return "receiving";
-	case AGENT_CONN_UP: return "up";
-	default: return "unknown";
-	}
+	struct agent_conn *c;
+
+	HASH_FIND(by_name, a->conn_names, name, strlen(name), c);
+	return c;
 }
 
 struct agent_conn *agent_conn_find(struct agent *a, const char *name)
 {
+	struct agent_conn *c = find_name(a, name);
+	struct remote *r = NULL;
 	uint8_t addr[16] = {};
-	struct agent_conn *by_addr = NULL;
-	int family = inet_pton(AF_INET, name, addr) == 1    ? AF_INET
-		     : inet_pton(AF_INET6, name, addr) == 1 ? AF_INET6
-							    : AF_UNSPEC;
 
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
-		struct agent_conn *c = a->conns[cid];
-
-		if (!c)
-			continue;
-		if (!strcmp(c->cfg.name, name))
-			return c;
-		if (!by_addr && c->cfg.family == family && !memcmp(c->cfg.remote, addr, 16))
-			by_addr = c;
-	}
-	return by_addr;
+	if (c)
+		return c;
+	if (inet_pton(AF_INET, name, addr) == 1)
+		r = remotes_find(&a->remotes, AF_INET, addr);
+	else if (inet_pton(AF_INET6, name, addr) == 1)
+		r = remotes_find(&a->remotes, AF_INET6, addr);
+	return r ? TAILQ_FIRST(&r->conns) : NULL;
 }
 
-/* Close the connection to XDP and end its transactions. */
-static void take_down(struct agent_conn *c, enum falcon_completion_code code, const char *why)
+struct agent_conn *agent_conn_at(const struct agent *a, uint32_t cid)
 {
-	struct agent *a = c->agent;
+	struct agent_conn *c = cid < a->maps.nconns ? a->conns[cid] : NULL;
 
-	snprintf(c->reason, sizeof(c->reason), "%s", why);
-	if (!c->core)
-		return;
-	falcon_store(&c->shared->id.flags, 0);
-	a->quiesce_due = true;
-	log_info("connection down conn=%s cid=%u reason=\"%s\"", c->cfg.name, c->cfg.local_cid, why);
-	c->ulp->ops->conn_down(c->ulp->self, c->cfg.local_cid, why);
-	fcore_conn_close(c->core, code);
-	c->core = NULL;
-	rekey_leave(c);
-	sec_close(&c->sec);
-}
-
-/* After this nothing that was claimed or redirected for a closed connection is on its way. */
-static void settle(struct agent *a)
-{
-	if (!a->quiesce_due)
-		return;
-	maps_quiesce();
-	while (agent_receive(a))
-		;
-	a->quiesce_due = false;
-}
-
-static void fill_identity(struct agent_conn *c)
-{
-	struct falcon_conn_id *id = &c->shared->id;
-
-	memset(id, 0, sizeof(*id));
-	id->cid = c->cfg.local_cid;
-	id->peer_cid = c->cfg.remote_cid;
-	id->function = c->cfg.params.function;
-	id->cur_spi = c->ours.security.spi;
-	id->prev_spi = c->ours.security.spi;
-	id->cur_spi_gen = sec_clear(&c->sec) ? sec_keys_generation(c->agent->keys)
-					     : c->ours.security.generation;
-	id->peer_spi = c->peer.security.spi;
-	id->incarnation = c->ours.incarnation;
-	id->encap = falcon_encap_seen(c->sec.encap);
-	id->pcid = c->sec.pcid;
-	memcpy(id->local_addr, c->cfg.local, sizeof(id->local_addr));
-	memcpy(id->peer_addr, c->cfg.remote, sizeof(id->peer_addr));
-}
-
-static uint32_t conn_flags(const struct agent_conn *c)
-{
-	uint32_t flags = c->loop ? 0 : FALCON_CONN_ALIVE;
-
-	if (sec_clear(&c->sec))
-		flags |= FALCON_CONN_CLEAR;
-	if (c->sec.tunnel)
-		flags |= FALCON_CONN_TUNNEL;
-	if (c->cfg.params.ordered)
-		flags |= FALCON_CONN_ORDERED;
-	if (c->cfg.family == AF_INET6)
-		flags |= FALCON_CONN_IPV6;
-	if (!c->agent->offload)
-		flags |= FALCON_CONN_STEER;
-	if (c->port && c->port->trusted_csum)
-		flags |= FALCON_CONN_NO_CSUM;
-	return flags;
-}
-
-/* Payload that fits both ends' links, and the receiver's buffers, after all headers. */
-static void size_segment(struct agent_conn *c)
-{
-	uint32_t mtu = c->route.mtu;
-
-	if (c->peer.params.mtu && c->peer.params.mtu < mtu)
-		mtu = c->peer.params.mtu;
-	if (mtu > XSK_MAX_FRAME - ETH_HLEN)
-		mtu = XSK_MAX_FRAME - ETH_HLEN;
-	c->mtu = mtu;
-	c->max_len = frame_max_payload(mtu, c->cfg.family == AF_INET6,
-				       frame_around(c->sec.encap, c->sec.peer_pcid != 0,
-						    sec_inner_len(&c->sec)));
-}
-
-uint32_t agent_conn_segment(const struct agent_conn *c)
-{
-	uint32_t hdr = sizeof(struct falcon_raw_hdr);
-
-	return c->max_len > hdr ? c->max_len - hdr : 0;
-}
-
-void agent_conn_ends(const struct agent_conn *c, struct ulp_ends *out)
-{
-	*out = (struct ulp_ends){
-		.family = c->cfg.family,
-		.function = c->cfg.params.function,
-		.ordered = c->cfg.params.ordered,
-	};
-	memcpy(out->local, c->cfg.local, sizeof(out->local));
-	memcpy(out->remote, c->cfg.remote, sizeof(out->remote));
-}
-
-static void fill_params(struct agent_conn *c, struct fcore_params *p)
-{
-	/* Without a handshake the peer has not said, and is configured alike. */
-	c->flows = c->cfg.params.flows;
-	if (c->peer.params.flows && c->peer.params.flows < c->flows)
-		c->flows = c->peer.params.flows;
-	*p = c->cfg.params;
-	p->tx_data_psn = c->ours.data_psn;
-	p->tx_req_psn = c->ours.req_psn;
-	p->tx_rsn = c->ours.rsn;
-	p->rx_data_psn = c->peer.data_psn;
-	p->rx_req_psn = c->peer.req_psn;
-	p->rx_rsn = c->peer.rsn;
-	p->flows = c->flows;
-	p->path_seed = c->shared->id.incarnation;
-}
-
-/* Protocol state for this incarnation, open to XDP. */
-int agent_conn_set_up(struct agent_conn *c, char *err, size_t errlen)
-{
-	struct agent *a = c->agent;
-	struct fcore_params params;
-
-	take_down(c, kCmplDeadConn, "a new incarnation replaces it");
-	settle(a);
-	agent_conn_route(c);
-	if (!c->port && !c->loop) {
-		snprintf(err, errlen,
-			 "no route to the peer of connection %s over a configured port; check ip "
-			 "route and the [port] sections",
-			 c->cfg.name);
-		return -ENETUNREACH;
-	}
-	size_segment(c);
-	fill_identity(c);
-	fill_params(c, &params);
-	c->core = fcore_conn_open(a->core, c->cfg.local_cid, c->shared, &params, a->now);
-	if (!c->core) {
-		snprintf(err, errlen, "out of memory for connection %s", c->cfg.name);
-		return -ENOMEM;
-	}
-	fcore_conn_set_user(c->core, c);
-	agent_rue_start(c);
-	falcon_store(&c->shared->id.flags, conn_flags(c));
-	rekey_join(c);
-	c->state = AGENT_CONN_RECEIVING;
-	c->reason[0] = 0;
-	return 0;
-}
-
-int agent_conn_go_up(struct agent_conn *c)
-{
-	struct ulp_conn up = {
-		.core = c->core,
-		.cid = c->cfg.local_cid,
-		.max_len = c->max_len,
-		.data.len = c->peer.ulp.len,
-	};
-	int rc;
-
-	agent_conn_ends(c, &up.ends);
-	memcpy(up.data.bytes, c->peer.ulp.data, sizeof(up.data.bytes));
-	rc = c->ulp->ops->conn_up(c->ulp->self, &up);
-	if (rc < 0)
-		return rc;
-	c->state = AGENT_CONN_UP;
-	c->setups++;
-	log_info("connection up conn=%s cid=%u peer_cid=%u %s %s mtu=%u max_len=%u", c->cfg.name,
-		 c->cfg.local_cid, c->cfg.remote_cid, c->ulp->ops->name,
-		 c->cfg.params.ordered ? "ordered" : "unordered", c->mtu, c->max_len);
-	return 0;
-}
-
-static int on_establish(void *arg, uint32_t cid, const struct cm_values *ours,
-			const struct cm_values *peer, char *err, size_t errlen)
-{
-	struct agent *a = arg;
-	struct agent_conn *c = a->conns[cid];
-	int rc;
-
-	c->ours = *ours;
-	c->peer = *peer;
-	c->cfg.remote_cid = peer->cid;
-	rc = agent_agree_security(c, err, errlen);
-	return rc < 0 ? rc : agent_conn_set_up(c, err, errlen);
-}
-
-static void on_ready(void *arg, uint32_t cid)
-{
-	struct agent *a = arg;
-
-	if (agent_conn_go_up(a->conns[cid]) < 0)
-		agent_conn_fail(a->conns[cid], "out of memory");
-}
-
-/* It was not up, and its upper layer might wait for it. */
-static void tell_not_up(struct agent_conn *c, const char *reason)
-{
-	const struct ulp_ops *ops = c->ulp->ops;
-	bool refused = cm_conn_state(c->agent->cm, c->cfg.local_cid) == CM_REJECTED;
-
-	if (refused && !c->accepted && ops->refused)
-		ops->refused(c->ulp->self, c->cfg.local_cid, reason);
-	else
-		ops->conn_down(c->ulp->self, c->cfg.local_cid, reason);
-}
-
-static void on_lost(void *arg, uint32_t cid, const char *reason)
-{
-	struct agent *a = arg;
-	struct agent_conn *c = a->conns[cid];
-
-	if (!c->core)
-		tell_not_up(c, reason);
-	take_down(c, kCmplDeadConn, reason);
-	c->state = AGENT_CONN_WAITING;
-	c->gone |= c->accepted;
-	a->reap_due |= c->gone;
-}
-
-const struct cm_ops agent_cm_ops = {
-	.establish = on_establish,
-	.ready = on_ready,
-	.lost = on_lost,
-	.fill_local_security = agent_fill_security,
-	.use_remote_security = agent_use_security,
-	.rekeyed = agent_security_used,
-	.accept = agent_accept,
-	.note = agent_take_note,
-};
-
-/* Without a handshake both ends start from zero, at once. */
-static int start_static(struct agent_conn *c, char *err, size_t errlen)
-{
-	int rc;
-
-	c->ours = (struct cm_values){ .incarnation = 1, .security.spi = c->cfg.local_spi };
-	c->peer = (struct cm_values){ .incarnation = 1, .security.spi = c->cfg.remote_spi };
-	rc = agent_conn_set_up(c, err, errlen);
-	if (rc == 0)
-		rc = agent_conn_go_up(c);
-	return rc;
-}
-
-void agent_conn_offer(struct agent_conn *c, struct cm_local *out)
-{
-	*out = (struct cm_local){
-		.family = c->cfg.family,
-		.local_cid = c->cfg.local_cid,
-		.remote_cid = c->cfg.remote_cid,
-		.ordered = c->cfg.params.ordered,
-		.function = c->cfg.params.function,
-		.security = cm_security_kind(config_encap(c->cfg.security)),
-		.ulp = c->ulp_data,
-		.params = {
-			.flows = (uint8_t)c->cfg.params.flows,
-			.data_window = FALCON_DATA_WINDOW,
-			.req_window = FALCON_REQ_WINDOW,
-		},
-	};
-
-	memcpy(out->peer, c->cfg.peer, sizeof(out->peer));
-	memcpy(out->local_addr, c->cfg.local, sizeof(out->local_addr));
-	memcpy(out->peer_addr, c->cfg.remote, sizeof(out->peer_addr));
-	agent_conn_route(c);
-	out->params.mtu = c->route.mtu;
+	return c && !c->leaving ? c : NULL;
 }
 
 static int start(struct agent_conn *c, char *err, size_t errlen)
@@ -325,13 +58,15 @@ static int start(struct agent_conn *c, char *err, size_t errlen)
 		return loopback_start(c, err, errlen);
 	agent_conn_offer(c, &local);
 	if (!c->cfg.handshake)
-		return start_static(c, err, errlen);
+		return agent_conn_start_static(c, err, errlen);
 	snprintf(c->reason, sizeof(c->reason), "waiting for the peer's agent");
 	return cm_add(c->agent->cm, &local, err, errlen);
 }
 
 static int check_conflicts(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
 {
+	const struct agent_conn *named, *placed;
+
 	if (cfg->local_cid >= a->maps.nconns) {
 		snprintf(err, errlen,
 			 "connection %s: local_cid %u is beyond the %u connections that the attached "
@@ -339,14 +74,11 @@ static int check_conflicts(struct agent *a, const struct conn_config *cfg, char 
 			 cfg->name, cfg->local_cid, a->maps.nconns);
 		return -ERANGE;
 	}
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
-		int rc = a->conns[cid] ? config_conn_conflict(cfg, &a->conns[cid]->cfg, err, errlen)
-				       : 0;
-
-		if (rc < 0)
-			return rc;
-	}
-	return 0;
+	named = find_name(a, cfg->name);
+	placed = agent_conn_at(a, cfg->local_cid);
+	if (named && config_conn_conflict(cfg, &named->cfg, err, errlen) < 0)
+		return -EEXIST;
+	return placed ? config_conn_conflict(cfg, &placed->cfg, err, errlen) : 0;
 }
 
 static void init_security(struct agent_conn *c)
@@ -358,6 +90,45 @@ static void init_security(struct agent_conn *c)
 	c->sec.inner_ipv6 = c->cfg.inner_family == AF_INET6;
 	memcpy(c->sec.inner_local, c->cfg.inner_local, sizeof(c->sec.inner_local));
 	memcpy(c->sec.inner_peer, c->cfg.inner_remote, sizeof(c->sec.inner_peer));
+}
+
+/* Into the tables by CID, name and peer; agent_conn_start() or forget() takes it out. */
+static int enter(struct agent_conn *c, char *err, size_t errlen)
+{
+	struct agent *a = c->agent;
+
+	HASH_ADD_KEYPTR(by_name, a->conn_names, c->cfg.name, strlen(c->cfg.name), c);
+	if (!c->by_name.tbl || remotes_join(&a->remotes, c) < 0) {
+		snprintf(err, errlen, "out of memory for connection %s", c->cfg.name);
+		return -ENOMEM;
+	}
+	a->conns[c->cfg.local_cid] = c;
+	a->nconns++;
+	return agent_rue_select(c, &c->cfg.cc, err, errlen);
+}
+
+/* It cannot be found any more. */
+static void hide(struct agent_conn *c)
+{
+	struct agent *a = c->agent;
+
+	if (c->by_name.tbl)
+		HASH_DELETE(by_name, a->conn_names, c);
+	c->by_name.tbl = NULL;
+	remotes_leave(&a->remotes, c);
+}
+
+/* When no packet can be in its shared state. */
+static void forget(struct agent_conn *c)
+{
+	struct agent *a = c->agent;
+
+	memset(c->shared, 0, sizeof(*c->shared));
+	if (a->conns[c->cfg.local_cid] == c) {
+		a->conns[c->cfg.local_cid] = NULL;
+		a->nconns--;
+	}
+	free(c);
 }
 
 struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg, struct ulp *ulp,
@@ -375,24 +146,52 @@ struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg
 	c->ulp_data.proto = ulp->ops->proto;
 	init_security(c);
 	c->shared = &a->maps.conns[cfg->local_cid];
-	a->conns[cfg->local_cid] = c;
-	if (agent_rue_select(c, &cfg->cc, err, errlen) < 0) {
-		a->conns[cfg->local_cid] = NULL;
-		free(c);
-		return NULL;
-	}
-	return c;
+	if (enter(c, err, errlen) == 0)
+		return c;
+	hide(c);
+	forget(c);
+	return NULL;
+}
+
+/* Nothing stays of a pair's other end if that was dialled. */
+static void part_for_good(struct agent_conn *c, const char *why)
+{
+	struct agent_conn *twin = c->twin;
+
+	c->gone = true;
+	loopback_part(c, why);
+	if (twin && twin->gone)
+		agent_conn_take_down(twin, why);
+}
+
+/* Whoever leaves is still to be let go. */
+static void leave(struct agent_conn *c, const char *why)
+{
+	struct agent *a = c->agent;
+
+	if (c->reaping)
+		TAILQ_REMOVE(&a->reap, c, reap_link);
+	c->reaping = false;
+	if (c->cfg.handshake)
+		cm_remove(a->cm, c->cfg.local_cid, why);
+	agent_conn_take_down(c, why);
+	if (c->loop)
+		part_for_good(c, why);
+	hide(c);
+	if (c->accepted && !c->loop)
+		a->peer_conns[c->section]--;
+	if (c->ulp->ops->conn_gone)
+		c->ulp->ops->conn_gone(c->ulp->self, c->cfg.local_cid);
+	c->leaving = true;
+	TAILQ_INSERT_TAIL(&a->leaving, c, reap_link);
 }
 
 int agent_conn_start(struct agent_conn *c, char *err, size_t errlen)
 {
 	int rc = start(c, err, errlen);
 
-	if (rc < 0) {
-		c->agent->conns[c->cfg.local_cid] = NULL;
-		take_down(c, kCmplDeadConn, err);
-		free(c);
-	}
+	if (rc < 0)
+		leave(c, err);
 	return rc;
 }
 
@@ -413,6 +212,8 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 		rc = agent_cid_choose(a, err, errlen);
 		chosen.local_cid = (uint32_t)rc;
 	}
+	if (rc >= 0)
+		agent_cid_free(a, chosen.local_cid);
 	return rc < 0 ? rc : add(a, &chosen, err, errlen);
 }
 
@@ -427,45 +228,6 @@ static struct agent_conn *find_or_explain(struct agent *a, const char *name, cha
 	return c;
 }
 
-/* Nothing stays of a pair's other end if that was dialled. */
-static void part_for_good(struct agent_conn *c, const char *why)
-{
-	struct agent_conn *twin = c->twin;
-
-	c->gone = true;
-	loopback_part(c, why);
-	if (twin && twin->gone)
-		take_down(twin, kCmplDeadConn, why);
-}
-
-static void leave(struct agent_conn *c, const char *why)
-{
-	if (c->cfg.handshake)
-		cm_remove(c->agent->cm, c->cfg.local_cid, why);
-	take_down(c, kCmplDeadConn, why);
-	if (c->loop)
-		part_for_good(c, why);
-}
-
-/* For the reason that it has, which take_down() writes over. */
-static void leave_as_told(struct agent_conn *c)
-{
-	char why[sizeof(c->reason)];
-
-	snprintf(why, sizeof(why), "%s", c->reason);
-	leave(c, why);
-}
-
-/* After leave() and settle(). */
-static void forget(struct agent_conn *c)
-{
-	memset(c->shared, 0, sizeof(*c->shared));
-	if (c->accepted && !c->loop)
-		c->agent->peer_conns[c->section]--;
-	c->agent->conns[c->cfg.local_cid] = NULL;
-	free(c);
-}
-
 int agent_conn_del(struct agent *a, const char *name, char *err, size_t errlen)
 {
 	struct agent_conn *c = find_or_explain(a, name, err, errlen);
@@ -473,24 +235,42 @@ int agent_conn_del(struct agent *a, const char *name, char *err, size_t errlen)
 	if (!c)
 		return -ENOENT;
 	leave(c, "deleted by the operator");
-	settle(a);
-	forget(c);
 	return 0;
+}
+
+/* Have agent_conns_run() look at it. */
+static void reap_later(struct agent_conn *c)
+{
+	if (c->reaping || c->leaving)
+		return;
+	c->reaping = true;
+	TAILQ_INSERT_TAIL(&c->agent->reap, c, reap_link);
+}
+
+void agent_conn_fail(struct agent_conn *c, const char *why)
+{
+	snprintf(c->reason, sizeof(c->reason), "%s", why);
+	reap_later(c);
+}
+
+void agent_conn_drop(struct agent_conn *c, const char *why)
+{
+	snprintf(c->reason, sizeof(c->reason), "%s", why);
+	c->gone = true;
+	reap_later(c);
 }
 
 /* Down, and set up anew: by a new handshake, or at once without one. */
 static int restart(struct agent_conn *c, const char *why, char *err, size_t errlen)
 {
-	take_down(c, kCmplDeadConn, why);
+	agent_conn_take_down(c, why);
 	c->state = AGENT_CONN_WAITING;
-	if (c->accepted) {
-		c->gone = true;
-		c->agent->reap_due = true;
-	}
+	if (c->accepted)
+		agent_conn_drop(c, why);
 	if (c->loop)
 		loopback_part(c, why);
 	else if (!c->cfg.handshake)
-		return start_static(c, err, errlen);
+		return agent_conn_start_static(c, err, errlen);
 	else
 		cm_reset(c->agent->cm, c->cfg.local_cid, why);
 	return 0;
@@ -503,77 +283,89 @@ int agent_conn_reset(struct agent *a, const char *name, char *err, size_t errlen
 	return c ? restart(c, "reset by the operator", err, errlen) : -ENOENT;
 }
 
+/* A connection that has failed, or is to go. */
+static void reap(struct agent_conn *c)
+{
+	char why[sizeof(c->reason)], err[256] = "";
+
+	c->reaping = false;
+	TAILQ_REMOVE(&c->agent->reap, c, reap_link);
+	snprintf(why, sizeof(why), "%s", c->reason);
+	if (c->gone)
+		leave(c, why);
+	else if (restart(c, why, err, sizeof(err)) < 0)
+		log_warn("connection stays down conn=%s: %s", c->cfg.name, err);
+}
+
+bool agent_conns_run(struct agent *a)
+{
+	struct agent_conn *c;
+	bool more;
+
+	for (int n = 0; n < REAP_AT_ONCE && (c = TAILQ_FIRST(&a->reap)); n++)
+		reap(c);
+	for (int n = 0; n < FORGET_AT_ONCE && (c = TAILQ_FIRST(&a->leaving)); n++) {
+		if (!agent_conn_settled(c))
+			break;
+		TAILQ_REMOVE(&a->leaving, c, reap_link);
+		forget(c);
+	}
+	more = remotes_run(&a->remotes) || !TAILQ_EMPTY(&a->reap);
+	return more || (!TAILQ_EMPTY(&a->leaving) && agent_conn_settled(TAILQ_FIRST(&a->leaving)));
+}
+
+/* Connections that have left keep theirs for a while; who wants just that one waits for it. */
+void agent_cid_free(struct agent *a, uint32_t cid)
+{
+	struct agent_conn *c = a->conns[cid];
+
+	if (!c || !c->leaving)
+		return;
+	agent_conn_settle(c);
+	TAILQ_REMOVE(&a->leaving, c, reap_link);
+	forget(c);
+}
+
+/* The way to the peer of |c| has changed. */
+static void follow(struct agent_conn *c)
+{
+	agent_conn_route(c);
+	if (c->cfg.handshake)
+		cm_set_mtu(c->agent->cm, c->cfg.local_cid, c->route.mtu);
+	if (c->core && c->routed && c->route.mtu < c->mtu)
+		agent_conn_fail(c, "the path's MTU has shrunk");
+}
+
+void agent_conns_init(struct agent *a)
+{
+	TAILQ_INIT(&a->reap);
+	TAILQ_INIT(&a->leaving);
+	remotes_init(&a->remotes, follow);
+}
+
+int agent_conns_open(struct agent *a)
+{
+	a->remotes.neigh = a->neigh;
+	a->grace = grace_start(maps_quiesce);
+	return a->grace ? agent_watch(a, grace_fd(a->grace)) : -ENOMEM;
+}
+
 void agent_conns_close(struct agent *a)
 {
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
-		if (a->conns[cid])
-			leave(a->conns[cid], "the agent stops");
-	settle(a);
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
-		if (a->conns[cid])
-			forget(a->conns[cid]);
-}
+	struct agent_conn *c;
 
-void agent_conns_reroute(struct agent *a)
-{
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
-		struct agent_conn *c = a->conns[cid];
-
-		if (!c)
-			continue;
-		agent_conn_route(c);
-		if (c->cfg.handshake)
-			cm_set_mtu(a->cm, cid, c->route.mtu);
-		if (c->core && c->routed && c->route.mtu < c->mtu)
-			agent_conn_fail(c, "the path's MTU has shrunk");
+	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
+		c = agent_conn_at(a, cid);
+		if (c)
+			leave(c, "the agent stops");
 	}
-}
-
-void agent_conn_fail(struct agent_conn *c, const char *why)
-{
-	snprintf(c->reason, sizeof(c->reason), "%s", why);
-	c->failing = true;
-	c->agent->reap_due = true;
-}
-
-void agent_conn_drop(struct agent_conn *c, const char *why)
-{
-	snprintf(c->reason, sizeof(c->reason), "%s", why);
-	c->gone = true;
-	c->agent->reap_due = true;
-}
-
-/* What peers had dialled and has been lost goes, and what was dropped, all with one wait. */
-static void remove_gone(struct agent *a)
-{
-	bool any = false;
-
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
-		if (a->conns[cid] && a->conns[cid]->gone)
-			leave_as_told(a->conns[cid]);
-		any |= a->conns[cid] && a->conns[cid]->gone;
+	maps_quiesce();
+	while (agent_receive(a))
+		;
+	while ((c = TAILQ_FIRST(&a->leaving))) {
+		TAILQ_REMOVE(&a->leaving, c, reap_link);
+		forget(c);
 	}
-	if (!any)
-		return;
-	settle(a);
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++)
-		if (a->conns[cid] && a->conns[cid]->gone)
-			forget(a->conns[cid]);
-}
-
-void agent_conns_reap(struct agent *a)
-{
-	a->reap_due = false;
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
-		struct agent_conn *c = a->conns[cid];
-		char why[sizeof(c->reason)], err[256] = "";
-
-		if (!c || !c->failing)
-			continue;
-		c->failing = false;
-		snprintf(why, sizeof(why), "%s", c->reason);
-		if (restart(c, why, err, sizeof(err)) < 0)
-			log_warn("connection stays down conn=%s: %s", c->cfg.name, err);
-	}
-	remove_gone(a);
+	grace_stop(a->grace);
+	a->grace = NULL;
 }

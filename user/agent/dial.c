@@ -57,8 +57,10 @@ static void hangup(void *agent, uint32_t cid, const char *why)
 {
 	struct agent *a = agent;
 
-	if (cid < FALCON_MAX_CONNS && a->conns[cid])
-		agent_conn_drop(a->conns[cid], why);
+	struct agent_conn *c = agent_conn_at(a, cid);
+
+	if (c)
+		agent_conn_drop(c, why);
 }
 
 const struct ulp_host agent_ulp_host = {

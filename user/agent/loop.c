@@ -117,9 +117,7 @@ static uint32_t turn(struct agent *a)
 	kick(a);
 	if (a->now >= rekey_deadline(a))
 		rekey_run(a);
-	if (a->reap_due)
-		agent_conns_reap(a);
-	return work;
+	return work + agent_conns_run(a);
 }
 
 static bool data_waiting(struct agent *a)

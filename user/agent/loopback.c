@@ -19,21 +19,30 @@ static const uint64_t LOOPBACK_REDIAL_NS = CM_REDIAL_MS * 1000000ULL;
 
 struct loopback {
 	struct loopq *queue;
-	uint64_t next_at;		/* ns, when a connection is to be made; UINT64_MAX: none is */
+	TAILQ_HEAD(, agent_conn) due;	/* connections to be dialled, by |loop_link| */
+	uint64_t next_at;		/* ns: no connection's |loop_at| is earlier */
 	uint64_t incarnations;		/* so many pairs were made */
 };
 
 bool loopback_wanted(const struct agent_conn *c)
 {
-	struct neigh_entry e;
+	const struct neigh_entry *way = remote_route(&c->agent->remotes, c->remote);
 
-	return !c->cfg.remote_cid && c->cfg.handshake &&
-	       neigh_resolve(c->agent->neigh, c->cfg.family, c->cfg.remote, &e) == 0 && e.local;
+	return !c->cfg.remote_cid && c->cfg.handshake && way && way->local;
+}
+
+static void not_due(struct agent_conn *c)
+{
+	if (c->loop_at != UINT64_MAX)
+		TAILQ_REMOVE(&c->agent->loop->due, c, loop_link);
+	c->loop_at = UINT64_MAX;
 }
 
 static void due(struct agent_conn *c, uint64_t at)
 {
+	not_due(c);
 	c->loop_at = at;
+	TAILQ_INSERT_TAIL(&c->agent->loop->due, c, loop_link);
 	if (at < c->agent->loop->next_at)
 		c->agent->loop->next_at = at;
 }
@@ -65,6 +74,7 @@ int loopback_start(struct agent_conn *c, char *err, size_t errlen)
 			snprintf(err, errlen, "out of memory for connection %s", c->cfg.name);
 			return -ENOMEM;
 		}
+		TAILQ_INIT(&a->loop->due);
 		a->loop->next_at = UINT64_MAX;
 	}
 	keep_inside(c);
@@ -87,6 +97,8 @@ void loopback_part(struct agent_conn *c, const char *why)
 
 	if (!c->accepted && !c->gone)
 		due(c, c->agent->now + LOOPBACK_REDIAL_NS);
+	else
+		not_due(c);
 	if (!twin)
 		return;
 	c->twin = twin->twin = NULL;
@@ -178,7 +190,7 @@ static void dial(struct agent_conn *c)
 	char err[sizeof(c->reason)] = "";
 	struct agent_conn *twin;
 
-	c->loop_at = UINT64_MAX;
+	not_due(c);
 	twin = answer(c, err, sizeof(err));
 	if (twin)
 		return join(c, twin);
@@ -192,18 +204,17 @@ static void dial(struct agent_conn *c)
 
 static void dial_due(struct agent *a)
 {
+	struct agent_conn *c, *next;
+
 	if (a->now < a->loop->next_at)
 		return;
 	a->loop->next_at = UINT64_MAX;
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
-		struct agent_conn *c = a->conns[cid];
-
-		if (!c || !c->loop || c->gone || c->loop_at == UINT64_MAX)
-			continue;
-		if (c->loop_at <= a->now)
+	for (c = TAILQ_FIRST(&a->loop->due); c; c = next) {
+		next = TAILQ_NEXT(c, loop_link);
+		if (c->loop_at <= a->now && !c->gone)
 			dial(c);
-		else
-			due(c, c->loop_at);
+		else if (c->loop_at < a->loop->next_at)
+			a->loop->next_at = c->loop_at;
 	}
 }
 

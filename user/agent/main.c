@@ -82,8 +82,10 @@ static int parse(int argc, char **argv, struct options *o)
 
 static void on_neigh_change(void *arg)
 {
-	agent_conns_reroute(arg);
-	agent_rdma_refresh(arg);
+	struct agent *a = arg;
+
+	remotes_changed(&a->remotes);
+	agent_rdma_refresh(a);
 }
 
 static int open_signals(struct agent *a)
@@ -217,6 +219,8 @@ static int open_control(struct agent *a)
 	char err[256];
 	int rc = neigh_open(&a->neigh, on_neigh_change, a, err, sizeof(err));
 
+	if (rc == 0 && (rc = agent_conns_open(a)) < 0)
+		snprintf(err, sizeof(err), "cannot watch XDP: %s", strerror(-rc));
 	if (rc == 0)
 		rc = cm_open(&a->cm, &agent_cm_ops, a, &cm, err, sizeof(err));
 	if (rc == 0)
@@ -253,6 +257,7 @@ static int run(struct agent *a)
 	char err[512];
 	int rc;
 
+	agent_conns_init(a);
 	if ((rc = open_signals(a)) < 0)
 		return rc;
 	rc = maps_open(&a->maps, a->config.agent.pin_path, agent_on_rue_event, a, err, sizeof(err));

@@ -80,7 +80,7 @@ static void show_one_conn(const struct agent_conn *c, json_t *rows)
 static void show_conn(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
 	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
-		if (a->conns[cid] && (!only || a->conns[cid] == only))
+		if (agent_conn_at(a, cid) && (!only || a->conns[cid] == only))
 			show_one_conn(a->conns[cid], rows);
 }
 
@@ -269,6 +269,23 @@ static void show_one_user(void *arg, const struct quota_usage *u)
 	json_array_append_new(arg, row);
 }
 
+static void show_agent(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	const struct agent_conn *c;
+	json_t *row = json_object();
+	uint32_t leaving = 0;
+
+	(void)only;
+	TAILQ_FOREACH(c, &a->leaving, reap_link)
+		leaving++;
+	put(row, "connections", a->nconns - leaving);
+	put(row, "up", a->nup);
+	put(row, "leaving", leaving);
+	put(row, "room", a->maps.nconns - 1);
+	put(row, "setups", a->stats.setups);
+	json_array_append_new(rows, row);
+}
+
 static void show_user(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
 	(void)only;
@@ -283,7 +300,7 @@ static void show_config(struct agent *a, const struct agent_conn *only, json_t *
 		json_array_extend(rows, all);
 	json_decref(all);
 	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
-		if (a->conns[cid] && (!only || a->conns[cid] == only))
+		if (agent_conn_at(a, cid) && (!only || a->conns[cid] == only))
 			config_show_conn(rows, &a->conns[cid]->cfg);
 }
 
@@ -336,7 +353,7 @@ static const struct {
 	{ "counters", show_counters }, { "client", show_client }, { "config", show_config },
 	{ "version", show_version },   { "rue", agent_rue_show },
 	{ "key", show_key },	       { "flow", show_flow },	  { "pool", agent_show_pool },
-	{ "user", show_user },
+	{ "user", show_user },	       { "agent", show_agent },
 };
 
 int agent_show(struct agent *a, json_t *req, json_t **reply)

@@ -84,13 +84,16 @@ void agent_conn_route(struct agent_conn *c)
 		.tunnel = c->sec.tunnel,
 		.inner_ipv6 = c->sec.inner_ipv6,
 	};
+	const struct neigh_entry *way;
 
 	c->routed = c->loop;
 	if (c->loop) {
 		c->route.mtu = XSK_MAX_FRAME - ETH_HLEN;
 		return;
 	}
-	if (neigh_resolve(a->neigh, c->cfg.family, c->cfg.remote, &c->route) < 0)
+	way = remote_route(&a->remotes, c->remote);
+	c->route = way ? *way : (struct neigh_entry){};
+	if (!way)
 		return;
 	c->port = agent_port_by_ifindex(a, (uint32_t)c->route.ifindex);
 	if (!c->port || !c->route.reachable)

@@ -3,6 +3,8 @@
  * Between the core and what stands on it: upper layers by protocol type, the rate update engine,
  * and the frames that the core gives back.
  */
+#include <sys/mman.h>
+
 #include "agent/agent.h"
 #include "agent/log.h"
 #include "agent/loopback.h"
@@ -107,7 +109,21 @@ static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
 	agent_conn_fail(fcore_conn_user(c), why);
 }
 
+static void *pages_new(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void pages_free(void *p, size_t bytes)
+{
+	munmap(p, bytes);
+}
+
 const struct fcore_ops agent_core_ops = {
+	.pages_new = pages_new,
+	.pages_free = pages_free,
 	.transmit = agent_transmit,
 	.frame_put = frame_put,
 	.rue_event = core_rue_event,

@@ -84,14 +84,28 @@ static bool local_security(struct cm *cm, const struct cm_conn *c, struct cm_sec
 	       cm_security_kind(out->version) == c->cfg.security;
 }
 
+static void reopen_never(struct cm_conn *c)
+{
+	if (c->reopen_at != UINT64_MAX)
+		LIST_REMOVE(c, in_reopening);
+	c->reopen_at = UINT64_MAX;
+}
+
+static void reopen_after(struct cm *cm, struct cm_conn *c, uint64_t ms)
+{
+	reopen_never(c);
+	c->reopen_at = cm_after_ms(cm, ms);
+	LIST_INSERT_HEAD(&cm->reopening, c, in_reopening);
+	if (c->reopen_at < cm->reopen_at)
+		cm->reopen_at = c->reopen_at;
+}
+
 /* As after a failed establish(): wait, then offer anew. */
 static void fail_for_now(struct cm *cm, struct cm_conn *c, const char *reason)
 {
 	c->ours.incarnation = 0;
 	lose(cm, c, CM_REJECTED, reason);
-	c->reopen_at = cm->now + CM_REOPEN_MS * 1000000ULL;
-	if (c->reopen_at < cm->reopen_at)
-		cm->reopen_at = c->reopen_at;
+	reopen_after(cm, c, CM_REOPEN_MS);
 }
 
 /* Offer a new incarnation. False: there is none, for want of a key. */
@@ -100,7 +114,7 @@ static bool send_open(struct cm *cm, struct cm_conn *c)
 	struct cm_values *v = &c->ours;
 	struct cm_msg m;
 
-	c->reopen_at = UINT64_MAX;
+	reopen_never(c);
 	if (!local_security(cm, c, &v->security)) {
 		fail_for_now(cm, c, "no key for the connection");
 		return false;
@@ -233,9 +247,7 @@ static void abandon(struct cm *cm, struct cm_conn *c, const char *reason)
 		return;
 	/* The peer has nothing of it any more, so it is for us to begin. */
 	c->cfg.remote_cid = 0;
-	c->reopen_at = cm->now + CM_REDIAL_MS * 1000000ULL;
-	if (c->reopen_at < cm->reopen_at)
-		cm->reopen_at = c->reopen_at;
+	reopen_after(cm, c, CM_REDIAL_MS);
 }
 
 static void establish(struct cm *cm, struct cm_conn *c, const struct cm_msg *open)
@@ -449,7 +461,7 @@ void cm_conn_restart(struct cm_conn *c)
 	if (c->dials)
 		c->cfg.remote_cid = 0;
 	c->ours.incarnation = 0;
-	c->reopen_at = UINT64_MAX;
+	reopen_never(c);
 	/* What was dialled is for the other end to dial again. */
 	if (c->accepted) {
 		c->state = CM_REJECTED;
@@ -489,7 +501,7 @@ void cm_on_down(struct cm *cm, struct cm_session *s, const char *reason)
 		if (c->pending)
 			TAILQ_REMOVE(&s->pending, c, in_pending);
 		c->pending = false;
-		c->reopen_at = UINT64_MAX;
+		reopen_never(c);
 		if (c->state == CM_READY && cm->opt.grace_ms) {
 			grace = true;
 			c->rekey_due = c->rekey_due || c->rekey;
@@ -572,14 +584,13 @@ bool cm_run_pending(struct cm *cm, struct cm_session *s)
 
 void cm_reopen(struct cm *cm)
 {
+	struct cm_conn *c, *next;
+
 	if (cm->now < cm->reopen_at)
 		return;
 	cm->reopen_at = UINT64_MAX;
-	for (uint32_t cid = 0; cid < FALCON_MAX_CONNS; cid++) {
-		struct cm_conn *c = cm->conns[cid];
-
-		if (!c || c->reopen_at == UINT64_MAX)
-			continue;
+	for (c = LIST_FIRST(&cm->reopening); c; c = next) {
+		next = LIST_NEXT(c, in_reopening);
 		if (c->reopen_at <= cm->now)
 			cm_conn_restart(c);
 		else if (c->reopen_at < cm->reopen_at)
@@ -606,6 +617,7 @@ void cm_conn_free(struct cm_conn *c)
 	if (c->pending)
 		TAILQ_REMOVE(&c->session->pending, c, in_pending);
 	LIST_REMOVE(c, of_session);
+	reopen_never(c);
 	forget_rekey(c);
 	free(c);
 }

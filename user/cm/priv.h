@@ -114,6 +114,7 @@ struct cm_conn {
 	bool resume_due;		/* the peer on a new session is to know that we are up */
 	bool rekey_due;			/* a rekeying is to begin, or to be repeated */
 	uint64_t reopen_at;		/* ns; UINT64_MAX: not by itself */
+	LIST_ENTRY(cm_conn) in_reopening;	/* unless that is never */
 	char reason[CM_REASON_MAX];	/* last one told to the owner; empty after ready() */
 };
 
@@ -126,6 +127,7 @@ struct cm {
 	uint64_t boot;			/* random, of this agent's run */
 	int epoll_fd;
 	uint64_t now;
+	LIST_HEAD(, cm_conn) reopening;
 	uint64_t reopen_at;		/* no connection's is earlier */
 	struct cm_session *sessions;
 	struct cm_listener *listeners;

@@ -2,7 +2,8 @@
 /*
  * The inside of the core: what a connection is made of, and what its parts offer one another.
  *
- * Everything a connection will ever need is allocated by fcore_conn_open(). Rings are indexed by
+ * Everything a connection will ever need is allocated by fcore_conn_open(); its rings are fresh pages,
+ * which cost nothing before they are used. Rings are indexed by
  * PSN or RSN modulo their size, so nothing is searched for and nothing shifts.
  */
 #ifndef FALCON_CORE_CONN_H
@@ -24,6 +25,8 @@ enum fc_const {
 	FC_TXN_MASK = FCORE_MAX_TXNS - 1,
 	FC_TXN_WORDS = FCORE_MAX_TXNS / 64,
 	FC_MAX_WIN = FALCON_DATA_WINDOW,
+	FC_SLAB_CONNS = 8,	/* connections whose rings are allocated together */
+	FC_SLAB_ALL = (1 << FC_SLAB_CONNS) - 1,
 	FC_RTO_MIN_RTTS = 2,	/* a packet is not timed out within so many smoothed RTTs */
 	FC_RTO_BACKOFF = 6,	/* the timeout doubles with each attempt, at most this often */
 	FC_RTT_SHIFT = 3,	/* weight of an RTT sample: 1/8 */
@@ -246,7 +249,7 @@ struct fcore_conn {
 	uint32_t tgt_cursor, tgt_next;
 	bool tgt_delivering;
 	uint32_t tgt_waiting;	/* bits set in |tgt_wait| */
-	struct fc_flow *flow;	/* |nflows| of them, behind the rings */
+	struct fc_flow *flow;	/* |nflows| of them, behind the connection */
 	struct fc_win data FALCON_ALIGNED;
 	struct fc_win req FALCON_ALIGNED;
 
@@ -286,8 +289,10 @@ struct fcore_conn {
 	void *user;
 	struct fcore_conn *next_closed;
 	void *memory;		/* what to free */
+	struct fc_slab *slab;	/* where the rings are */
+	uint8_t slot;		/* in the slab */
 
-	/* Rings, in the same allocation. */
+	/* Rings. */
 	uint32_t *resp_queue;	/* RSNs of queued responses; FCORE_MAX_TXNS */
 	uint8_t (*resp_hdr)[FCORE_MAX_RESP_HDR];	/* their headers, by RSN; FCORE_MAX_TXNS */
 	struct fc_resp *resp;	/* FALCON_DATA_WINDOW */
@@ -303,6 +308,7 @@ struct fcore {
 	struct fc_list active;	/* may have something to send, in round-robin order */
 	struct fc_list stalled;	/* refused with -EAGAIN during this fcore_run() */
 	struct fcore_conn *closed;	/* to be freed when |depth| is back at 0 */
+	struct fc_list slabs;	/* with room for the rings of a connection */
 	struct fc_waiters xon;	/* Xoff; woken by what is given back to ULP Requests */
 	struct fc_waiters data;	/* responses; woken by what is given back to ULP Data */
 	struct fcore_account nic;

@@ -44,6 +44,7 @@ struct fcore *fcore_create(const struct fcore_ops *ops, void *arg,
 	core->max_conns = config->max_conns;
 	fc_list_init(&core->active);
 	fc_list_init(&core->stalled);
+	fc_list_init(&core->slabs);
 	fc_res_open(core, config);
 	return core;
 }
@@ -55,18 +56,6 @@ void fcore_destroy(struct fcore *core)
 	free(core->host);
 	free(core->conns);
 	free(core);
-}
-
-void fc_leave(struct fcore *core)
-{
-	if (--core->depth)
-		return;
-	while (core->closed) {
-		struct fcore_conn *c = core->closed;
-
-		core->closed = c->next_closed;
-		free(c->memory);
-	}
 }
 
 /* The shared windows and congestion state of a connection that is not alive yet. */
@@ -125,39 +114,131 @@ static void init_windows(struct fcore_conn *c, struct fc_ctx *ctx)
 	falcon_ring_init(c->arrived_req, FALCON_REQ_WORDS, c->params.rx_req_psn);
 }
 
-/* What a connection and all its rings take, as one block. */
-struct conn_block {
-	struct fcore_conn conn;
+/* What a connection's packets and transactions take; most connections of very many are idle. */
+struct rings {
 	struct fc_ttxn ttxn[FCORE_MAX_TXNS] FALCON_ALIGNED;
 	struct fc_ctx ctx[FALCON_DATA_WINDOW + FALCON_REQ_WINDOW];
 	struct fc_resp resp[FALCON_DATA_WINDOW];
 	struct fc_itxn itxn[FCORE_MAX_TXNS];
 	uint32_t resp_queue[FCORE_MAX_TXNS];
 	uint8_t resp_hdr[FCORE_MAX_TXNS][FCORE_MAX_RESP_HDR];
-	struct fc_flow flow[];
 };
 
-/* From calloc(), which leaves fresh pages untouched: an idle connection costs what it has used. */
-static struct fcore_conn *conn_alloc(uint32_t flows)
+/* The rings of several connections: in pages of their own, which cost nothing until they are used. */
+struct fc_slab {
+	struct fc_list link;		/* in core->slabs unless all is taken; the first member */
+	void *memory;			/* what to free */
+	uint8_t taken;			/* one bit a connection */
+	uint8_t dirty;			/* rings that are no longer zero */
+	struct rings rings[FC_SLAB_CONNS];
+};
+
+enum { SLAB_BYTES = sizeof(struct fc_slab) + FALCON_CACHE_LINE };
+
+static struct fc_slab *slab_new(struct fcore *core)
 {
-	size_t size = sizeof(struct conn_block) + flows * sizeof(struct fc_flow);
-	void *memory = calloc(1, size + FALCON_CACHE_LINE);
-	struct conn_block *b;
+	void *memory = core->ops.pages_new ? core->ops.pages_new(SLAB_BYTES)
+					   : calloc(1, SLAB_BYTES);
+	struct fc_slab *s;
 
 	if (!memory)
 		return NULL;
-	b = (struct conn_block *)(((uintptr_t)memory + FALCON_CACHE_LINE - 1) &
+	s = (struct fc_slab *)(((uintptr_t)memory + FALCON_CACHE_LINE - 1) &
+			       ~(uintptr_t)(FALCON_CACHE_LINE - 1));
+	s->memory = memory;
+	fc_list_init(&s->link);
+	fc_list_append(&core->slabs, &s->link);
+	return s;
+}
+
+static bool take_rings(struct fcore *core, struct fcore_conn *c)
+{
+	struct fc_slab *s = fc_list_empty(&core->slabs)
+				    ? slab_new(core)
+				    : (struct fc_slab *)core->slabs.next;
+	struct rings *r;
+
+	if (!s)
+		return false;
+	c->slot = (uint8_t)__builtin_ctz(~(uint32_t)s->taken);
+	c->slab = s;
+	s->taken |= (uint8_t)(1U << c->slot);
+	if (s->taken == FC_SLAB_ALL)
+		fc_list_remove(&s->link);
+	r = &s->rings[c->slot];
+	if (s->dirty & 1U << c->slot)
+		memset(r, 0, sizeof(*r));
+	s->dirty |= (uint8_t)(1U << c->slot);
+	c->resp_queue = r->resp_queue;
+	c->resp_hdr = r->resp_hdr;
+	c->resp = r->resp;
+	c->itxn = r->itxn;
+	c->ttxn = r->ttxn;
+	c->data.ctx = r->ctx;
+	return true;
+}
+
+/* Nothing was sent, received or submitted. */
+static bool is_unused(const struct fcore_conn *c)
+{
+	return c->init_next == c->params.tx_rsn && !c->stats.rx_packets && !c->resp_end;
+}
+
+static void give_rings(struct fcore_conn *c)
+{
+	struct fc_slab *s = c->slab;
+
+	if (s->taken == FC_SLAB_ALL)
+		fc_list_append(&c->core->slabs, &s->link);
+	s->taken &= (uint8_t)~(1U << c->slot);
+	if (is_unused(c))
+		s->dirty &= (uint8_t)~(1U << c->slot);
+	if (s->taken)
+		return;
+	fc_list_remove(&s->link);
+	if (c->core->ops.pages_free)
+		c->core->ops.pages_free(s->memory, SLAB_BYTES);
+	else
+		free(s->memory);
+}
+
+static struct fcore_conn *conn_alloc(struct fcore *core, uint32_t flows)
+{
+	size_t size = sizeof(struct fcore_conn) + flows * sizeof(struct fc_flow);
+	void *memory = calloc(1, size + FALCON_CACHE_LINE);
+	struct fcore_conn *c;
+
+	if (!memory)
+		return NULL;
+	c = (struct fcore_conn *)(((uintptr_t)memory + FALCON_CACHE_LINE - 1) &
 				  ~(uintptr_t)(FALCON_CACHE_LINE - 1));
-	b->conn.memory = memory;
-	b->conn.resp_queue = b->resp_queue;
-	b->conn.resp_hdr = b->resp_hdr;
-	b->conn.resp = b->resp;
-	b->conn.itxn = b->itxn;
-	b->conn.ttxn = b->ttxn;
-	b->conn.data.ctx = b->ctx;
-	b->conn.flow = b->flow;
-	b->conn.nflows = (uint8_t)flows;
-	return &b->conn;
+	c->memory = memory;
+	if (!take_rings(core, c)) {
+		free(memory);
+		return NULL;
+	}
+	c->core = core;
+	c->flow = (struct fc_flow *)(c + 1);
+	c->nflows = (uint8_t)flows;
+	return c;
+}
+
+static void conn_free(struct fcore_conn *c)
+{
+	give_rings(c);
+	free(c->memory);
+}
+
+void fc_leave(struct fcore *core)
+{
+	if (--core->depth)
+		return;
+	while (core->closed) {
+		struct fcore_conn *c = core->closed;
+
+		core->closed = c->next_closed;
+		conn_free(c);
+	}
 }
 
 struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falcon_conn *shared,
@@ -167,15 +248,14 @@ struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falc
 
 	if (cid >= FALCON_MAX_CONNS || core->conns[cid] || core->nconns >= core->max_conns)
 		return NULL;
-	c = conn_alloc(params->flows ? fc_min(params->flows, FALCON_MAX_FLOWS) : 1);
+	c = conn_alloc(core, params->flows ? fc_min(params->flows, FALCON_MAX_FLOWS) : 1);
 	if (!c)
 		return NULL;
-	c->core = core;
 	c->cid = cid;
 	c->shared = shared;
 	c->params = *params;
 	if (!fc_res_conn_open(c)) {
-		free(c->memory);
+		conn_free(c);
 		return NULL;
 	}
 	c->params.max_retx = fc_min(params->max_retx, UINT8_MAX - 1);

@@ -74,6 +74,12 @@ struct fcore_ops {
 	int (*transmit)(void *arg, struct fcore_conn *c, const struct fcore_packet *p);
 	/* The core no longer needs a received frame. */
 	void (*frame_put)(void *arg, void *frame);
+	/*
+	 * Fresh pages of zeroes, |bytes| of them, which cost nothing before they are used, for what
+	 * only busy connections need; and back. Both NULL: from the heap.
+	 */
+	void *(*pages_new)(size_t bytes);
+	void (*pages_free)(void *pages, size_t bytes);
 	/* A RUE event of the core's own (retransmissions; Falcon 10.6.2.1). */
 	void (*rue_event)(void *arg, struct fcore_conn *c, const struct falcon_rue_event *e);
 

@@ -20,18 +20,6 @@ struct raw_ulp *raw_create(const struct raw_ops *ops, void *arg, uint32_t max_co
 	return ulp;
 }
 
-void raw_destroy(struct raw_ulp *ulp)
-{
-	if (!ulp)
-		return;
-	for (uint32_t i = 0; i < ulp->clients_used; i++)
-		if (ulp->clients[i])
-			raw_detach(ulp, ulp->clients[i]->cl);
-	for (uint32_t i = 0; i < ulp->max_conns; i++)
-		free(ulp->conns[i]);
-	free(ulp);
-}
-
 void raw_client_put(struct raw_client *rc)
 {
 	if (--rc->refs)
@@ -135,15 +123,15 @@ static struct raw_conn *new_conn(void)
 {
 	struct raw_conn *conn = calloc(1, sizeof(*conn));
 
-	if (!conn)
-		return NULL;
-	conn->tail = &conn->head;
-	for (int i = FCORE_MAX_TXNS - 1; i >= 0; i--) {
-		conn->segs[i].conn = conn;
-		conn->segs[i].next = conn->free_segs;
-		conn->free_segs = &conn->segs[i];
-	}
+	if (conn)
+		conn->tail = &conn->head;
 	return conn;
+}
+
+void raw_conn_free(struct raw_conn *conn)
+{
+	free(conn->segs);
+	free(conn);
 }
 
 int raw_conn_up(struct raw_ulp *ulp, struct fcore_conn *c, uint32_t segment)
@@ -168,6 +156,20 @@ void raw_conn_down(struct raw_ulp *ulp, uint32_t cid)
 		return;
 	conn->c = NULL;
 	raw_conn_flush(conn, NULL);
+}
+
+void raw_conn_gone(struct raw_ulp *ulp, uint32_t cid)
+{
+	struct raw_conn *conn = cid < ulp->max_conns ? ulp->conns[cid] : NULL;
+
+	if (!conn)
+		return;
+	ulp->conns[cid] = NULL;
+	conn->c = NULL;
+	raw_conn_flush(conn, NULL);
+	conn->gone = true;
+	if (!conn->ready)
+		raw_conn_free(conn);
 }
 
 static uint32_t take_submissions(struct raw_ulp *ulp, struct raw_client *rc)
@@ -201,11 +203,28 @@ static uint32_t submit_ready(struct raw_ulp *ulp, uint64_t now)
 		struct raw_conn *next = conn->next_ready;
 
 		conn->ready = false;
-		n += raw_conn_submit(conn, now);
-		raw_conn_kick(ulp, conn);
+		if (conn->gone) {
+			raw_conn_free(conn);
+		} else {
+			n += raw_conn_submit(conn, now);
+			raw_conn_kick(ulp, conn);
+		}
 		conn = next;
 	}
 	return n;
+}
+
+void raw_destroy(struct raw_ulp *ulp)
+{
+	if (!ulp)
+		return;
+	for (uint32_t i = 0; i < ulp->clients_used; i++)
+		if (ulp->clients[i])
+			raw_detach(ulp, ulp->clients[i]->cl);
+	for (uint32_t i = 0; i < ulp->max_conns; i++)
+		raw_conn_gone(ulp, i);
+	submit_ready(ulp, 0);
+	free(ulp);
 }
 
 uint32_t raw_pump(struct raw_ulp *ulp, uint64_t now)

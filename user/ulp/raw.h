@@ -66,6 +66,9 @@ int raw_conn_up(struct raw_ulp *ulp, struct fcore_conn *c, uint32_t segment);
  */
 void raw_conn_down(struct raw_ulp *ulp, uint32_t cid);
 
+/* Connection |cid|, which is down and closed in the core, will not come up again. */
+void raw_conn_gone(struct raw_ulp *ulp, uint32_t cid);
+
 /*
  * Take submissions, start transactions, publish completions and messages. To be called in every
  * round of the loop, after what was received was handed to the core. Returns how many submissions

@@ -3,6 +3,7 @@
 #include "ulp/raw_priv.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 void raw_conn_kick(struct raw_ulp *ulp, struct raw_conn *conn)
@@ -104,13 +105,29 @@ static int seg_submit(struct raw_conn *conn, struct raw_seg *seg, uint64_t now)
 	return fcore_push(conn->c, &txn, now);
 }
 
+static int make_segs(struct raw_conn *conn)
+{
+	conn->segs = calloc(FCORE_MAX_TXNS, sizeof(*conn->segs));
+	if (!conn->segs)
+		return -ENOMEM;
+	for (int i = FCORE_MAX_TXNS - 1; i >= 0; i--) {
+		conn->segs[i].conn = conn;
+		conn->segs[i].next = conn->free_segs;
+		conn->free_segs = &conn->segs[i];
+	}
+	return 0;
+}
+
 /* Hand the next segment of |op| to the core. 0, or what the core said. */
 static int op_submit(struct raw_conn *conn, struct raw_op *op, uint64_t now)
 {
 	uint32_t left = op->sqe.len - op->submitted;
-	struct raw_seg *seg = conn->free_segs;
-	int rc;
+	struct raw_seg *seg;
+	int rc = conn->segs ? 0 : make_segs(conn);
 
+	if (rc)
+		return rc;
+	seg = conn->free_segs;
 	if (!seg)
 		return -EAGAIN;
 	conn->free_segs = seg->next;

@@ -15,6 +15,11 @@ static void conn_down(void *ulp, uint32_t cid, const char *why)
 	raw_conn_down(ulp, cid);
 }
 
+static void conn_gone(void *ulp, uint32_t cid)
+{
+	raw_conn_gone(ulp, cid);
+}
+
 /* Whoever policy lets in may reach the services that applications have opened. */
 static int accept_dialled(void *ulp, const struct ulp_request *req, struct ulp_data *reply,
 			  char *err, size_t errlen)
@@ -79,6 +84,7 @@ const struct ulp_ops raw_ulp_ops = {
 	.accept = accept_dialled,
 	.conn_up = conn_up,
 	.conn_down = conn_down,
+	.conn_gone = conn_gone,
 	.pump = pump,
 	.sleep_begin = sleep_begin,
 	.sleep_end = sleep_end,

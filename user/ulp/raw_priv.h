@@ -50,16 +50,20 @@ struct raw_seg {
 	uint32_t got;		/* bytes of response that came: GET */
 };
 
-/* A connection. Stays allocated once it was up, so that cookies stay valid. */
+/*
+ * A connection. Stays allocated from when it first comes up until raw_conn_gone(), so that cookies
+ * stay valid; and there may be very many, most of them idle, so segments come with the first use.
+ */
 struct raw_conn {
 	struct fcore_conn *c;	/* NULL: down */
 	uint32_t segment;
 	bool blocked;		/* the core said -EAGAIN; on_xon() comes */
 	bool ready;		/* in the list of those with something to submit */
+	bool gone;		/* to be freed when that list is gone through */
 	struct raw_op *head, **tail;
 	struct raw_conn *next_ready;
+	struct raw_seg *segs;	/* FCORE_MAX_TXNS of them, or NULL: none was needed yet */
 	struct raw_seg *free_segs;
-	struct raw_seg segs[FCORE_MAX_TXNS];
 };
 
 struct raw_ulp {
@@ -81,6 +85,8 @@ void raw_client_put(struct raw_client *rc);
 
 /* Check operation |op|, just taken, and queue it on its connection, or complete it in error. */
 void raw_op_start(struct raw_ulp *ulp, struct raw_op *op);
+/* Free |conn|, which is in no list. */
+void raw_conn_free(struct raw_conn *conn);
 /* Start transactions of |conn| as long as the core takes them. Returns how many. */
 uint32_t raw_conn_submit(struct raw_conn *conn, uint64_t now);
 /* End the queued operations of |conn|, of |rc| only unless that is NULL, with kCmplDeadConn. */

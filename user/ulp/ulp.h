@@ -127,6 +127,11 @@ struct ulp_ops {
 	 * it has proved, "" if it has none. NULL: they are dropped.
 	 */
 	void (*note)(void *ulp, const struct ulp_note *note, const char *peer);
+	/*
+	 * Connection |cid|, which is down if it ever was up, is removed for good: free what is kept
+	 * for it. Another may have the number thereafter. May be NULL.
+	 */
+	void (*conn_gone)(void *ulp, uint32_t cid);
 
 	/* A round of the loop. Returns how much there was to do. */
 	uint32_t (*pump)(void *ulp, uint64_t now);

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * One connection's incarnations: protocol state made, opened to XDP, closed to it, and let go; and
+ * what the connection manager says of it.
+ *
+ * A connection's shared state may be rewritten only while XDP cannot be in it: its flags are
+ * cleared, then a grace period lets programs that still run end, then the sockets are drained of
+ * frames claimed before. agent_receive() drops frames of a connection without protocol state.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/log.h"
+#include "agent/rue.h"
+
+const char *agent_conn_state_name(enum agent_conn_state s)
+{
+	switch (s) {
+	case AGENT_CONN_WAITING: return "waiting";
+	case AGENT_CONN_RECEIVING: return "receiving";
+	case AGENT_CONN_UP: return "up";
+	default: return "unknown";
+	}
+}
+
+void agent_conn_take_down(struct agent_conn *c, const char *why)
+{
+	struct agent *a = c->agent;
+
+	snprintf(c->reason, sizeof(c->reason), "%s", why);
+	if (!c->core)
+		return;
+	a->nup -= c->state == AGENT_CONN_UP;
+	c->state = AGENT_CONN_WAITING;
+	falcon_store(&c->shared->id.flags, 0);
+	c->closed_in = grace_ask(a->grace);
+	log_info("connection down conn=%s cid=%u reason=\"%s\"", c->cfg.name, c->cfg.local_cid, why);
+	c->ulp->ops->conn_down(c->ulp->self, c->cfg.local_cid, why);
+	fcore_conn_close(c->core, kCmplDeadConn);
+	c->core = NULL;
+	rekey_leave(c);
+	sec_close(&c->sec);
+}
+
+/* Take what was in the sockets at the call. */
+static void drain(struct agent *a)
+{
+	for (int n = 0; n <= XSK_RING_SIZE && agent_receive(a); n++)
+		;
+}
+
+bool agent_conn_settled(struct agent_conn *c)
+{
+	struct agent *a = c->agent;
+	uint64_t over;
+
+	if (c->closed_in > a->drained) {
+		over = grace_over(a->grace);
+		if (over < c->closed_in)
+			return false;
+		drain(a);
+		a->drained = over;
+	}
+	c->closed_in = 0;
+	return true;
+}
+
+void agent_conn_settle(struct agent_conn *c)
+{
+	if (agent_conn_settled(c))
+		return;
+	maps_quiesce();
+	drain(c->agent);
+	c->closed_in = 0;
+}
+
+static void fill_identity(struct agent_conn *c)
+{
+	struct falcon_conn_id *id = &c->shared->id;
+
+	memset(id, 0, sizeof(*id));
+	id->cid = c->cfg.local_cid;
+	id->peer_cid = c->cfg.remote_cid;
+	id->function = c->cfg.params.function;
+	id->cur_spi = c->ours.security.spi;
+	id->prev_spi = c->ours.security.spi;
+	id->cur_spi_gen = sec_clear(&c->sec) ? sec_keys_generation(c->agent->keys)
+					     : c->ours.security.generation;
+	id->peer_spi = c->peer.security.spi;
+	id->incarnation = c->ours.incarnation;
+	id->encap = falcon_encap_seen(c->sec.encap);
+	id->pcid = c->sec.pcid;
+	memcpy(id->local_addr, c->cfg.local, sizeof(id->local_addr));
+	memcpy(id->peer_addr, c->cfg.remote, sizeof(id->peer_addr));
+}
+
+static uint32_t conn_flags(const struct agent_conn *c)
+{
+	uint32_t flags = c->loop ? 0 : FALCON_CONN_ALIVE;
+
+	if (sec_clear(&c->sec))
+		flags |= FALCON_CONN_CLEAR;
+	if (c->sec.tunnel)
+		flags |= FALCON_CONN_TUNNEL;
+	if (c->cfg.params.ordered)
+		flags |= FALCON_CONN_ORDERED;
+	if (c->cfg.family == AF_INET6)
+		flags |= FALCON_CONN_IPV6;
+	if (!c->agent->offload)
+		flags |= FALCON_CONN_STEER;
+	if (c->port && c->port->trusted_csum)
+		flags |= FALCON_CONN_NO_CSUM;
+	return flags;
+}
+
+/* Payload that fits both ends' links, and the receiver's buffers, after all headers. */
+static void size_segment(struct agent_conn *c)
+{
+	uint32_t mtu = c->route.mtu;
+
+	if (c->peer.params.mtu && c->peer.params.mtu < mtu)
+		mtu = c->peer.params.mtu;
+	if (mtu > XSK_MAX_FRAME - ETH_HLEN)
+		mtu = XSK_MAX_FRAME - ETH_HLEN;
+	c->mtu = mtu;
+	c->max_len = frame_max_payload(mtu, c->cfg.family == AF_INET6,
+				       frame_around(c->sec.encap, c->sec.peer_pcid != 0,
+						    sec_inner_len(&c->sec)));
+}
+
+uint32_t agent_conn_segment(const struct agent_conn *c)
+{
+	uint32_t hdr = sizeof(struct falcon_raw_hdr);
+
+	return c->max_len > hdr ? c->max_len - hdr : 0;
+}
+
+void agent_conn_ends(const struct agent_conn *c, struct ulp_ends *out)
+{
+	*out = (struct ulp_ends){
+		.family = c->cfg.family,
+		.function = c->cfg.params.function,
+		.ordered = c->cfg.params.ordered,
+	};
+	memcpy(out->local, c->cfg.local, sizeof(out->local));
+	memcpy(out->remote, c->cfg.remote, sizeof(out->remote));
+}
+
+static void fill_params(struct agent_conn *c, struct fcore_params *p)
+{
+	/* Without a handshake the peer has not said, and is configured alike. */
+	c->flows = c->cfg.params.flows;
+	if (c->peer.params.flows && c->peer.params.flows < c->flows)
+		c->flows = c->peer.params.flows;
+	*p = c->cfg.params;
+	p->tx_data_psn = c->ours.data_psn;
+	p->tx_req_psn = c->ours.req_psn;
+	p->tx_rsn = c->ours.rsn;
+	p->rx_data_psn = c->peer.data_psn;
+	p->rx_req_psn = c->peer.req_psn;
+	p->rx_rsn = c->peer.rsn;
+	p->flows = c->flows;
+	p->path_seed = c->shared->id.incarnation;
+}
+
+/* Protocol state for this incarnation, open to XDP. */
+int agent_conn_set_up(struct agent_conn *c, char *err, size_t errlen)
+{
+	struct agent *a = c->agent;
+	struct fcore_params params;
+
+	agent_conn_take_down(c, "a new incarnation replaces it");
+	agent_conn_settle(c);
+	agent_conn_route(c);
+	if (!c->port && !c->loop) {
+		snprintf(err, errlen,
+			 "no route to the peer of connection %s over a configured port; check ip "
+			 "route and the [port] sections",
+			 c->cfg.name);
+		return -ENETUNREACH;
+	}
+	size_segment(c);
+	fill_identity(c);
+	fill_params(c, &params);
+	c->core = fcore_conn_open(a->core, c->cfg.local_cid, c->shared, &params, a->now);
+	if (!c->core) {
+		snprintf(err, errlen, "out of memory for connection %s", c->cfg.name);
+		return -ENOMEM;
+	}
+	fcore_conn_set_user(c->core, c);
+	agent_rue_start(c);
+	falcon_store(&c->shared->id.flags, conn_flags(c));
+	rekey_join(c);
+	c->state = AGENT_CONN_RECEIVING;
+	c->reason[0] = 0;
+	return 0;
+}
+
+int agent_conn_go_up(struct agent_conn *c)
+{
+	struct ulp_conn up = {
+		.core = c->core,
+		.cid = c->cfg.local_cid,
+		.max_len = c->max_len,
+		.data.len = c->peer.ulp.len,
+	};
+	int rc;
+
+	agent_conn_ends(c, &up.ends);
+	memcpy(up.data.bytes, c->peer.ulp.data, sizeof(up.data.bytes));
+	rc = c->ulp->ops->conn_up(c->ulp->self, &up);
+	if (rc < 0)
+		return rc;
+	c->state = AGENT_CONN_UP;
+	c->setups++;
+	c->agent->nup++;
+	c->agent->stats.setups++;
+	log_info("connection up conn=%s cid=%u peer_cid=%u %s %s mtu=%u max_len=%u", c->cfg.name,
+		 c->cfg.local_cid, c->cfg.remote_cid, c->ulp->ops->name,
+		 c->cfg.params.ordered ? "ordered" : "unordered", c->mtu, c->max_len);
+	return 0;
+}
+
+static int on_establish(void *arg, uint32_t cid, const struct cm_values *ours,
+			const struct cm_values *peer, char *err, size_t errlen)
+{
+	struct agent *a = arg;
+	struct agent_conn *c = a->conns[cid];
+	int rc;
+
+	c->ours = *ours;
+	c->peer = *peer;
+	c->cfg.remote_cid = peer->cid;
+	rc = agent_agree_security(c, err, errlen);
+	return rc < 0 ? rc : agent_conn_set_up(c, err, errlen);
+}
+
+static void on_ready(void *arg, uint32_t cid)
+{
+	struct agent *a = arg;
+
+	if (agent_conn_go_up(a->conns[cid]) < 0)
+		agent_conn_fail(a->conns[cid], "out of memory");
+}
+
+/* It was not up, and its upper layer might wait for it. */
+static void tell_not_up(struct agent_conn *c, const char *reason)
+{
+	const struct ulp_ops *ops = c->ulp->ops;
+	bool refused = cm_conn_state(c->agent->cm, c->cfg.local_cid) == CM_REJECTED;
+
+	if (refused && !c->accepted && ops->refused)
+		ops->refused(c->ulp->self, c->cfg.local_cid, reason);
+	else
+		ops->conn_down(c->ulp->self, c->cfg.local_cid, reason);
+}
+
+static void on_lost(void *arg, uint32_t cid, const char *reason)
+{
+	struct agent *a = arg;
+	struct agent_conn *c = a->conns[cid];
+
+	if (!c->core)
+		tell_not_up(c, reason);
+	agent_conn_take_down(c, reason);
+	c->state = AGENT_CONN_WAITING;
+	if (c->accepted)
+		agent_conn_drop(c, reason);
+}
+
+const struct cm_ops agent_cm_ops = {
+	.establish = on_establish,
+	.ready = on_ready,
+	.lost = on_lost,
+	.fill_local_security = agent_fill_security,
+	.use_remote_security = agent_use_security,
+	.rekeyed = agent_security_used,
+	.accept = agent_accept,
+	.note = agent_take_note,
+};
+
+/* Without a handshake both ends start from zero, at once. */
+int agent_conn_start_static(struct agent_conn *c, char *err, size_t errlen)
+{
+	int rc;
+
+	c->ours = (struct cm_values){ .incarnation = 1, .security.spi = c->cfg.local_spi };
+	c->peer = (struct cm_values){ .incarnation = 1, .security.spi = c->cfg.remote_spi };
+	rc = agent_conn_set_up(c, err, errlen);
+	if (rc == 0)
+		rc = agent_conn_go_up(c);
+	return rc;
+}
+
+void agent_conn_offer(struct agent_conn *c, struct cm_local *out)
+{
+	*out = (struct cm_local){
+		.family = c->cfg.family,
+		.local_cid = c->cfg.local_cid,
+		.remote_cid = c->cfg.remote_cid,
+		.ordered = c->cfg.params.ordered,
+		.function = c->cfg.params.function,
+		.security = cm_security_kind(config_encap(c->cfg.security)),
+		.ulp = c->ulp_data,
+		.params = {
+			.flows = (uint8_t)c->cfg.params.flows,
+			.data_window = FALCON_DATA_WINDOW,
+			.req_window = FALCON_REQ_WINDOW,
+		},
+	};
+
+	memcpy(out->peer, c->cfg.peer, sizeof(out->peer));
+	memcpy(out->local_addr, c->cfg.local, sizeof(out->local_addr));
+	memcpy(out->peer_addr, c->cfg.remote, sizeof(out->peer_addr));
+	agent_conn_route(c);
+	out->params.mtu = c->route.mtu;
+}
