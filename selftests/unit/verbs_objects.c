@@ -164,7 +164,9 @@ static void device_memory(void **state)
 	assert_int_equal(ibv_memcpy_to_dm(dm, 124, "abcd", 4), 0);
 	assert_int_equal(ibv_memcpy_from_dm(got, dm, 124, 4), 0);
 	assert_memory_equal(got, "abcd", 4);
-	assert_int_equal(ibv_memcpy_to_dm(dm, 125, "abcd", 4), EFAULT);
+	assert_int_equal(ibv_memcpy_to_dm(dm, 128, "abcd", 4), EFAULT);
+	assert_int_equal(ibv_memcpy_to_dm(dm, 4, "abcd", 3), EINVAL);
+	assert_int_equal(ibv_memcpy_from_dm(got, dm, 2, 4), EINVAL);
 	assert_null(ibv_reg_dm_mr(e->pd, dm, 0, 129, IBV_ACCESS_ZERO_BASED));
 	assert_null(ibv_reg_dm_mr(e->pd, dm, 0, 8, IBV_ACCESS_LOCAL_WRITE));
 	mr = ibv_reg_dm_mr(e->pd, dm, 0, 128, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE);

@@ -154,6 +154,20 @@ struct ibv_cq_ex *fv_create_cq_ex(struct ibv_context *context, struct ibv_cq_ini
 	return &cq->ex;
 }
 
+/* Completions that |cq| holds, and that requests under way will bring. */
+static uint64_t needed(struct fv_ctx *ctx, struct fv_cq *cq)
+{
+	uint64_t n = 0;
+
+	pthread_mutex_lock(&ctx->lock);
+	for (struct fv_qp *qp = ctx->qps; qp; qp = qp->next) {
+		if (qp->qp.send_cq == &cq->cq && qp->sq.shm)
+			n += qp->sq.tail - falcon_load(&qp->sq.shm->idx.head);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return n + (falcon_load(&cq->shm->idx.tail) - cq->head);
+}
+
 FV_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
 	struct fv_ctx *ctx = fv_ctx_of(ibcq->context);
@@ -167,8 +181,8 @@ FV_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	if (cqe < 1 || (uint32_t)cqe > ctx->device->attr.max_cqe || cqe > FVERBS_CQE_MAX)
 		return fv_fail(EINVAL, "a queue of %d completions cannot be had", cqe);
 	fv_lock(&cq->lock);
-	if (falcon_load(&cq->shm->idx.tail) - cq->head > (uint32_t)cqe) {
-		rc = fv_fail(EINVAL, "the queue holds more completions than that");
+	if (cqe < ibcq->cqe && needed(ctx, cq) > (uint32_t)cqe) {
+		rc = fv_fail(EINVAL, "there are, or will be, more completions than that");
 		goto out;
 	}
 	rc = place_cq(ctx, (uint32_t)cqe, &req.place, &shm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* "Device" memory, which is memory shared with the agent; and such memory for who asks for it. */
+/* "Device" memory, which is memory like any other; and memory shared with the agent. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,40 +7,48 @@
 #include "falcon/verbs_ext.h"
 #include "verbs/fv.h"
 
-static bool inside(const struct fv_dm *dm, uint64_t offset, size_t length)
+enum {
+	DM_ALIGN = 4,		/* bytes; what adapters ask of copies, so nobody gets used to less */
+	DM_LOG_ALIGN_MAX = 21,
+	PAGE_LOG = 12,
+};
+
+static int check(const struct fv_dm *dm, uint64_t offset, size_t length)
 {
-	return offset <= dm->length && length <= dm->length - offset;
+	if (offset % DM_ALIGN || length % DM_ALIGN)
+		return fv_fail(EINVAL, "device memory is copied in units of %d bytes", DM_ALIGN);
+	if (offset > dm->length || length > dm->length - offset)
+		return fv_fail(EFAULT, "the device memory ends before that");
+	return 0;
 }
 
 static int copy_to(struct ibv_dm *ibdm, uint64_t offset, const void *from, size_t length)
 {
 	struct fv_dm *dm = (struct fv_dm *)ibdm;
+	int rc = check(dm, offset, length);
 
-	if (!inside(dm, offset, length))
-		return fv_fail(EFAULT, "the device memory ends before that");
-	memcpy(dm->mem + offset, from, length);
-	return 0;
+	if (!rc)
+		memcpy(dm->mem + offset, from, length);
+	return rc;
 }
 
 static int copy_from(void *to, struct ibv_dm *ibdm, uint64_t offset, size_t length)
 {
 	struct fv_dm *dm = (struct fv_dm *)ibdm;
+	int rc = check(dm, offset, length);
 
-	if (!inside(dm, offset, length))
-		return fv_fail(EFAULT, "the device memory ends before that");
-	memcpy(to, dm->mem + offset, length);
-	return 0;
+	if (!rc)
+		memcpy(to, dm->mem + offset, length);
+	return rc;
 }
 
 struct ibv_dm *fv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
-	struct fv_ctx *ctx = fv_ctx_of(context);
-	__u64 offset;
+	uint32_t log = attr->log_align_req > PAGE_LOG ? attr->log_align_req : PAGE_LOG;
 	struct fv_dm *dm;
-	uint32_t area;
+	void *mem;
 
-	/* Shared memory comes in pages: what is to be aligned to more cannot be had. */
-	if (attr->comp_mask || !attr->length || attr->log_align_req > 12) {
+	if (attr->comp_mask || !attr->length || log > DM_LOG_ALIGN_MAX) {
 		errno = attr->comp_mask ? EOPNOTSUPP : EINVAL;
 		return NULL;
 	}
@@ -49,13 +57,13 @@ struct ibv_dm *fv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr
 		return NULL;
 	}
 	dm = calloc(1, sizeof(*dm));
-	if (!dm)
-		return NULL;
-	dm->mem = fv_area_alloc(&ctx->agent, attr->length, &area, &offset);
-	if (!dm->mem) {
+	if (!dm || posix_memalign(&mem, 1UL << log, attr->length)) {
 		free(dm);
+		errno = ENOMEM;
 		return NULL;
 	}
+	memset(mem, 0, attr->length);
+	dm->mem = mem;
 	dm->length = attr->length;
 	dm->dm.context = context;
 	dm->dm.memcpy_to_dm = copy_to;
@@ -65,12 +73,11 @@ struct ibv_dm *fv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr
 
 int fv_free_dm(struct ibv_dm *ibdm)
 {
-	struct fv_ctx *ctx = fv_ctx_of(ibdm->context);
 	struct fv_dm *dm = (struct fv_dm *)ibdm;
 
 	if (__atomic_load_n(&dm->refs, __ATOMIC_ACQUIRE))
 		return fv_fail(EBUSY, "there are memory regions in it");
-	fv_area_free(&ctx->agent, dm->mem);
+	free(dm->mem);
 	free(dm);
 	return 0;
 }

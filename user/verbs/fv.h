@@ -132,7 +132,7 @@ struct fv_mr {
 
 struct fv_dm {
 	struct ibv_dm dm;
-	uint8_t *mem;			/* in an area */
+	uint8_t *mem;
 	size_t length;			/* bytes */
 	int refs;			/* regions in it */
 };

@@ -305,14 +305,14 @@ struct ibv_mr *fv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *ibdm, uint64_t off
 	struct fverbs_reg_mr req;
 	struct ibv_mr *mr;
 
-	if (!(access & IBV_ACCESS_ZERO_BASED) || !access_valid(access) || !length ||
+	if (!(access & IBV_ACCESS_ZERO_BASED) || !access_valid(access) ||
 	    offset > dm->length || length > dm->length - offset) {
 		errno = EINVAL;
 		return NULL;
 	}
 	access &= ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE;
 	req = describe(ctx, pd, dm->mem + offset, length, 0, access);
-	mr = register_mr(pd, &req, NULL);
+	mr = register_mr(pd, &req, dm->mem + offset);
 	if (mr) {
 		((struct fv_mr *)mr)->of = dm;
 		((struct fv_mr *)mr)->dm = true;

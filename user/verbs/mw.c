@@ -53,9 +53,8 @@ int fv_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 	struct ibv_send_wr *bad;
 	int rc;
 
-	if (bind->bind_info.mw_access_flags &
-	    ~(unsigned int)(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-			    IBV_ACCESS_REMOTE_ATOMIC))
+	/* Windows of this type are addressed as their regions are (InfiniBand 10.6.7.2.1). */
+	if (bind->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED)
 		return EINVAL;
 	if (bind->bind_info.mr && bind->bind_info.length > bind->bind_info.mr->length)
 		return EINVAL;

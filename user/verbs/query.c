@@ -14,6 +14,7 @@ enum {
 	PHYS_LINK_UP = 5,
 	PORT = 1,
 	CLOCK_KHZ = 1000000,	/* completion timestamps are in ns */
+	VENDOR = 0x02464c,	/* a locally administered identifier: nobody's */
 	ACK_DELAY = 15,		/* 4.096 us * 2^15: an agent that others keep from the CPU */
 };
 
@@ -51,6 +52,7 @@ static void fill_device(struct ibv_device_attr *out, const struct fverbs_device 
 	out->sys_image_guid = d->guid;
 	out->max_mr_size = UINT64_MAX;
 	out->page_size_cap = 0xfffff000;
+	out->vendor_id = VENDOR;
 	out->max_qp = to_int(d->max_qp);
 	out->max_qp_wr = to_int(d->max_qp_wr);
 	out->device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |

@@ -212,7 +212,7 @@ static int place_region(struct rdma_call *call, const struct fverbs_reg_mr *req,
 
 	if (req->implicit > 1 || (req->implicit && req->area_plus_1))
 		return rdma_call_fail(call, -EINVAL, "a region is in an area, or all of memory");
-	if (!req->implicit && (!req->length || req->addr + req->length < req->addr ||
+	if (!req->implicit && (req->addr + req->length < req->addr ||
 			       req->iova + req->length < req->iova))
 		return rdma_call_fail(call, -EINVAL, "%llu bytes at %#llx are no range of addresses",
 				      (unsigned long long)req->length, (unsigned long long)req->addr);
@@ -222,7 +222,8 @@ static int place_region(struct rdma_call *call, const struct fverbs_reg_mr *req,
 			return rdma_call_fail(call, -EINVAL, "area %u has no %llu bytes at %llu", number,
 					      (unsigned long long)req->length,
 					      (unsigned long long)req->addr);
-	} else if (!req->implicit && !(req->access & IBV_ACCESS_ON_DEMAND) && probe(call, req) < 0) {
+	} else if (!req->implicit && req->length && !(req->access & IBV_ACCESS_ON_DEMAND) &&
+		   probe(call, req) < 0) {
 		return -EFAULT;
 	}
 	mr->area = area;
