@@ -16,7 +16,6 @@ static bool opcode_valid(const struct fv_qp *qp, enum ibv_wr_opcode opcode)
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 	case IBV_WR_LOCAL_INV:
 	case IBV_WR_BIND_MW:
-		return qp->qp.qp_type != IBV_QPT_UD;
 	case IBV_WR_RDMA_READ:
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:

@@ -33,7 +33,6 @@ static int check(const struct fv_ctx *ctx, const struct ibv_qp_init_attr_ex *att
 		return EOPNOTSUPP;
 	switch (attr->qp_type) {
 	case IBV_QPT_RC:
-	case IBV_QPT_UC:
 	case IBV_QPT_UD:
 	case IBV_QPT_XRC_SEND:
 	case IBV_QPT_XRC_RECV:

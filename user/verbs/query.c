@@ -80,18 +80,22 @@ static void fill_device(struct ibv_device_attr *out, const struct fverbs_device 
 	out->phys_port_cnt = 1;
 }
 
+/* Limits stay as they were when the device was listed; a child of fork() may ask for them, too. */
+static int limits(struct fv_ctx *ctx, struct ibv_device_attr *out)
+{
+	if (falcon_load(&ctx->agent.state) == FV_DEAD)
+		return fv_agent_usable(&ctx->agent);
+	fill_device(out, &ctx->device->attr);
+	return 0;
+}
+
 FV_EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	struct fv_ctx *ctx = fv_ctx_of(context);
-	struct fverbs_device d;
-	int rc;
 
 	if (!ctx)
 		FV_FORWARD(ibv_query_device, ENOSYS, context, attr);
-	rc = fv_device_now(ctx, &d);
-	if (!rc)
-		fill_device(attr, &d);
-	return rc;
+	return limits(ctx, attr);
 }
 
 int fv_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
@@ -101,17 +105,15 @@ int fv_query_device_ex(struct ibv_context *context, const struct ibv_query_devic
 				 IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
 				 IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
 	struct ibv_device_attr_ex full = { 0 };
-	struct fverbs_device d;
 	int rc;
 
 	if (input && input->comp_mask)
 		return EINVAL;
 	if (size < sizeof(full.orig_attr))
 		return EINVAL;
-	rc = fv_device_now(fv_ctx_of(context), &d);
+	rc = limits(fv_ctx_of(context), &full.orig_attr);
 	if (rc)
 		return rc;
-	fill_device(&full.orig_attr, &d);
 	full.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
 	full.odp_caps.per_transport_caps.rc_odp_caps = rc_caps;
 	full.odp_caps.per_transport_caps.ud_odp_caps = IBV_ODP_SUPPORT_SEND |
