@@ -115,6 +115,9 @@ static int create(struct fv_ctx *ctx, struct fv_qp *qp, const struct ibv_qp_init
 	struct fverbs_handle_num answer;
 	int rc;
 
+	/* Atomic writes bring their eight bytes along. */
+	if (req.max_inline < sizeof(uint64_t))
+		req.max_inline = sizeof(uint64_t);
 	if (attr->qp_type == IBV_QPT_XRC_RECV) {
 		req.xrcd_plus_1 = ((struct fv_xrcd *)attr->xrcd)->handle + 1;
 	} else {

@@ -132,6 +132,7 @@ static uint8_t wc_opcode(uint8_t opcode)
 	case IBV_WR_ATOMIC_FETCH_AND_ADD: return IBV_WC_FETCH_ADD;
 	case IBV_WR_BIND_MW: return IBV_WC_BIND_MW;
 	case IBV_WR_LOCAL_INV: return IBV_WC_LOCAL_INV;
+	case IBV_WR_ATOMIC_WRITE: return IBV_WC_ATOMIC_WRITE;
 	default: return IBV_WC_SEND;
 	}
 }

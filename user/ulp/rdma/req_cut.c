@@ -19,6 +19,8 @@ static enum what what_of(uint8_t opcode)
 	case IBV_WR_SEND:
 	case IBV_WR_SEND_WITH_IMM:
 	case IBV_WR_SEND_WITH_INV: return WHAT_SEND;
+	/* Of eight bytes, like the 8 bytes of an atomic: the agent that writes them does nothing else. */
+	case IBV_WR_ATOMIC_WRITE:
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM: return WHAT_WRITE;
 	case IBV_WR_RDMA_READ: return WHAT_READ;
@@ -88,8 +90,11 @@ static uint8_t check_mode(const struct rdma_qp *qp, enum what what)
 		return IBV_WC_LOC_QP_OP_ERR;
 	if ((qp->unordered || qp->type == IBV_QPT_UD) && one && qp->cut.total > qp->segment)
 		return IBV_WC_LOC_LEN_ERR;
-	if (what == WHAT_ATOMIC && qp->cut.total != sizeof(uint64_t))
+	if ((what == WHAT_ATOMIC || opcode == IBV_WR_ATOMIC_WRITE) &&
+	    qp->cut.total != sizeof(uint64_t))
 		return IBV_WC_LOC_LEN_ERR;
+	if (opcode == IBV_WR_ATOMIC_WRITE && qp->cut.wqe.remote_addr % sizeof(uint64_t))
+		return IBV_WC_LOC_QP_OP_ERR;
 	if ((what == WHAT_READ || what == WHAT_ATOMIC) && !qp->attr.max_rd_atomic)
 		return IBV_WC_LOC_QP_OP_ERR;
 	return IBV_WC_SUCCESS;
@@ -121,6 +126,7 @@ uint8_t rdma_req_check(struct rdma_qp *qp)
 static uint8_t push_opcode(const struct rdma_cut *cut, bool first, bool last)
 {
 	switch (cut->op->opcode) {
+	case IBV_WR_ATOMIC_WRITE:
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 		if (!last)
