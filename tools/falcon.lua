@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 -- Wireshark and tshark dissector for PSP (UDP port 1000), Falcon 0.9, NVMe over Falcon 0.9, and raw
--- transactions.
+-- transactions. RDMA over Falcon is in falcon_rdma.lua.
 --
 --	tshark -X lua_script:falcon.lua -r capture.pcap
 --	wireshark -X lua_script:falcon.lua, or copy it to ~/.local/lib/wireshark/plugins/

@@ -28,7 +28,7 @@ enum falcon_rdma_transport {
 	FALCON_RDMA_XRC = 5 << 5,		/* as in InfiniBand (README.md) */
 };
 
-/* RDMA 8.1.3, opcode bits 4:0; if you add a value, also edit falcon_rdma_headers() and falcon.lua. */
+/* RDMA 8.1.3, opcode bits 4:0; if you add a value, also edit falcon_rdma_headers() and falcon_rdma.lua. */
 enum falcon_rdma_opcode {
 	FALCON_RDMA_SEND_FIRST = 0,
 	FALCON_RDMA_SEND_MIDDLE = 1,
