@@ -9,6 +9,7 @@ PACKAGES=(
 	bsdextrautils
 	clang
 	clang-format
+	e2fsprogs
 	ethtool
 	fio
 	gcc
@@ -30,23 +31,28 @@ PACKAGES=(
 	libinih-dev
 	libjansson-dev
 	libmnl-dev
+	libnbd-bin
 	libnvme-dev
 	libpcap-dev
 	librdmacm-dev
 	libseccomp-dev
 	libssl-dev
 	libsystemd-dev
+	liburing-dev
 	libxdp-dev
 	libxxhash-dev
 	linux-libc-dev
 	llvm
 	make
+	nbdkit
+	nbdkit-plugin-dev
 	openssl
 	perftest
 	pkg-config
 	procps
 	python3
 	python3-pyverbs
+	qemu-utils
 	rdmacm-utils
 	scdoc
 	shellcheck

@@ -286,6 +286,19 @@ static const struct ctl_column rue_columns[] = {
 	{"gap_us", "GAP_US"},	{"plb_attempts", "PLB"}, {"events", "EVENTS"},
 	{"suppressed", "SUPPRESSED"}, {NULL, NULL},
 };
+static const struct ctl_column nvme_columns[] = {
+	{"name", "NAME"},	    {"ready", "READY"},		{"nsid", "NSID"},
+	{"bytes", "BYTES"},	    {"block_size", "BLOCK"},	{"targets", "TARGETS"},
+	{"connected", "CONNECTED"}, {"reads", "READS"},		{"writes", "WRITES"},
+	{"errors", "ERRORS"},	    {"retried", "RETRIED"},	{"resets", "RESETS"},
+	{"reason", "REASON"},	    {NULL, NULL},
+};
+static const struct ctl_column namespace_columns[] = {
+	{"name", "NAME"},	{"nsid", "NSID"},   {"bytes", "BYTES"},	  {"block_size", "BLOCK"},
+	{"read_only", "RO"},	{"peers", "PEERS"}, {"initiators", "INITIATORS"},
+	{"reads", "READS"},	{"writes", "WRITES"}, {"errors", "ERRORS"}, {"limited", "LIMITED"},
+	{"path", "PATH"},	{NULL, NULL},
+};
 static const struct ctl_column config_columns[] = {
 	{"section", "SECTION"}, {"key", "KEY"},	      {"value", "VALUE"},
 	{"unit", "UNIT"},	{"source", "SOURCE"}, {NULL, NULL},
@@ -329,6 +342,13 @@ static const struct object objects[] = {
 	 {SHOW(show_all, "", "count them")}},
 	{"user", "local users, and what they hold", user_columns,
 	 {SHOW(show_all, "", "list users who hold something")}},
+	{"nvme", "NVMe devices of targets elsewhere", nvme_columns,
+	 {SHOW(show_all, "", "list devices, and what they have done"),
+	  {"connect", "NAME targets=ADDRESS/NSID local=ADDRESS [KEY=VALUE ...]",
+	   "add a device until the agent ends", ctl_nvme_connect},
+	  {"disconnect", "NAME", "give a device up", ctl_nvme_disconnect}}},
+	{"namespace", "NVMe namespaces that are exported here", namespace_columns,
+	 {SHOW(show_all, "", "list namespaces")}},
 	{"config", "configuration in force", config_columns,
 	 {SHOW(show_all, "", "list every key with its value and where that comes from")}},
 	{"ca", "certificates for the sessions between agents", ca_columns,

@@ -16,6 +16,7 @@ install: all
 	ln -sf libfalcon.so.0 $(I)/lib/libfalcon.so
 	install -m 644 $(B)/libfalcon_verbs.so $(I)/lib/libfalcon_verbs.so.0
 	ln -sf libfalcon_verbs.so.0 $(I)/lib/libfalcon_verbs.so
+	$(PUT) -t $(I)/lib/nbdkit/plugins $(NBDKIT_PLUGIN)
 	install -m 644 include/falcon/*.h $(I)/include/falcon
 	install -m 644 tools/falcon.lua tools/falcon_rdma.lua $(I)/share/falcon
 	install -d $(I)/lib/systemd/system

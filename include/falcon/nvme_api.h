@@ -51,4 +51,45 @@ enum falcon_nvme_api_const {
 	FALCON_NVME_MDTS = 128 * 1024,	/* bytes of data that a command may have */
 };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct falcon;
+struct falcon_attr;
+
+/* What a device is. */
+struct falcon_nvme_info {
+	int ready;		/* its targets have been reached; 0: the rest is not known yet */
+	int read_only;
+	__u64 bytes;
+	__u32 block_size;	/* bytes */
+	__u32 nsid;
+};
+
+/*
+ * Attach to the agent's device |device|, a [nvme] section of falcon.conf(5): as falcon_open() of
+ * falcon.h, whose |service| and remote range are not used here. The handle works with falcon_arena(),
+ * falcon_flush(), falcon_wait(), falcon_fd(), falcon_arm(), falcon_error() and falcon_close(). Also
+ * -ENOENT: no such device.
+ */
+int falcon_nvme_open(const struct falcon_attr *attr, const char *device, struct falcon **out);
+
+/* 0, or a negative errno value; if it is not ready, falcon_error() says why. -ENOENT: it is gone. */
+int falcon_nvme_info(struct falcon *f, const char *device, struct falcon_nvme_info *info);
+
+/*
+ * Start a command; its data must stay untouched until its completion. -EAGAIN: the submission ring
+ * is full, take completions first; -EPIPE: the agent is gone. What is wrong with the command itself
+ * comes as the status of its completion. Before the device is ready that is Namespace Not Ready.
+ */
+int falcon_nvme_submit(struct falcon *f, const struct falcon_nvme_sqe *sqe);
+
+/* Take up to |n| completions. Returns how many; 0 if there are none yet; -EPIPE: agent gone. */
+int falcon_nvme_poll(struct falcon *f, struct falcon_nvme_cqe *cqes, int n);
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif /* FALCON_NVME_API_H */

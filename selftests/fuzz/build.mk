@@ -65,18 +65,18 @@ $(FUZZ)/$(1): selftests/fuzz/$(1).c $(2) $(AGENT_FUZZ_DEPS)
 endef
 
 FUZZ_CONFIG := $(addprefix user/agent/,config.c config_conn.c config_json.c config_keys.c \
-	config_rue.c policy.c log.c) user/rue/configs.c user/rue/params.c $(wildcard user/core/*.c)
+	config_nvme.c config_rue.c policy.c log.c) user/rue/configs.c user/rue/params.c $(wildcard user/core/*.c)
 
 FUZZ_RAW := user/agent/client.c $(wildcard user/ulp/*.c) \
 	$(addprefix selftests/unit/loop/,app.c fake_core.c)
 FUZZ_CONTROL := $(addprefix user/agent/,commands.c show.c control.c control_msg.c config.c \
-	config_conn.c config_json.c config_keys.c config_rue.c policy.c rue.c rue_commands.c \
-	rue_show.c log.c quota.c sec.c sec_keys.c) \
-	$(wildcard user/crypto/*.c user/rue/*.c) $(FUZZ_RAW)
+	config_conn.c config_json.c config_keys.c config_nvme.c config_rue.c nvme.c nvme_app.c \
+	nvme_store.c policy.c rue.c rue_commands.c rue_show.c log.c quota.c sec.c sec_keys.c) \
+	$(wildcard user/crypto/*.c user/rue/*.c user/ulp/nvme/*.c) $(FUZZ_RAW)
 FUZZ_CP := $(addprefix tools/falcon-cp_,session.c proto.c file.c text.c) tools/mailbox.c
 
 $(eval $(call agent_fuzzer,fuzz_config,$(FUZZ_CONFIG),-ljansson -linih))
-$(eval $(call agent_fuzzer,fuzz_control,$(FUZZ_CONTROL),-ljansson -linih -lcrypto))
+$(eval $(call agent_fuzzer,fuzz_control,$(FUZZ_CONTROL),-ljansson -linih -lcrypto -luring))
 $(eval $(call agent_fuzzer,fuzz_client,$(FUZZ_RAW),-Dmmap=guarded_mmap -Dmunmap=guarded_munmap))
 $(eval $(call agent_fuzzer,fuzz_cp,$(FUZZ_CP),-Dgetrandom=counted_getrandom -ljansson))
 

@@ -34,6 +34,7 @@
 #include "agent/commands.h"
 #include "agent/config_keys.h"
 #include "agent/log.h"
+#include "agent/nvme.h"
 #include "agent/rdma.h"
 #include "agent/rue.h"
 #include "check.h"
@@ -239,6 +240,14 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
 	CHECK(a == &agent && (!only || only->agent == a) && json_is_array(rows));
+}
+
+/* Devices are never dialled here: nobody calls the layer's pump(). */
+const struct ulp_host agent_ulp_host;
+
+void agent_ulp_add(struct agent *a, const struct ulp_ops *ops, void *self)
+{
+	CHECK(a == &agent && ops && self);
 }
 
 static void client_broken(void *arg, struct client *cl, const char *why)
@@ -447,6 +456,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		set_up();
 	before = open_fds();
 	agent.raw = raw_create(&raw_ops, &agent, CONNS);
+	CHECK(agent_nvme_prepare(&agent) == 0 && agent_nvme_open(&agent) == 0);
 	fd = dial();
 	for (int i = 0; i < MESSAGES && size >= 5; i++) {
 		size_t len = data[3] | (size_t)data[4] << 8;
@@ -458,6 +468,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= 5 + len;
 	}
 	hang_up(fd);
+	agent_nvme_close(&agent);
 	raw_destroy(agent.raw);
 	CHECK(open_fds() == before);
 	return 0;

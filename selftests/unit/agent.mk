@@ -12,8 +12,8 @@ $(B)/selftests/unit/$(1).t: $(B)/asan/selftests/unit/$(1).o $(2:%=$(B)/asan/user
 TESTS += $(B)/selftests/unit/$(1).t
 endef
 
-$(eval $(call agent_test,config_file,config config_conn config_json config_keys policy config_rue log,-ljansson -linih -lm))
-$(eval $(call agent_test,config_json,config config_conn config_json config_keys policy config_rue log,-ljansson -linih -lm))
+$(eval $(call agent_test,config_file,config config_conn config_json config_keys config_nvme policy config_rue log,-ljansson -linih -lm))
+$(eval $(call agent_test,config_json,config config_conn config_json config_keys config_nvme policy config_rue log,-ljansson -linih -lm))
 $(B)/selftests/unit/config_file.t $(B)/selftests/unit/config_json.t: $(addprefix $(B)/asan/user/rue/,configs.o params.o)
 $(eval $(call agent_test,log_lines,log,))
 $(eval $(call agent_test,loopq,loopq,))

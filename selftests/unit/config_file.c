@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <agent/config.h>
+#include <agent/config_nvme.h>
 #include <falcon/falcon.h>
 
 static char path[] = "/tmp/falcon-config-XXXXXX";
@@ -233,6 +234,45 @@ static void users_and_groups(void **state)
 	assert_null(cfg.users);
 }
 
+static void nvme_sections(void **state)
+{
+	static const char text[] =
+		"[namespace a]\npath = /srv/a\npeers = x.example y\nnsid = 7\nblock_size = 512\n"
+		"read_only = on\niops = 1000\nmbytes_per_s = 5\n[namespace b]\npath = b\npeers = any\n"
+		"[nvme d]\nlocal = fd00::1\ntargets = fd00::2/1, fd00::3/65535\npeer = x\nnsid = 3\n"
+		"function = 4\nstripe_kbytes = 1024\nchunk_gbytes = 32\ntimeout_ms = 200\n"
+		"read_only = on\n";
+	struct nvme_dev_attr dev;
+	struct agent_config cfg;
+
+	(void)state;
+	assert_int_equal(load(text, &cfg), 0);
+	assert_int_equal(cfg.nnamespaces, 2);
+	assert_string_equal(cfg.namespaces[0].path, "/srv/a");
+	assert_string_equal(cfg.namespaces[0].peers, "x.example y");
+	assert_int_equal(cfg.namespaces[0].nsid, 7);
+	assert_int_equal(config_block_bytes(&cfg.namespaces[0]), 512);
+	assert_true(cfg.namespaces[0].read_only);
+	assert_int_equal(cfg.namespaces[0].iops, 1000);
+	assert_int_equal(cfg.namespaces[0].bytes_per_s, 5000000);
+	assert_int_equal(config_block_bytes(&cfg.namespaces[1]), 4096);
+	assert_int_equal(cfg.namespaces[1].iops + cfg.namespaces[1].bytes_per_s, 0);
+	assert_int_equal(cfg.nnvmes, 1);
+	assert_int_equal(config_nvme_dev(&cfg.nvmes[0], &dev, err, sizeof(err)), 0);
+	assert_int_equal(dev.ntargets, 2);
+	assert_int_equal(dev.nsid, 3);
+	assert_int_equal(dev.stripe_shift, 2);
+	assert_int_equal(dev.chunk_shift, 5);
+	assert_int_equal(dev.timeout_ns, 200000000);
+	assert_true(dev.read_only);
+	assert_int_equal(dev.targets[1].nsid, 65535);
+	assert_int_equal(dev.targets[1].ends.family, AF_INET6);
+	assert_int_equal(dev.targets[1].ends.remote[15], 3);
+	assert_int_equal(dev.targets[1].ends.function, 4);
+	assert_string_equal(dev.targets[1].peer, "x");
+	config_free(&cfg);
+}
+
 static void ipv6_and_long_name(void **state)
 {
 	struct agent_config cfg;
@@ -296,6 +336,18 @@ static void refusals(void **state)
 		{"[user a]\n[user b]\n[user a]\n", 3, "second section for user a"},
 		{"[user a]\nmax_memory_mbytes = 2000000000\n", 2, "from 0 to 1073741824"},
 		{"[user a]\nmax_qps = -1\n", 2, "max_qps must be a number"},
+		{"[namespace]\n", 1, "[namespace] needs a name"},
+		{"[namespace a]\npath = x\n", 1, "[namespace a]: peers is missing"},
+		{"[namespace a]\npeers = any\n", 1, "[namespace a]: path is missing"},
+		{"[namespace a]\nblock_size = 1024\n", 2, "one of 512 4096"},
+		{"[namespace a]\nnsid = 65536\n", 2, "from 1 to 65535"},
+		{"[nvme d]\n[nvme d]\n", 2, "second section [nvme d]"},
+		{"[nvme d]\ntargets = 10.0.0.1/1\n", 1, "[nvme d]: local is missing"},
+		{"[nvme d]\nlocal = 10.0.0.1\n", 1, "needs 1, 2, 4, 8 or 16 targets, not 0"},
+		{"[nvme d]\nlocal = 10.0.0.1\ntargets = 10.0.0.2\n", 1, "\"10.0.0.2\" is not"},
+		{"[nvme d]\nlocal = 10.0.0.1\ntargets = fd00::1/1\n", 1, "\"fd00::1/1\" is not"},
+		{"[nvme d]\nlocal = 10.0.0.1\ntargets = 10.0.0.2/0\n", 1, "is not"},
+		{"[nvme d]\nlocal = 10.0.0.1\nstripe_kbytes = 300\n", 1, "powers of two"},
 		{"[connection]\n", 1, "needs a name"},
 		{"[connection a b]\n", 1, "malformed section header"},
 		{"[connection b]\nlocal = 10.0.0\n", 2, "must be an IPv4 or IPv6 address"},
@@ -385,7 +437,7 @@ int main(void)
 		cmocka_unit_test(defaults),	       cmocka_unit_test(every_key),
 		cmocka_unit_test(every_pool_key),
 		cmocka_unit_test(inherits_from_below), cmocka_unit_test(inherits_security),
-		cmocka_unit_test(users_and_groups),
+		cmocka_unit_test(users_and_groups),    cmocka_unit_test(nvme_sections),
 		cmocka_unit_test(ipv6_and_long_name),
 		cmocka_unit_test(refusals),	       cmocka_unit_test(long_line),
 		cmocka_unit_test(no_file),	       cmocka_unit_test(random_text),

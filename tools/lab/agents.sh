@@ -59,6 +59,25 @@ dial_config()
 	fi
 }
 
+# exports HOST: the NVMe namespaces that --export gives it, numbered as they are given.
+exports()
+{
+	local spec rest key n=0
+
+	for spec in "${export_list[@]}"; do
+		[ "${spec%%:*}" = "$1" ] || continue
+		n=$((n + 1))
+		rest=${spec#*:}
+		printf '\n[namespace export%d]\nnsid = %d\npeers = any\npath = %s\n' "$n" "$n" \
+			"${rest%%,*}"
+		while [[ $rest == *,* ]]; do
+			rest=${rest#*,}
+			key=${rest%%,*}
+			printf '%s = %s\n' "${key%%=*}" "${key#*=}"
+		done
+	done
+}
+
 write_config()
 {
 	local host=$1 h=$2 p peer line
@@ -75,6 +94,7 @@ write_config()
 		printf '%s = %s\n' "${line%%=*}" "${line#*=}"
 	done
 	dial_config
+	exports "$host"
 	printf '\n[port eth0]\nqueues = auto\n'
 	for ((p = 0; p < hosts; p++)); do
 		[ "$p" -ne "$h" ] || continue

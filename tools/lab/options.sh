@@ -6,6 +6,7 @@ defaults()
 {
 	object=falcon.bpf.o
 	hosts=2 mtu=1500 queues=2 xdp=native offload=on security=psp control="" agents=1 settings=()
+	export_list=()
 	emulator=auto wire=() loss=0 dup=0 corrupt=0 ecn=0 timed=0 delay=0 reorder=0
 }
 
@@ -56,6 +57,8 @@ parse_options()
 		--offload) offload=$(one_of "$name" "$value" on off) ;;
 		--emulator) emulator=$(one_of "$name" "$value" auto switch wire) ;;
 		--set) [[ $value == ?*=* ]] || die "--set: want KEY=VALUE"; settings+=("$value") ;;
+		--export) [[ $value == ?:/* ]] || die "--export: want HOST:/FILE[,KEY=VALUE]..."
+			export_list+=("$value") ;;
 		--ecn) ecn_option "$name" "$value" ;;
 		--seed) wire+=(--seed "$value") ;;
 		--loss | --loss-model | --dup | --corrupt | --corrupt-burst | --reorder | \

@@ -119,6 +119,7 @@ struct agent {
 	struct fcore *core;
 	struct raw_ulp *raw;
 	struct agent_rdma *rdma;	/* verbs applications; NULL: none are served */
+	struct agent_nvme *nvme;
 	struct ulp ulps[ULP_MAX];
 	unsigned nulps;
 	struct agent_rue *rue;

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # falcond, plain and with AddressSanitizer, and the fuzzer of its control protocol.
 
-AGENT_SRCS := $(wildcard user/agent/*.c user/cm/*.c user/io/*.c user/rue/*.c user/ulp/*.c user/ulp/rdma/*.c)
-AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd openssl libseccomp libcap
+AGENT_SRCS := $(wildcard user/agent/*.c user/cm/*.c user/io/*.c user/rue/*.c user/ulp/*.c \
+	user/ulp/nvme/*.c user/ulp/rdma/*.c)
+AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd openssl libseccomp libcap liburing
 AGENT_LIBS := $(shell pkg-config --libs $(AGENT_PKGS)) -ldl -lpthread
 
 $(B)/falcond: $(AGENT_SRCS:%.c=$(B)/obj/%.o) $(B)/libfcore.a $(B)/libfcrypto.a

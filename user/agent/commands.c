@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "agent/nvme.h"
 #include "agent/rdma.h"
 #include "agent/rue.h"
 
@@ -26,7 +27,7 @@ static int attach(struct agent *a, struct control_client *cl, json_t *req, int *
 	char err[256];
 	int rc;
 
-	if (cl->user)
+	if (cl->user || cl->nvme)
 		return control_error(reply, -EALREADY, "this connection has attached already");
 	if (nfds != 3 || service < 0 || service > UINT16_MAX)
 		return control_error(reply, -EINVAL,
@@ -185,6 +186,10 @@ static const struct command {
 	{ "rue-trace", agent_rue_trace, true },
 	{ "key-rotate", key_rotate, true },
 	{ "key-export", key_export, true },
+	{ "nvme-attach", agent_nvme_attach, false },
+	{ "nvme-connect", agent_nvme_connect, true },
+	{ "nvme-disconnect", agent_nvme_disconnect, true },
+	{ "nvme-device", agent_nvme_device, false },
 	{ "show", show, false },
 };
 
@@ -219,6 +224,7 @@ void agent_client_gone(void *arg, struct control_client *cl)
 	struct client *app = cl->user;
 
 	agent_rue_trace_end(a, cl);
+	agent_nvme_gone(a, cl);
 	quota_uncharge(a->quota, cl->uid, QUOTA_CLIENTS, 1);
 	if (!app)
 		return;

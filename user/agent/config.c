@@ -16,11 +16,12 @@
 #include <string.h>
 
 #include "agent/config_keys.h"
+#include "agent/config_nvme.h"
 #include "agent/policy.h"
 
 #define SECTIONS                                                                                   \
 	"[agent], [port IFNAME], [peer NAME], [user NAME], [group NAME], [connection NAME], "      \
-	"[swift PROFILE] or [rue ALGORITHM]"
+	"[namespace NAME], [nvme NAME], [swift PROFILE] or [rue ALGORITHM]"
 
 struct parser {
 	FILE *file;
@@ -181,6 +182,61 @@ static void begin_conn(struct parser *p, const char *name)
 	p->set = &c->set;
 }
 
+/*
+ * One more section |name| of a kind whose structs begin with the name: at the end of |*array|, with
+ * the keys' defaults. NULL after fail().
+ */
+static void *begin_named(struct parser *p, const char *name, void **array, unsigned int *n,
+			 size_t size)
+{
+	const char *kind = p->section->name;
+	char *s;
+
+	if (!config_name_valid(name)) {
+		fail(p, "[%s] needs a name: [%s disk0]", kind, kind);
+		return NULL;
+	}
+	for (unsigned int i = 0; i < *n; i++) {
+		if (strcmp((const char *)*array + i * size, name) == 0) {
+			fail(p, "second section [%s %s]", kind, name);
+			return NULL;
+		}
+	}
+	s = append(array, n, size);
+	if (!s) {
+		fail(p, "out of memory");
+		return NULL;
+	}
+	snprintf(s, CONFIG_NAME_MAX, "%s", name);
+	config_section_defaults(p->section, s);
+	p->base = s;
+	return s;
+}
+
+static void begin_namespace(struct parser *p, const char *name)
+{
+	struct agent_config *cfg = p->cfg;
+	struct namespace_config *ns = begin_named(p, name, (void **)&cfg->namespaces,
+						  &cfg->nnamespaces, sizeof(*ns));
+
+	if (!ns)
+		return;
+	ns->line = p->line;
+	p->set = &ns->set;
+}
+
+static void begin_nvme(struct parser *p, const char *name)
+{
+	struct agent_config *cfg = p->cfg;
+	struct nvme_config *dev = begin_named(p, name, (void **)&cfg->nvmes, &cfg->nnvmes,
+					      sizeof(*dev));
+
+	if (!dev)
+		return;
+	dev->line = p->line;
+	p->set = &dev->set;
+}
+
 static void begin_swift(struct parser *p, const char *name)
 {
 	char why[256];
@@ -211,6 +267,8 @@ static void begin_section(struct parser *p, const char *line)
 		[CONFIG_USER] = begin_user,
 		[CONFIG_GROUP] = begin_user,
 		[CONFIG_CONNECTION] = begin_conn,
+		[CONFIG_NAMESPACE] = begin_namespace,
+		[CONFIG_NVME] = begin_nvme,
 		[CONFIG_SWIFT] = begin_swift,
 		[CONFIG_RUE] = begin_rue,
 	};
@@ -319,6 +377,8 @@ static void finish(struct parser *p)
 			fail(p, "[peer %s]: functions must be any, or numbers and ranges: 0,16-31",
 			     cfg->peers[i].name);
 	}
+	if (config_nvme_finish(cfg, &p->line, why, sizeof(why)))
+		return fail(p, "%s", why);
 	for (unsigned int i = 0; i < cfg->nconns && !p->ret; i++) {
 		struct conn_config *c = &cfg->conns[i];
 
@@ -376,6 +436,12 @@ void config_free(struct agent_config *cfg)
 	free(cfg->conns);
 	free(cfg->peers);
 	free(cfg->users);
+	free(cfg->namespaces);
+	free(cfg->nvmes);
+	cfg->namespaces = NULL;
+	cfg->nnamespaces = 0;
+	cfg->nvmes = NULL;
+	cfg->nnvmes = 0;
 	cfg->peers = NULL;
 	cfg->npeers = 0;
 	cfg->users = NULL;

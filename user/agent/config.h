@@ -150,6 +150,42 @@ struct peer_config {
 	unsigned int line;
 };
 
+/* Section [namespace NAME]: what NVMe initiators may reach. */
+struct namespace_config {
+	char name[CONFIG_NAME_MAX];
+	char path[CONFIG_PATH_MAX];		/* file or block device */
+	uint32_t nsid;
+	uint32_t block_size;			/* enum config_block_size */
+	bool read_only;
+	char peers[CONFIG_PATH_MAX];		/* names, or "any" */
+	uint64_t iops;				/* commands a second; 0: no limit */
+	uint64_t bytes_per_s;			/* 0: no limit */
+	uint64_t set;
+	unsigned int line;
+};
+
+enum config_block_size {
+	CONFIG_BLOCK_512,
+	CONFIG_BLOCK_4096,
+};
+
+/* Section [nvme NAME]: a virtual NVMe device. */
+struct nvme_config {
+	char name[CONFIG_NAME_MAX];
+	int family;				/* AF_INET or AF_INET6 */
+	uint8_t local[16];			/* as conn_config.local */
+	char targets[CONFIG_PATH_MAX];		/* "ADDRESS/NSID ..." */
+	char peer[CHAN_NAME_MAX];		/* as conn_config.peer */
+	uint32_t nsid;
+	uint32_t function;
+	uint64_t stripe;			/* bytes: a power of two, at least 256 KiB */
+	uint64_t chunk;				/* bytes: a power of two, at least 1 GiB */
+	uint64_t timeout_ns;
+	bool read_only;
+	uint64_t set;
+	unsigned int line;
+};
+
 struct agent_config {
 	struct agent_options agent;
 	struct port_config *ports;
@@ -160,6 +196,10 @@ struct agent_config {
 	unsigned int nusers;
 	struct conn_config *conns;
 	unsigned int nconns;
+	struct namespace_config *namespaces;
+	unsigned int nnamespaces;
+	struct nvme_config *nvmes;
+	unsigned int nnvmes;
 	struct rue_settings rue;
 };
 
@@ -179,6 +219,12 @@ void config_free(struct agent_config *cfg);
  */
 int config_conn_from_json(const json_t *obj, const struct agent_options *defaults,
 			  struct conn_config *out, char *err, size_t errlen);
+
+/*
+ * An NVMe device from the members of |obj|, as config_conn_from_json() does it. 0, or -EINVAL with a
+ * sentence in |err|.
+ */
+int config_nvme_from_json(const json_t *obj, struct nvme_config *out, char *err, size_t errlen);
 
 /* 0 if |a| and |b| may exist side by side, else -EEXIST with a sentence about |a| in |err|. */
 int config_conn_conflict(const struct conn_config *a, const struct conn_config *b, char *err,

@@ -23,16 +23,16 @@ static int value_text(const json_t *v, bool is_enum, char *text, size_t size)
 	return n >= 0 && (size_t)n < size ? 0 : -EINVAL;
 }
 
-static int set_member(struct conn_config *c, const char *key, const json_t *v, char *err,
-		      size_t errlen)
+/* Key |key| of the section whose struct is |base|, with its |set|. */
+static int set_member(const struct config_section *s, void *base, uint64_t *set, const char *key,
+		      const json_t *v, char *err, size_t errlen)
 {
-	const struct config_section *s = &config_sections[CONFIG_CONNECTION];
 	int i = config_key_find(s, key);
 	char text[CONFIG_PATH_MAX];
 	size_t offset;
 
 	if (i < 0) {
-		snprintf(err, errlen, "unknown key %s of a connection", key);
+		snprintf(err, errlen, "unknown key %s of a section [%s]", key, s->name);
 		return -EINVAL;
 	}
 	if (value_text(v, config_key_at(s, (unsigned int)i, &offset)->type == CONFIG_ENUM, text,
@@ -40,17 +40,48 @@ static int set_member(struct conn_config *c, const char *key, const json_t *v, c
 		snprintf(err, errlen, "value of %s must be a string or a number", key);
 		return -EINVAL;
 	}
-	if (config_key_set(s, (unsigned int)i, c, text, err, errlen))
+	if (config_key_set(s, (unsigned int)i, base, text, err, errlen))
 		return -EINVAL;
-	c->set |= 1ULL << i;
+	*set |= 1ULL << i;
 	return 0;
+}
+
+/* Every member of |obj| but "op" and "name". */
+static int set_members(const json_t *obj, const struct config_section *s, void *base,
+		       uint64_t *set, char *err, size_t errlen)
+{
+	const char *key;
+	json_t *value;
+
+	/* jansson iterates over a non-const object only, but does not change it. */
+	json_object_foreach((json_t *)obj, key, value) {
+		if (strcmp(key, "op") == 0 || strcmp(key, "name") == 0)
+			continue;
+		if (set_member(s, base, set, key, value, err, errlen))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+int config_nvme_from_json(const json_t *obj, struct nvme_config *out, char *err, size_t errlen)
+{
+	const char *name = json_string_value(json_object_get(obj, "name"));
+
+	if (!name || !config_name_valid(name)) {
+		snprintf(err, errlen, "an NVMe device needs a name of at most %d letters, digits, "
+			 "'.', '_' and '-'", CONFIG_NAME_MAX - 1);
+		return -EINVAL;
+	}
+	*out = (struct nvme_config){};
+	snprintf(out->name, sizeof(out->name), "%s", name);
+	config_section_defaults(&config_sections[CONFIG_NVME], out);
+	return set_members(obj, &config_sections[CONFIG_NVME], out, &out->set, err, errlen);
 }
 
 int config_conn_from_json(const json_t *obj, const struct agent_options *defaults,
 			  struct conn_config *out, char *err, size_t errlen)
 {
-	const char *name = json_string_value(json_object_get(obj, "name")), *key;
-	json_t *value;
+	const char *name = json_string_value(json_object_get(obj, "name"));
 
 	if (!name || !config_name_valid(name)) {
 		snprintf(err, errlen, "a connection needs a name of at most %d letters, digits, "
@@ -58,13 +89,8 @@ int config_conn_from_json(const json_t *obj, const struct agent_options *default
 		return -EINVAL;
 	}
 	config_conn_init(out, name);
-	/* jansson iterates over a non-const object only, but does not change it. */
-	json_object_foreach((json_t *)obj, key, value) {
-		if (strcmp(key, "op") == 0 || strcmp(key, "name") == 0)
-			continue;
-		if (set_member(out, key, value, err, errlen))
-			return -EINVAL;
-	}
+	if (set_members(obj, &config_sections[CONFIG_CONNECTION], out, &out->set, err, errlen))
+		return -EINVAL;
 	return config_conn_finish(out, defaults, err, errlen);
 }
 
@@ -107,6 +133,26 @@ int config_show_conn(json_t *rows, const struct conn_config *c)
 	return show_section(rows, &config_sections[CONFIG_CONNECTION], title, c, c->set);
 }
 
+static int show_nvme(json_t *rows, const struct agent_config *cfg)
+{
+	char title[CONFIG_NAME_MAX + 16];
+	int ret = 0;
+
+	for (unsigned int i = 0; i < cfg->nnamespaces && !ret; i++) {
+		const struct namespace_config *ns = &cfg->namespaces[i];
+
+		snprintf(title, sizeof(title), "namespace %s", ns->name);
+		ret = show_section(rows, &config_sections[CONFIG_NAMESPACE], title, ns, ns->set);
+	}
+	for (unsigned int i = 0; i < cfg->nnvmes && !ret; i++) {
+		const struct nvme_config *dev = &cfg->nvmes[i];
+
+		snprintf(title, sizeof(title), "nvme %s", dev->name);
+		ret = show_section(rows, &config_sections[CONFIG_NVME], title, dev, dev->set);
+	}
+	return ret;
+}
+
 static int show_agent_and_ports(json_t *rows, const struct agent_config *cfg)
 {
 	char title[CONFIG_NAME_MAX + 16];
@@ -134,7 +180,7 @@ static int show_agent_and_ports(json_t *rows, const struct agent_config *cfg)
 		snprintf(title, sizeof(title), "%s %s", kind->name, s->name);
 		ret = show_section(rows, kind, title, s, s->set);
 	}
-	return ret;
+	return ret ? ret : show_nvme(rows, cfg);
 }
 
 json_t *config_show(const struct agent_config *cfg)

@@ -21,6 +21,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *const off_on[] = {"off", "on", NULL};
+static const char *const block_sizes[] = {"512", "4096", NULL};
 static const char *const orderings[] = {"unordered", "ordered", NULL};
 static const char *const log_levels[] = {"error", "warn", "info", "debug", NULL};
 static const char *const controls[] = {"tls", "plain", NULL};
@@ -218,6 +219,45 @@ static const struct config_key user_keys[] = {
 	 .help = "memory shared with the agent: arenas, rings, memory regions"},
 };
 
+static const struct config_key namespace_keys[] = {
+	{"path", STRING, AT(struct namespace_config, path), .def = "",
+	 .help = "file or block device that holds the blocks"},
+	{"nsid", UINT(1, 65535), AT(struct namespace_config, nsid), .def = "1",
+	 .help = "NVMe namespace identifier by which initiators ask for it"},
+	{"block_size", ENUM(block_sizes), AT(struct namespace_config, block_size), .def = "4096",
+	 .unit = "bytes", .help = "logical block"},
+	{"read_only", ENUM(off_on), AT(struct namespace_config, read_only), .def = "off",
+	 .help = "on: commands that write are refused"},
+	{"peers", STRING, AT(struct namespace_config, peers), .def = "",
+	 .help = "names in the certificates of agents that may use it, or any"},
+	{"iops", UINT(1, UINT32_MAX), AT(struct namespace_config, iops), .zero = "unlimited",
+	 .def = "unlimited", .unit = "commands/s", .help = "limit of commands"},
+	{"mbytes_per_s", SCALED(1, 1 << 20, 1000000, "MB/s"),
+	 AT(struct namespace_config, bytes_per_s), .zero = "unlimited", .def = "unlimited",
+	 .help = "limit of data"},
+};
+
+static const struct config_key nvme_keys[] = {
+	{"local", .type = CONFIG_ADDR, .family_offset = offsetof(struct nvme_config, family),
+	 AT(struct nvme_config, local), .help = "our address"},
+	{"targets", STRING, AT(struct nvme_config, targets), .def = "",
+	 .help = "ADDRESS/NSID of each target, 1, 2, 4, 8 or 16; more than one: striped"},
+	{"peer", STRING, AT(struct nvme_config, peer), .def = "",
+	 .help = "name in the targets' certificates; empty: their addresses must be"},
+	{"nsid", UINT(1, 65535), AT(struct nvme_config, nsid), .def = "1",
+	 .help = "identifier of the device's namespace"},
+	{"function", UINT(0, FALCON_FUNCTION_MASK), AT(struct nvme_config, function), .def = "0",
+	 .help = "destination function of the packets we send"},
+	{"stripe_kbytes", SCALED(256, 1 << 20, 1024, "KiB"), AT(struct nvme_config, stripe),
+	 .def = "256", .help = "stripe: a power of two"},
+	{"chunk_gbytes", SCALED(1, 1 << 20, 1 << 30, "GiB"), AT(struct nvme_config, chunk),
+	 .def = "1", .help = "chunk: a power of two"},
+	{"timeout_ms", SCALED(100, 3600000, 1000000, "ms"), AT(struct nvme_config, timeout_ns),
+	 .def = "30000", .help = "how long a command may take before it ends with an error"},
+	{"read_only", ENUM(off_on), AT(struct nvme_config, read_only), .def = "off",
+	 .help = "on: commands that write are refused here"},
+};
+
 #define ADDR .type = CONFIG_ADDR, .family_offset = offsetof(struct conn_config, family)
 #define INNER_ADDR                                                                                 \
 	.type = CONFIG_ADDR, .family_offset = offsetof(struct conn_config, inner_family),          \
@@ -266,6 +306,8 @@ const struct config_section config_sections[CONFIG_SECTION_COUNT] = {
 	[CONFIG_GROUP] = {"group", user_keys, COUNT(user_keys), NULL, 0, 0},
 	[CONFIG_CONNECTION] = {"connection", conn_keys, COUNT(conn_keys), param_keys,
 			       COUNT(param_keys), offsetof(struct conn_config, params)},
+	[CONFIG_NAMESPACE] = {"namespace", namespace_keys, COUNT(namespace_keys), NULL, 0, 0},
+	[CONFIG_NVME] = {"nvme", nvme_keys, COUNT(nvme_keys), NULL, 0, 0},
 	[CONFIG_SWIFT] = {"swift", NULL, 0, NULL, 0, 0},
 	[CONFIG_RUE] = {"rue", NULL, 0, NULL, 0, 0},
 };

@@ -40,6 +40,8 @@ enum config_section_id {
 	CONFIG_USER,
 	CONFIG_GROUP,
 	CONFIG_CONNECTION,
+	CONFIG_NAMESPACE,
+	CONFIG_NVME,
 	CONFIG_SWIFT,	/* keys of their own, see config_rue.h */
 	CONFIG_RUE,
 	CONFIG_SECTION_COUNT,

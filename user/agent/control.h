@@ -34,6 +34,7 @@ struct control_client {
 	uid_t uid;
 	gid_t gid;
 	void *user;		/* the handler's, NULL at first */
+	void *nvme;		/* the same, for applications that use an NVMe device */
 };
 
 /*

@@ -15,6 +15,7 @@
 #include "agent/agent.h"
 #include "agent/log.h"
 #include "agent/loopback.h"
+#include "agent/nvme.h"
 #include "agent/rdma.h"
 #include "agent/sandbox.h"
 #include "agent/rue.h"
@@ -161,6 +162,8 @@ static int open_protocol(struct agent *a)
 		agent_ulp_add(a, &raw_ulp_ops, a->raw);
 		agent_pools_limit(a, &cfg);
 		rc = a->config.agent.verbs ? agent_rdma_open(a) : 0;
+		if (rc == 0)
+			return agent_nvme_open(a);	/* it says itself what is wrong */
 	}
 	if (rc < 0)
 		log_err("%s", err);
@@ -293,6 +296,7 @@ out_ports:
 	agent_rdma_close(a);
 	if (a->raw)
 		raw_destroy(a->raw);
+	agent_nvme_close(a);
 	if (a->core)
 		fcore_destroy(a->core);
 	loopback_close(a);
@@ -320,6 +324,20 @@ static int load(struct agent *a, const char *path, char *err, size_t errlen)
 	rc = quota_open(&a->quota, a->config.users, a->config.nusers, err, errlen);
 	if (rc < 0)
 		config_free(&a->config);
+	return rc;
+}
+
+/* Open what needs privileges, and give them up. 0, or a negative errno, reason logged. */
+static int give_up(struct agent *a)
+{
+	int rc = agent_nvme_prepare(a);
+	char err[256];
+
+	if (rc < 0 || !a->config.agent.sandbox)
+		return rc;
+	rc = sandbox_enter(a->config.agent.socket_group[0], a->config.agent.verbs, err, sizeof(err));
+	if (rc < 0)
+		log_err("%s", err);
 	return rc;
 }
 
@@ -353,14 +371,10 @@ int main(int argc, char **argv)
 	a->offload = o.offload >= 0 ? o.offload : a->config.agent.offload;
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	setrlimit(RLIMIT_NOFILE, &files);
-	rc = 0;
-	if (a->config.agent.sandbox)
-		rc = sandbox_enter(a->config.agent.socket_group[0], a->config.agent.verbs, err,
-				   sizeof(err));
-	if (rc < 0)
-		log_err("%s", err);
-	else
+	rc = give_up(a);
+	if (rc == 0)
 		rc = run(a);
+	agent_nvme_close(a);
 	quota_close(a->quota);
 	config_free(&a->config);
 	free(a);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/commands.h"
+#include "agent/nvme.h"
 #include "agent/rue.h"
 #include "agent/version.h"
 
@@ -353,7 +354,8 @@ static const struct {
 	{ "counters", show_counters }, { "client", show_client }, { "config", show_config },
 	{ "version", show_version },   { "rue", agent_rue_show },
 	{ "key", show_key },	       { "flow", show_flow },	  { "pool", agent_show_pool },
-	{ "user", show_user },	       { "agent", show_agent },
+	{ "user", show_user },	       { "agent", show_agent },	  { "nvme", agent_show_nvme },
+	{ "namespace", agent_show_namespace },
 };
 
 int agent_show(struct agent *a, json_t *req, json_t **reply)

@@ -53,31 +53,23 @@ static int make_memory(struct falcon *f, const struct falcon_attr *attr)
 }
 
 /* Hand memory and signals over. The agent's end of the event socket must be its alone: see EOF. */
-static int attach(struct falcon *f, uint16_t service)
+static int attach(struct falcon *f, json_t *request, json_t **answer)
 {
 	int pair[2], fds[3], rc;
-	json_t *answer = NULL;
-	json_int_t got;
 
 	f->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f->doorbell < 0 ||
-	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair))
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair)) {
+		json_decref(request);
 		return lib_fail(f, -errno, "cannot make descriptors: %s", strerror(errno));
+	}
 	f->event = pair[0];
 	fds[0] = f->memfd;
 	fds[1] = f->doorbell;
 	fds[2] = pair[1];
-	rc = lib_call(f, json_pack("{s:s, s:i}", "op", "attach", "service", service), fds, 3,
-		      &answer);
+	rc = lib_call(f, request, fds, 3, answer);
 	close(pair[1]);
-	if (rc)
-		return rc;
-	got = json_integer_value(json_object_get(answer, "service"));
-	json_decref(answer);
-	if (got < 1 || got > 65535)
-		return lib_fail(f, -EPROTO, "the agent gave no service number");
-	f->service = (uint16_t)got;
-	return 0;
+	return rc;
 }
 
 static const char *socket_path(const struct falcon_attr *attr)
@@ -89,13 +81,14 @@ static const char *socket_path(const struct falcon_attr *attr)
 	return env && *env ? env : FALCON_DEFAULT_SOCKET;
 }
 
-int falcon_open(const struct falcon_attr *attr, struct falcon **out)
+int lib_open(const struct falcon_attr *attr, json_t *request, json_t **answer, struct falcon **out)
 {
 	struct falcon *f = calloc(1, sizeof(*f));
 	int rc;
 
 	*out = NULL;
 	if (!f) {
+		json_decref(request);
 		snprintf(open_err, sizeof(open_err), "out of memory");
 		return -ENOMEM;
 	}
@@ -103,14 +96,41 @@ int falcon_open(const struct falcon_attr *attr, struct falcon **out)
 	rc = lib_connect(f, socket_path(attr));
 	if (!rc)
 		rc = make_memory(f, attr);
-	if (!rc)
-		rc = attach(f, attr->service);
-	if (rc) {
-		memcpy(open_err, f->err, sizeof(open_err));
-		falcon_close(f);
+	if (rc)
+		json_decref(request);
+	else
+		rc = attach(f, request, answer);
+	if (rc)
+		return lib_open_failed(f, rc);
+	*out = f;
+	return 0;
+}
+
+int lib_open_failed(struct falcon *f, int rc)
+{
+	memcpy(open_err, f->err, sizeof(open_err));
+	falcon_close(f);
+	return rc;
+}
+
+int falcon_open(const struct falcon_attr *attr, struct falcon **out)
+{
+	json_t *answer = NULL;
+	json_int_t got;
+	int rc = lib_open(attr, json_pack("{s:s, s:i}", "op", "attach", "service", attr->service),
+			  &answer, out);
+
+	if (rc)
+		return rc;
+	got = json_integer_value(json_object_get(answer, "service"));
+	json_decref(answer);
+	if (got < 1 || got > 65535) {
+		lib_fail(*out, -EPROTO, "the agent gave no service number");
+		rc = lib_open_failed(*out, -EPROTO);
+		*out = NULL;
 		return rc;
 	}
-	*out = f;
+	(*out)->service = (uint16_t)got;
 	return 0;
 }
 

@@ -43,4 +43,15 @@ int lib_connect(struct falcon *f, const char *path);
  */
 int lib_call(struct falcon *f, json_t *request, const int *fds, int nfds, json_t **answer);
 
+/*
+ * Attach as |request|, which this call releases, says: the answer in |*answer|, the handle in |*out|.
+ * On failure a negative errno value, the sentence is that of falcon_error(NULL).
+ */
+int lib_open(const struct falcon_attr *attr, json_t *request, json_t **answer, struct falcon **out);
+/* |f|, which is being opened, has failed with |rc|: keep its sentence, close it, return |rc|. */
+int lib_open_failed(struct falcon *f, int rc);
+
+/* Put a submission of 64 bytes into the ring. 0, -EAGAIN or -EPIPE. */
+int lib_submit(struct falcon *f, const void *entry);
+
 #endif /* FALCON_LIB_H */

@@ -12,16 +12,21 @@ enum rings_const {
 	IDLE_CHECK = 1024,	/* empty polls between looks whether the agent is still there */
 };
 
-int falcon_submit(struct falcon *f, const struct falcon_sqe *sqe)
+int lib_submit(struct falcon *f, const void *entry)
 {
 	if (f->dead)
 		return lib_fail(f, -EPIPE, "the agent is gone");
-	if (sqe->local > f->arena_size || sqe->len > f->arena_size - sqe->local)
-		return lib_fail(f, -EINVAL, "the operation's memory is outside of the arena");
 	if (f->sq_tail - falcon_load(&f->shm->sq.head) >= FALCON_SQ_ENTRIES)
 		return lib_fail(f, -EAGAIN, "the submission ring is full");
-	f->sqes[f->sq_tail++ % FALCON_SQ_ENTRIES] = *sqe;
+	memcpy(&f->sqes[f->sq_tail++ % FALCON_SQ_ENTRIES], entry, sizeof(f->sqes[0]));
 	return 0;
+}
+
+int falcon_submit(struct falcon *f, const struct falcon_sqe *sqe)
+{
+	if (sqe->local > f->arena_size || sqe->len > f->arena_size - sqe->local)
+		return lib_fail(f, -EINVAL, "the operation's memory is outside of the arena");
+	return lib_submit(f, sqe);
 }
 
 /* Wake the agent if it sleeps. Stores before this are visible to it when it looks again. */

@@ -18,8 +18,22 @@ struct nvme_initiator *nvme_initiator_create(const uint8_t *id)
 	return in;
 }
 
+/* Connections are lost, so nothing of the commands is on its way. */
+static void end_all(struct nvme_dev *dev)
+{
+	struct nvme_icmd *icmd;
+
+	while ((icmd = TAILQ_FIRST(&dev->waiting)) || (icmd = TAILQ_FIRST(&dev->running))) {
+		for (unsigned int i = 0; i < 2; i++)
+			if (icmd->pieces[i].open)
+				nvme_piece_unlink(&icmd->pieces[i]);
+		nvme_icmd_end(icmd, NVME_SC_ABORT_QUEUE | NVME_SC_DNR, 0);
+	}
+}
+
 static void free_dev(struct nvme_dev *dev)
 {
+	end_all(dev);
 	free(dev->map);
 	free(dev->conns);
 	free(dev);
@@ -72,7 +86,7 @@ static int check_attr(struct nvme_initiator *in, const struct nvme_dev_attr *a, 
 		why = "a stripe may not be larger than a chunk";
 	if (why)
 		snprintf(err, errlen, "NVMe device %s: %s", a->name, why);
-	return why ? -EINVAL : 0;
+	return !why ? 0 : nvme_dev_find(in, a->name) ? -EEXIST : -EINVAL;
 }
 
 int nvme_initiator_add(struct nvme_initiator *in, const struct nvme_dev_attr *attr, char *err,
@@ -102,22 +116,38 @@ int nvme_initiator_add(struct nvme_initiator *in, const struct nvme_dev_attr *at
 	return 0;
 }
 
+void nvme_initiator_remove(struct nvme_dev *dev)
+{
+	dev->removed = true;
+	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
+		nvme_iconn_reset(&dev->conns[i], "the device was removed");
+	dev->in->ready++;
+}
+
 struct nvme_dev *nvme_dev_find(struct nvme_initiator *in, const char *name)
 {
 	for (unsigned int i = 0; i < in->ndevs; i++)
-		if (!strcmp(in->devs[i]->attr.name, name))
+		if (!in->devs[i]->removed && !strcmp(in->devs[i]->attr.name, name))
 			return in->devs[i];
 	return NULL;
 }
 
 struct nvme_dev *nvme_dev_at(struct nvme_initiator *in, unsigned int i)
 {
-	return i < in->ndevs ? in->devs[i] : NULL;
+	for (unsigned int k = 0; k < in->ndevs; k++)
+		if (!in->devs[k]->removed && !i--)
+			return in->devs[k];
+	return NULL;
 }
 
 const struct nvme_dev_attr *nvme_dev_attr(const struct nvme_dev *dev)
 {
 	return &dev->attr;
+}
+
+bool nvme_dev_ready(const struct nvme_dev *dev)
+{
+	return dev->info.ready;
 }
 
 void nvme_dev_info(const struct nvme_dev *dev, struct nvme_dev_info *out)
@@ -298,7 +328,7 @@ static uint32_t dial(struct nvme_iconn *c)
 	};
 	int cid;
 
-	if (c->cid >= 0 || in->now < c->redial || !in->host)
+	if (c->cid >= 0 || in->now < c->redial || !in->host || c->dev->removed)
 		return 0;
 	memcpy(o.host, in->id, sizeof(o.host));
 	memcpy(d.data.bytes, &o, sizeof(o));
@@ -358,6 +388,14 @@ static void check_time(struct nvme_dev *dev)
 			nvme_iconn_reset(&dev->conns[i], "the target does not answer");
 }
 
+static bool connected(const struct nvme_dev *dev)
+{
+	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
+		if (dev->conns[i].cid >= 0)
+			return true;
+	return false;
+}
+
 uint32_t nvme_initiator_pump(struct nvme_initiator *in, uint64_t now)
 {
 	uint32_t n = 0;
@@ -372,6 +410,8 @@ uint32_t nvme_initiator_pump(struct nvme_initiator *in, uint64_t now)
 			n += nvme_iconn_send(&dev->conns[k]);
 		}
 		check_time(dev);
+		if (dev->removed && !connected(dev))
+			end_all(dev);
 	}
 	return n;
 }
@@ -402,7 +442,7 @@ uint64_t nvme_initiator_deadline(const struct nvme_initiator *in)
 				next = heads[k]->deadline;
 		for (uint32_t k = 0; k < dev->attr.ntargets; k++) {
 			const struct nvme_iconn *c = &dev->conns[k];
-			uint64_t at = c->cid < 0 ? c->redial : c->identify_by;
+			uint64_t at = c->cid < 0 && !dev->removed ? c->redial : c->identify_by;
 
 			next = at < next ? at : next;
 		}
@@ -467,9 +507,11 @@ void nvme_dev_submit(struct nvme_dev *dev, struct nvme_icmd *icmd, uint64_t now)
 	icmd->running = icmd->expired = false;
 	memset(icmd->pieces, 0, sizeof(icmd->pieces));
 	dev->in->now = now;
-	if (icmd->sqe.qid && dev->info.ready)
+	if (icmd->sqe.qid && dev->info.ready && !dev->removed)
 		return nvme_icmd_begin(icmd);
 	TAILQ_INSERT_TAIL(&dev->waiting, icmd, link);
+	if (dev->removed)
+		return nvme_icmd_end(icmd, NVME_SC_ABORT_QUEUE | NVME_SC_DNR, 0);
 	if (icmd->sqe.qid)
 		return;
 	nvme_icmd_end(icmd, icmd->sqe.opcode == nvme_admin_identify && dev->info.ready ?

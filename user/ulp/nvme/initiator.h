@@ -102,17 +102,24 @@ struct nvme_dev_info {
 
 /* An initiator that calls itself |id| (16 bytes, random) towards targets; NULL: no memory. */
 struct nvme_initiator *nvme_initiator_create(const uint8_t *id);
-/* Free; connections are down and no command is under way. */
+/* Free; connections are down. Commands that have not ended end. */
 void nvme_initiator_destroy(struct nvme_initiator *in);
 void nvme_initiator_set_host(struct nvme_initiator *in, const struct ulp_host *host, void *agent);
 
 /* Add a device; it is dialled from nvme_initiator_pump(). 0, or an errno with |err|. */
 int nvme_initiator_add(struct nvme_initiator *in, const struct nvme_dev_attr *attr, char *err,
 		       size_t errlen);
-/* By name, or NULL; the |i|th, or NULL. */
+/*
+ * Give |dev| up: it is found no more, its connections are hung up, its commands end. Its object stays
+ * until the initiator goes.
+ */
+void nvme_initiator_remove(struct nvme_dev *dev);
+/* By name, or NULL; the |i|th, or NULL; those that were given up are left out. */
 struct nvme_dev *nvme_dev_find(struct nvme_initiator *in, const char *name);
 struct nvme_dev *nvme_dev_at(struct nvme_initiator *in, unsigned int i);
 const struct nvme_dev_attr *nvme_dev_attr(const struct nvme_dev *dev);
+/* Whether all targets have said what they have: it stays so. */
+bool nvme_dev_ready(const struct nvme_dev *dev);
 void nvme_dev_info(const struct nvme_dev *dev, struct nvme_dev_info *out);
 
 /*

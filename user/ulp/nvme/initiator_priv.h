@@ -13,7 +13,7 @@ enum nvme_initiator_limits {
 	INCMDS = 256,			/* nCMDs of a connection at a time: initiator tags */
 	INCMD_MIN = 1024,		/* bytes of data of an nCMD that a path must carry */
 	IDENTIFY_BYTES = 4096,
-	MAX_DEVS = 64,
+	MAX_DEVS = 4096,		/* those that were removed included */
 };
 #define REDIAL_NS 1000000000ULL		/* after a reset, or a dial that failed */
 #define IDENTIFY_NS 10000000000ULL	/* that a target may take to say what it has */
@@ -65,6 +65,7 @@ struct nvme_dev {
 	struct nvme_initiator *in;
 	struct nvme_dev_attr attr;
 	uint32_t number;		/* towards targets */
+	bool removed;			/* given up */
 	struct nvme_dev_info info;
 	struct nvme_nsid_row ns;
 	struct nvme_map_row *map;

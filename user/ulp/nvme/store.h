@@ -20,7 +20,7 @@ struct nvme_store;
 struct nvme_io {
 	struct nvme_store *store;
 	enum nvme_io_op op;
-	bool fua;		/* write: it ends when the medium has it */
+	bool fua;		/* write and zero: it ends when the medium has it */
 	void *buf;		/* read and write: of the pool */
 	uint64_t offset;	/* bytes */
 	uint64_t len;		/* bytes; read and write: at most NVME_POOL_MAX */

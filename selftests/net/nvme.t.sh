@@ -1,0 +1,133 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
+#
+# A file of host b is a disk on host a, for programs that speak NBD: what is written is read, through
+# loss, encryption, striping, and the death of the target in the middle of it.
+# shellcheck source=selftests/net/lab.sh disable=SC2317 # functions that tap_run calls
+. "$(dirname "$0")/lab.sh"
+tap_need falcond falconctl nbdkit nbdcopy nbdinfo qemu-img qemu-io fio jq
+
+PLUGIN=$TAP_BUILD/nbdkit-falcon-nvme-plugin.so
+MB=$((SIZE_MB / 2))
+[ -n "${FALCON_TEST_FULL:-}" ] || MB=$((MB < 8 ? MB : 8))
+SECONDS_OF_FIO=${FALCON_TEST_FULL:+60}
+
+# nbd PARAMETER COMMAND: on host a, with the device's address in $uri.
+nbd()
+{
+	# fio leaves a file where it stands.
+	(cd "$SCRATCH" && on a timeout 120 nbdkit -U - "$PLUGIN" "$1" --run "$2")
+}
+
+# There and back again, byte by byte.
+copies()
+{
+	nbd "$1" "nbdcopy '$SCRATCH/in' \$uri && nbdcopy \$uri '$SCRATCH/out'" &&
+		cmp -n $((MB << 20)) "$SCRATCH/in" "$SCRATCH/out"
+}
+
+converts()
+{
+	nbd "$1" "qemu-img convert -n -f raw -O raw '$SCRATCH/in' \$uri &&
+		qemu-img compare -f raw -F raw '$SCRATCH/in' \$uri"
+}
+
+# Patterns at odd places, zeroes, trims, flush; what lies between stays.
+patterns()
+{
+	nbd "$1" "qemu-io -f raw -c 'write -P 1 0 4M' -c 'write -P 2 511k 130k' -c 'write -z 1M 1M' \
+		-c 'write -f -P 3 2560k 512' -c 'flush' -c 'discard 3M 512k' -c 'read -P 1 0 511k' \
+		-c 'read -P 2 511k 130k' -c 'read -P 1 641k 383k' -c 'read -P 0 1M 1M' \
+		-c 'read -P 3 2560k 512' -c 'read -P 1 2049k 511k' -c 'read -P 0 3M 512k' \
+		-c 'read -P 1 3584k 512k' \$uri" >"$SCRATCH/patterns" 2>&1 &&
+		! grep -qi 'pattern verification failed\|error' "$SCRATCH/patterns"
+}
+
+# A file system: made here, taken there and back, still clean.
+file_system()
+{
+	mkfs.ext4 -q -F -d "$TAP_TOP/tools" "$SCRATCH/fs" "${MB}M" &&
+		nbd "$1" "nbdcopy '$SCRATCH/fs' \$uri && nbdcopy \$uri '$SCRATCH/fs.back'" &&
+		truncate -s "${MB}M" "$SCRATCH/fs.back" && e2fsck -fn "$SCRATCH/fs.back"
+}
+
+# verified PARAMETER SIZES: random reads and writes, everything that was written is checked.
+verified()
+{
+	nbd "$1" "fio --name=v --ioengine=nbd --uri=\$uri --rw=randrw --bssplit=$2 --iodepth=32 \
+		--size=${MB}M ${SECONDS_OF_FIO:+--time_based --runtime=$SECONDS_OF_FIO} \
+		--verify=crc32c --verify_fatal=1 --randrepeat=1 --minimal" >"$SCRATCH/fio" 2>&1
+}
+
+# errors HOST OBJECT: what has ended in error there.
+errors()
+{
+	on "$1" falconctl -j "$2" | jq '[.[].errors] | add'
+}
+
+# The target dies in the middle of it, and comes back: commands wait for it, none is wrong.
+target_dies()
+{
+	local pid rc before
+
+	before=$(disk_writes)
+	verified device=disk 512/30:4k/30:64k/30:128k/10 &
+	pid=$!
+	tap_wait 30 writes_beyond $((before + 50)) || return 1
+	falcon-lab agent b kill && falcon-lab agent b start || return 1
+	wait $pid
+	rc=$?
+	[ "$(on a falconctl -j nvme | jq '[.[].retried] | add')" -gt 0 ] || return 1
+	return $rc
+}
+
+disk_writes()
+{
+	on a falconctl -j nvme | jq '.[] | select(.name == "disk") | .writes'
+}
+
+writes_beyond()
+{
+	[ "$(disk_writes)" -gt "$1" ]
+}
+
+strangers()
+{
+	on a timeout 20 nbdkit -U - "$PLUGIN" host=10.250.0.2 nsid=9 timeout=2 --run "nbdinfo \$uri" \
+		>"$SCRATCH/stranger" 2>&1
+	grep -q 'refuses namespace 9' "$SCRATCH/stranger"
+}
+
+connect_disk()
+{
+	on a falconctl nvme connect disk local=10.250.0.1 targets=10.250.0.2/1
+}
+
+random_file in $((MB << 20))
+for f in one two three; do
+	truncate -s $((MB << 20)) "$SCRATCH/$f"
+done
+chmod 711 "$SCRATCH"
+ONE=b:$SCRATCH/one,block_size=512 TWO=b:$SCRATCH/two THREE=c:$SCRATCH/three
+
+lab_up --clear --export "$ONE" --export "$TWO"
+tap_run "512-byte blocks: nbdcopy" copies host=10.250.0.2
+tap_run "512-byte blocks: qemu-io patterns" patterns host=10.250.0.2
+tap_run "512-byte blocks: a file system" file_system host=10.250.0.2
+tap_run "a device of its own, by name" connect_disk
+tap_run "random sizes with verify" verified device=disk 512/40:4k/30:64k/20:128k/10
+tap_run "the target dies and comes back" target_dies
+tap_is "$(errors a nvme)" 0 "no command has ended in error"
+tap_run "a namespace that is not there" strangers
+
+lab_up --clear --mtu 3498 --loss 1 --export "$TWO" --hosts 3 --export "$THREE"
+on a falconctl nvme connect striped local=10.250.0.1 "targets=10.250.0.2/1 10.250.0.3/1"
+tap_run "striped over two hosts, 1 % loss: nbdcopy" copies device=striped
+tap_run "striped over two hosts, 1 % loss: verify" verified device=striped 4k/40:64k/40:256k/20
+tap_is "$(errors a nvme)" 0 "no command has ended in error"
+
+lab_up --loss 1 --export "$TWO"
+tap_run "encrypted, 1 % loss: qemu-img convert" converts host=10.250.0.2
+tap_is "$(errors b namespace)" 0 "no command was refused"
+tap_done

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "agent/nvme.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "agent/config_nvme.h"
+#include "agent/log.h"
+#include "agent/nvme_app.h"
+#include "agent/nvme_store.h"
+#include "ulp/nvme/nvme.h"
+
+enum { NVME_MEMORY = 64 << 20 };	/* bytes of the target's data memory */
+
+struct agent_nvme {
+	struct agent *a;
+	struct nvme_ulp ulp;
+	struct nvme_store **stores;	/* |config.nnamespaces| */
+	struct nvme_ring *ring;		/* NULL: no namespaces */
+	struct nvme_apps *apps;
+};
+
+int agent_nvme_prepare(struct agent *a)
+{
+	const struct agent_config *cfg = &a->config;
+	char err[512];
+
+	a->nvme = calloc(1, sizeof(*a->nvme));
+	if (a->nvme && cfg->nnamespaces)
+		a->nvme->stores = calloc(cfg->nnamespaces, sizeof(*a->nvme->stores));
+	if (!a->nvme || (cfg->nnamespaces && !a->nvme->stores)) {
+		log_err("out of memory");
+		return -ENOMEM;
+	}
+	a->nvme->a = a;
+	for (unsigned int i = 0; i < cfg->nnamespaces; i++) {
+		const struct namespace_config *ns = &cfg->namespaces[i];
+
+		a->nvme->stores[i] = nvme_store_open(ns->path, config_block_bytes(ns),
+						     ns->read_only, err, sizeof(err));
+		if (a->nvme->stores[i])
+			continue;
+		log_err("namespace %s: %s", ns->name, err);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int add_namespace(struct agent_nvme *n, unsigned int i, char *err, size_t errlen)
+{
+	const struct namespace_config *cfg = &n->a->config.namespaces[i];
+	struct nvme_ns_attr attr = {
+		.peers = cfg->peers, .store = n->stores[i], .nsid = cfg->nsid,
+		.block_shift = cfg->block_size == CONFIG_BLOCK_512 ? 9 : 12,
+		.read_only = cfg->read_only, .iops = cfg->iops, .bps = cfg->bytes_per_s,
+	};
+
+	memcpy(attr.name, cfg->name, sizeof(attr.name));
+	nvme_store_attach(n->stores[i], n->ring);
+	log_info("namespace %s nsid=%u path=%s direct=%s", cfg->name, cfg->nsid, cfg->path,
+		 nvme_store_direct(n->stores[i]) ? "yes" : "no");
+	return nvme_target_add(n->ulp.target, &attr, err, errlen);
+}
+
+static int open_target(struct agent_nvme *n, char *err, size_t errlen)
+{
+	size_t bytes;
+	void *memory;
+	int rc;
+
+	n->ulp.target = nvme_target_create(NVME_MEMORY);
+	if (!n->ulp.target)
+		return -ENOMEM;
+	nvme_target_set_host(n->ulp.target, &agent_ulp_host, n->a);
+	memory = nvme_target_memory(n->ulp.target, &bytes);
+	rc = nvme_ring_open(&n->ring, memory, bytes, err, errlen);
+	for (unsigned int i = 0; i < n->a->config.nnamespaces && rc == 0; i++)
+		rc = add_namespace(n, i, err, errlen);
+	if (rc == 0)
+		rc = agent_watch(n->a, nvme_ring_fd(n->ring));
+	return rc;
+}
+
+static int open_initiator(struct agent_nvme *n, char *err, size_t errlen)
+{
+	struct nvme_dev_attr attr;
+	uint8_t id[16];
+	int rc = 0;
+
+	if (getrandom(id, sizeof(id), 0) != sizeof(id))
+		return -errno;
+	n->ulp.initiator = nvme_initiator_create(id);
+	if (!n->ulp.initiator)
+		return -ENOMEM;
+	nvme_initiator_set_host(n->ulp.initiator, &agent_ulp_host, n->a);
+	for (unsigned int i = 0; i < n->a->config.nnvmes && rc == 0; i++) {
+		rc = config_nvme_dev(&n->a->config.nvmes[i], &attr, err, errlen);
+		if (rc == 0)
+			rc = nvme_initiator_add(n->ulp.initiator, &attr, err, errlen);
+	}
+	return rc;
+}
+
+static uint32_t pump(void *arg, uint64_t now)
+{
+	struct agent_nvme *n = arg;
+
+	return (n->ring ? nvme_ring_poll(n->ring) : 0) + nvme_apps_pump(n->apps, now);
+}
+
+static bool sleep_begin(void *arg)
+{
+	struct agent_nvme *n = arg;
+
+	return !(n->ring && nvme_ring_busy(n->ring)) && nvme_apps_sleep_begin(n->apps);
+}
+
+static void sleep_end(void *arg)
+{
+	struct agent_nvme *n = arg;
+
+	nvme_apps_sleep_end(n->apps);
+}
+
+struct owner {
+	const struct nvme_app *app;
+	struct control_client *found;
+};
+
+static void find_owner(void *arg, struct control_client *cl)
+{
+	struct owner *o = arg;
+
+	if (cl->nvme == o->app)
+		o->found = cl;
+}
+
+static void app_broken(void *arg, struct nvme_app *app, const char *why)
+{
+	struct owner o = { .app = app };
+	struct agent_nvme *n = arg;
+
+	log_warn("application detached: %s", why);
+	control_each(n->a->control, find_owner, &o);
+	if (o.found)
+		control_drop(n->a->control, o.found);
+}
+
+int agent_nvme_open(struct agent *a)
+{
+	struct agent_nvme *n = a->nvme;
+	char err[512] = "out of memory";
+	int rc = 0;
+
+	n->apps = nvme_apps_create(app_broken, n);
+	if (!n->apps)
+		rc = -ENOMEM;
+	if (rc == 0 && a->config.nnamespaces)
+		rc = open_target(n, err, sizeof(err));
+	if (rc == 0)
+		rc = open_initiator(n, err, sizeof(err));
+	if (rc < 0) {
+		log_err("%s", err);
+		return rc;
+	}
+	n->ulp.pump = pump;
+	n->ulp.sleep_begin = sleep_begin;
+	n->ulp.sleep_end = sleep_end;
+	n->ulp.arg = n;
+	agent_ulp_add(a, &nvme_ulp_ops, &n->ulp);
+	return 0;
+}
+
+void agent_nvme_close(struct agent *a)
+{
+	struct agent_nvme *n = a->nvme;
+
+	if (!n)
+		return;
+	nvme_ring_close(n->ring);
+	nvme_target_destroy(n->ulp.target);
+	nvme_initiator_destroy(n->ulp.initiator);
+	nvme_apps_destroy(n->apps);
+	for (unsigned int i = 0; n->stores && i < a->config.nnamespaces; i++)
+		nvme_store_close(n->stores[i]);
+	free(n->stores);
+	free(n);
+	a->nvme = NULL;
+}
+
+static struct nvme_dev *dev_of_request(struct agent *a, const json_t *req, json_t **reply)
+{
+	const char *name = json_string_value(json_object_get(req, "name"));
+	struct nvme_dev *dev = NULL;
+
+	if (name)
+		dev = nvme_dev_find(a->nvme->ulp.initiator, name);
+	if (!name)
+		control_error(reply, -EINVAL, "\"name\" is missing");
+	else if (!dev)
+		control_error(reply, -ENOENT, "no NVMe device named \"%s\"; falconctl nvme show "
+			      "lists them", name);
+	return dev;
+}
+
+int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		      json_t **reply)
+{
+	struct nvme_dev *dev = dev_of_request(a, req, reply);
+	struct nvme_app *app;
+	char err[256];
+	int rc;
+
+	if (!dev)
+		return -ENOENT;
+	if (cl->user || cl->nvme)
+		return control_error(reply, -EALREADY, "this connection has attached already");
+	if (nfds != 3)
+		return control_error(reply, -EINVAL, "nvme-attach wants three descriptors");
+	app = nvme_app_attach(a->nvme->apps, dev, fds[0], fds[1], fds[2], err, sizeof(err));
+	if (!app)
+		return control_error(reply, -EINVAL, "%s", err);
+	/* The application's object owns them now. */
+	for (int i = 0; i < 3; i++)
+		fds[i] = -1;
+	rc = quota_charge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(nvme_app_client(app)));
+	if (rc < 0) {
+		nvme_app_detach(app);
+		quota_explain(a->quota, cl->uid, QUOTA_MEMORY, err, sizeof(err));
+		return control_error(reply, rc, "%s", err);
+	}
+	cl->nvme = app;
+	agent_watch(a, client_doorbell(nvme_app_client(app)));
+	log_info("application attached nvme=%s pid=%d uid=%u", nvme_dev_attr(dev)->name, cl->pid,
+		 cl->uid);
+	/* A service number is what all attached applications are told. */
+	*reply = json_pack("{s:i}", "nsid", (int)nvme_dev_attr(dev)->nsid);
+	return 0;
+}
+
+void agent_nvme_gone(struct agent *a, struct control_client *cl)
+{
+	struct nvme_app *app = cl->nvme;
+
+	if (!app)
+		return;
+	cl->nvme = NULL;
+	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(nvme_app_client(app)));
+	log_info("application gone nvme=%s pid=%d", nvme_dev_attr(nvme_app_dev(app))->name,
+		 cl->pid);
+	agent_unwatch(a, client_doorbell(nvme_app_client(app)));
+	nvme_app_detach(app);
+}
+
+static json_t *dev_row(const struct nvme_dev *dev)
+{
+	const struct nvme_dev_attr *attr = nvme_dev_attr(dev);
+	struct nvme_dev_info i;
+
+	nvme_dev_info(dev, &i);
+	return json_pack("{s:s, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, "
+			 "s:I, s:I, s:I, s:s}",
+			 "name", attr->name, "ready", i.ready, "nsid", (int)attr->nsid, "bytes",
+			 (json_int_t)(i.blocks << i.block_shift), "block_size",
+			 i.ready ? 1 << i.block_shift : 0, "read_only", i.read_only, "targets",
+			 (int)attr->ntargets, "connected", (int)i.up, "reads", (json_int_t)i.reads,
+			 "writes", (json_int_t)i.writes, "others", (json_int_t)i.others, "errors",
+			 (json_int_t)i.errors, "read_bytes", (json_int_t)i.read_bytes,
+			 "written_bytes", (json_int_t)i.written_bytes, "retried",
+			 (json_int_t)i.retried, "resets", (json_int_t)i.resets, "malformed",
+			 (json_int_t)i.malformed, "reason", i.reason);
+}
+
+int agent_nvme_device(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		      json_t **reply)
+{
+	struct nvme_dev *dev = dev_of_request(a, req, reply);
+
+	(void)cl, (void)fds, (void)nfds;
+	if (!dev)
+		return -ENOENT;
+	*reply = dev_row(dev);
+	return 0;
+}
+
+int agent_nvme_connect(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		       json_t **reply)
+{
+	struct nvme_dev_attr attr;
+	struct nvme_config cfg;
+	char err[256];
+	int rc = config_nvme_from_json(req, &cfg, err, sizeof(err));
+
+	(void)cl, (void)fds, (void)nfds;
+	if (rc == 0)
+		rc = config_nvme_dev(&cfg, &attr, err, sizeof(err));
+	if (rc == 0)
+		rc = nvme_initiator_add(a->nvme->ulp.initiator, &attr, err, sizeof(err));
+	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
+}
+
+int agent_nvme_disconnect(struct agent *a, struct control_client *cl, json_t *req, int *fds,
+			  int nfds, json_t **reply)
+{
+	struct nvme_dev *dev = dev_of_request(a, req, reply);
+
+	(void)cl, (void)fds, (void)nfds;
+	if (!dev)
+		return -ENOENT;
+	nvme_initiator_remove(dev);
+	return 0;
+}
+
+void agent_show_nvme(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	struct nvme_dev *dev;
+
+	(void)only;
+	for (unsigned int i = 0; (dev = nvme_dev_at(a->nvme->ulp.initiator, i)); i++)
+		json_array_append_new(rows, dev_row(dev));
+}
+
+void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	struct nvme_target *t = a->nvme->ulp.target;
+	struct nvme_target_stats all;
+	struct nvme_ns_stats s;
+	struct nvme_ns_attr attr;
+
+	(void)only;
+	if (t)
+		nvme_target_stats(t, &all);
+	for (unsigned int i = 0; t && nvme_target_ns(t, i, &attr, &s); i++)
+		json_array_append_new(rows, json_pack(
+			"{s:s, s:i, s:s, s:I, s:i, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+			"s:I, s:I}",
+			"name", attr.name, "nsid", (int)attr.nsid, "path",
+			a->config.namespaces[i].path, "bytes", (json_int_t)attr.store->bytes,
+			"block_size", 1 << attr.block_shift, "read_only", attr.read_only, "peers",
+			attr.peers, "initiators", (json_int_t)all.conns, "reads",
+			(json_int_t)s.reads, "writes", (json_int_t)s.writes, "others",
+			(json_int_t)s.others, "errors", (json_int_t)s.errors, "read_bytes",
+			(json_int_t)s.read_bytes, "written_bytes", (json_int_t)s.written_bytes,
+			"limited", (json_int_t)s.limited, "memory_used", (json_int_t)all.used,
+			"malformed", (json_int_t)all.malformed));
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* NVMe over Falcon in the agent: namespaces, devices, and the applications that use them. */
+#ifndef FALCON_AGENT_NVME_H
+#define FALCON_AGENT_NVME_H
+
+#include <jansson.h>
+
+#include "agent/agent.h"
+#include "agent/control.h"
+
+/*
+ * Open the files of the [namespace] sections: before privileges are given up. 0, or a negative errno,
+ * reason logged.
+ */
+int agent_nvme_prepare(struct agent *a);
+/* Namespaces and devices as one upper layer. 0, or a negative errno, reason logged. */
+int agent_nvme_open(struct agent *a);
+/* Nothing is under way any more. */
+void agent_nvme_close(struct agent *a);
+
+/* Requests on the control socket, in the manner of commands.c. */
+int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		      json_t **reply);
+int agent_nvme_device(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		      json_t **reply);
+int agent_nvme_connect(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		       json_t **reply);
+int agent_nvme_disconnect(struct agent *a, struct control_client *cl, json_t *req, int *fds,
+			  int nfds, json_t **reply);
+/* The application of |cl| has gone. */
+void agent_nvme_gone(struct agent *a, struct control_client *cl);
+/* Rows for falconctl: devices; namespaces. */
+void agent_show_nvme(struct agent *a, const struct agent_conn *only, json_t *rows);
+void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t *rows);
+
+#endif /* FALCON_AGENT_NVME_H */

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "agent/nvme_app.h"
+
+#include <endian.h>
+#include <nvme/types.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+enum { TAKE_BUDGET = 128 };	/* submissions taken of an application in one round */
+
+struct app_cmd {
+	struct nvme_icmd icmd;
+	struct nvme_app *app;
+	struct app_cmd *next;		/* free list */
+	bool used;
+};
+
+struct nvme_app {
+	struct nvme_apps *apps;
+	struct client *cl;
+	struct nvme_dev *dev;
+	TAILQ_ENTRY(nvme_app) link;
+	uint32_t refs;			/* 1 while attached, and its commands */
+	bool detached, broken;
+	struct app_cmd *free;
+	struct app_cmd cmds[FALCON_CQ_ENTRIES];	/* as many as client_take() lets be outstanding */
+};
+
+struct nvme_apps {
+	TAILQ_HEAD(, nvme_app) list;
+	void (*broken)(void *arg, struct nvme_app *app, const char *why);
+	void *arg;
+};
+
+struct nvme_apps *nvme_apps_create(void (*broken)(void *arg, struct nvme_app *app,
+						  const char *why), void *arg)
+{
+	struct nvme_apps *apps = calloc(1, sizeof(*apps));
+
+	if (!apps)
+		return NULL;
+	TAILQ_INIT(&apps->list);
+	apps->broken = broken;
+	apps->arg = arg;
+	return apps;
+}
+
+void nvme_apps_destroy(struct nvme_apps *apps)
+{
+	free(apps);
+}
+
+struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, int memfd,
+				 int doorbell, int event, char *err, size_t errlen)
+{
+	struct nvme_app *app = calloc(1, sizeof(*app));
+
+	if (!app) {
+		snprintf(err, errlen, "out of memory");
+		return NULL;
+	}
+	app->cl = client_attach(memfd, doorbell, event, 0, err, errlen);
+	if (!app->cl) {
+		free(app);
+		return NULL;
+	}
+	app->apps = apps;
+	app->dev = dev;
+	app->refs = 1;
+	for (int i = FALCON_CQ_ENTRIES - 1; i >= 0; i--) {
+		app->cmds[i].app = app;
+		app->cmds[i].next = app->free;
+		app->free = &app->cmds[i];
+	}
+	TAILQ_INSERT_TAIL(&apps->list, app, link);
+	return app;
+}
+
+static void put(struct nvme_app *app)
+{
+	if (--app->refs)
+		return;
+	client_free(app->cl);
+	free(app);
+}
+
+void nvme_app_detach(struct nvme_app *app)
+{
+	TAILQ_REMOVE(&app->apps->list, app, link);
+	client_publish(app->cl);
+	client_shutdown(app->cl);
+	app->detached = true;
+	put(app);
+}
+
+const struct client *nvme_app_client(const struct nvme_app *app)
+{
+	return app->cl;
+}
+
+const struct nvme_dev *nvme_app_dev(const struct nvme_app *app)
+{
+	return app->dev;
+}
+
+static void done(struct nvme_icmd *icmd, uint16_t status, uint32_t result)
+{
+	struct app_cmd *cmd = (struct app_cmd *)icmd;
+	struct nvme_app *app = cmd->app;
+	const struct falcon_nvme_cqe cqe = {
+		.result = htole32(result), .cid = icmd->sqe.cid,
+		.sqid = htole16((uint16_t)le32toh(icmd->sqe.qid)),
+		.status = htole16((uint16_t)(status << 1)),
+	};
+	struct falcon_cqe slot = {};
+
+	memcpy(&slot, &cqe, sizeof(cqe));
+	if (!app->detached)
+		client_complete(app->cl, &slot);
+	cmd->used = false;
+	cmd->next = app->free;
+	app->free = cmd;
+	put(app);
+}
+
+/* Abort (admin): one of the application's own commands, if nothing of it has been sent. */
+static void abort_cmd(struct app_cmd *cmd)
+{
+	uint32_t which = le32toh(cmd->icmd.sqe.cdw10), result = 1;
+
+	for (unsigned int i = 0; i < FALCON_CQ_ENTRIES; i++) {
+		struct app_cmd *c = &cmd->app->cmds[i];
+
+		if (!c->used || c == cmd || le16toh(c->icmd.sqe.cid) != which >> 16 ||
+		    le32toh(c->icmd.sqe.qid) != (which & 0xffff))
+			continue;
+		result = !nvme_dev_abort(&c->icmd);
+		break;
+	}
+	done(&cmd->icmd, 0, result);
+}
+
+static void start(struct app_cmd *cmd, uint64_t now)
+{
+	const struct falcon_nvme_sqe *sqe = &cmd->icmd.sqe;
+	struct nvme_app *app = cmd->app;
+	uint64_t bytes = nvme_sqe_bytes(app->dev, sqe);
+
+	cmd->icmd.done = done;
+	cmd->icmd.data = client_local(app->cl, le64toh(sqe->prp1), bytes);
+	if (!sqe->qid && sqe->opcode == nvme_admin_abort_cmd)
+		return abort_cmd(cmd);
+	/* How much data a command has is not known before. */
+	if (!nvme_dev_ready(app->dev))
+		return done(&cmd->icmd, NVME_SC_NS_NOT_READY, 0);
+	if (!cmd->icmd.data || sqe->prp2 || sqe->mptr || sqe->cdw3)
+		return done(&cmd->icmd, NVME_SC_INVALID_FIELD | NVME_SC_DNR, 0);
+	nvme_dev_submit(app->dev, &cmd->icmd, now);
+}
+
+static uint32_t take(struct nvme_app *app, uint64_t now)
+{
+	for (uint32_t n = 0; n < TAKE_BUDGET; n++) {
+		struct app_cmd *cmd = app->free;
+		struct falcon_sqe slot;
+		int rc = client_take(app->cl, &slot);
+
+		if (rc < 0)
+			app->broken = true;
+		if (rc <= 0)
+			return n;
+		app->free = cmd->next;
+		cmd->used = true;
+		app->refs++;
+		memcpy(&cmd->icmd.sqe, &slot, sizeof(cmd->icmd.sqe));
+		start(cmd, now);
+	}
+	return TAKE_BUDGET;
+}
+
+uint32_t nvme_apps_pump(struct nvme_apps *apps, uint64_t now)
+{
+	struct nvme_app *app, *next;
+	uint32_t n = 0;
+
+	for (app = TAILQ_FIRST(&apps->list); app; app = next) {
+		next = TAILQ_NEXT(app, link);
+		if (!app->broken)
+			n += take(app, now);
+		client_publish(app->cl);
+		if (app->broken)
+			apps->broken(apps->arg, app, "impossible ring indexes in the shared memory");
+	}
+	return n;
+}
+
+bool nvme_apps_sleep_begin(struct nvme_apps *apps)
+{
+	struct nvme_app *app;
+	bool sleep = true;
+
+	TAILQ_FOREACH(app, &apps->list, link) {
+		client_publish(app->cl);
+		sleep = client_sleep_begin(app->cl) && sleep;
+	}
+	if (!sleep)
+		nvme_apps_sleep_end(apps);
+	return sleep;
+}
+
+void nvme_apps_sleep_end(struct nvme_apps *apps)
+{
+	struct nvme_app *app;
+
+	TAILQ_FOREACH(app, &apps->list, link)
+		client_sleep_end(app->cl);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Applications that use an NVMe device of the agent's: the shared memory of client.h, whose rings
+ * carry the entries of include/falcon/nvme_api.h, 64 bytes each way of which a completion uses 16.
+ */
+#ifndef FALCON_AGENT_NVME_APP_H
+#define FALCON_AGENT_NVME_APP_H
+
+#include "agent/client.h"
+#include "ulp/nvme/initiator.h"
+
+struct nvme_apps;
+struct nvme_app;
+
+/* |broken| is called for an application that broke the rules, which is to be detached then. */
+struct nvme_apps *nvme_apps_create(void (*broken)(void *arg, struct nvme_app *app,
+						  const char *why), void *arg);
+/* Applications have gone; their commands have ended. */
+void nvme_apps_destroy(struct nvme_apps *apps);
+
+/* Attach an application to |dev|: see client_attach(). NULL with a sentence in |err|. */
+struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, int memfd,
+				 int doorbell, int event, char *err, size_t errlen);
+/* It has gone. Its memory stays mapped until the last of its commands has ended. */
+void nvme_app_detach(struct nvme_app *app);
+const struct client *nvme_app_client(const struct nvme_app *app);
+const struct nvme_dev *nvme_app_dev(const struct nvme_app *app);
+
+/* Take submissions and publish completions. Returns how many were taken. */
+uint32_t nvme_apps_pump(struct nvme_apps *apps, uint64_t now);
+bool nvme_apps_sleep_begin(struct nvme_apps *apps);
+void nvme_apps_sleep_end(struct nvme_apps *apps);
+
+#endif /* FALCON_AGENT_NVME_APP_H */

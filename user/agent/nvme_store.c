@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "agent/nvme_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <linux/falloc.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { RING_ENTRIES = 1024, REAP = 64 };
+
+struct nvme_ring {
+	struct io_uring ring;
+	int event;
+	bool fixed;		/* the memory is registered */
+	uint32_t inflight;	/* requests that have not ended */
+};
+
+struct file_store {
+	struct nvme_store store;
+	struct nvme_ring *ring;
+	int fd;
+	bool direct;
+	bool no_zero_range;	/* the file system has only holes */
+};
+
+static const struct nvme_store_ops file_ops;
+
+/* Whether |path| can be read and written past the page cache in units of |block| bytes. */
+static bool direct_fits(const char *path, uint32_t block)
+{
+#ifdef STATX_DIOALIGN
+	struct statx st;
+
+	if (statx(AT_FDCWD, path, 0, STATX_DIOALIGN, &st) == 0 && st.stx_mask & STATX_DIOALIGN)
+		return st.stx_dio_offset_align && st.stx_dio_offset_align <= block;
+#endif
+	(void)path;
+	/* Not said: what all file systems and devices take that can do it at all. */
+	return block >= 4096;
+}
+
+static int capacity(int fd, uint64_t *bytes)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (S_ISBLK(st.st_mode))
+		return ioctl(fd, BLKGETSIZE64, bytes) < 0 ? -errno : 0;
+	if (!S_ISREG(st.st_mode))
+		return -ENOTBLK;
+	*bytes = (uint64_t)st.st_size;
+	return 0;
+}
+
+struct nvme_store *nvme_store_open(const char *path, uint32_t block, bool read_only, char *err,
+				   size_t errlen)
+{
+	int flags = (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC, rc;
+	struct file_store *f = calloc(1, sizeof(*f));
+
+	if (!f) {
+		snprintf(err, errlen, "out of memory");
+		return NULL;
+	}
+	f->fd = direct_fits(path, block) ? open(path, flags | O_DIRECT) : -1;
+	f->direct = f->fd >= 0;
+	if (f->fd < 0)
+		f->fd = open(path, flags);
+	rc = f->fd < 0 ? -errno : capacity(f->fd, &f->store.bytes);
+	f->store.ops = &file_ops;
+	f->store.read_only = read_only;
+	if (rc == 0 && f->store.bytes >= block)
+		return &f->store;
+	snprintf(err, errlen, "%s: %s", path,
+		 rc == 0 ? "has no room for one block" :
+		 rc == -ENOTBLK ? "neither a file nor a block device" : strerror(-rc));
+	nvme_store_close(&f->store);
+	return NULL;
+}
+
+void nvme_store_close(struct nvme_store *s)
+{
+	struct file_store *f = (struct file_store *)s;
+
+	if (!f)
+		return;
+	if (f->fd >= 0)
+		close(f->fd);
+	free(f);
+}
+
+bool nvme_store_direct(const struct nvme_store *s)
+{
+	return ((const struct file_store *)s)->direct;
+}
+
+void nvme_store_attach(struct nvme_store *s, struct nvme_ring *r)
+{
+	((struct file_store *)s)->ring = r;
+}
+
+int nvme_ring_open(struct nvme_ring **out, void *memory, size_t bytes, char *err, size_t errlen)
+{
+	struct nvme_ring *r = calloc(1, sizeof(*r));
+	struct iovec iov = { .iov_base = memory, .iov_len = bytes };
+	int rc = r ? io_uring_queue_init(RING_ENTRIES, &r->ring, 0) : -ENOMEM;
+
+	if (rc < 0) {
+		snprintf(err, errlen, "namespaces need io_uring, and there is none: %s; look at "
+			 "sysctl kernel.io_uring_disabled", strerror(-rc));
+		free(r);
+		return rc;
+	}
+	r->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	rc = r->event < 0 ? -errno : io_uring_register_eventfd(&r->ring, r->event);
+	if (rc < 0) {
+		snprintf(err, errlen, "io_uring: %s", strerror(-rc));
+		nvme_ring_close(r);
+		return rc;
+	}
+	/* Saves the kernel finding the pages of each request; not to be had is no error. */
+	r->fixed = io_uring_register_buffers(&r->ring, &iov, 1) == 0;
+	*out = r;
+	return 0;
+}
+
+void nvme_ring_close(struct nvme_ring *r)
+{
+	if (!r)
+		return;
+	while (r->inflight && io_uring_submit_and_wait(&r->ring, 1) >= 0)
+		nvme_ring_poll(r);
+	io_uring_queue_exit(&r->ring);
+	if (r->event >= 0)
+		close(r->event);
+	free(r);
+}
+
+int nvme_ring_fd(const struct nvme_ring *r)
+{
+	return r->event;
+}
+
+bool nvme_ring_busy(const struct nvme_ring *r)
+{
+	return io_uring_cq_ready(&r->ring) || io_uring_sq_ready(&r->ring);
+}
+
+static void prepare(struct file_store *f, struct nvme_io *io, struct io_uring_sqe *sqe)
+{
+	unsigned int len = (unsigned int)io->len;
+
+	switch (io->op) {
+	case NVME_IO_READ:
+		if (f->ring->fixed)
+			io_uring_prep_read_fixed(sqe, f->fd, io->buf, len, io->offset, 0);
+		else
+			io_uring_prep_read(sqe, f->fd, io->buf, len, io->offset);
+		break;
+	case NVME_IO_WRITE:
+		if (f->ring->fixed)
+			io_uring_prep_write_fixed(sqe, f->fd, io->buf, len, io->offset, 0);
+		else
+			io_uring_prep_write(sqe, f->fd, io->buf, len, io->offset);
+		sqe->rw_flags = io->fua ? RWF_DSYNC : 0;
+		break;
+	case NVME_IO_FLUSH:
+		io_uring_prep_fsync(sqe, f->fd, IORING_FSYNC_DATASYNC);
+		break;
+	case NVME_IO_ZERO:
+	case NVME_IO_DISCARD:
+		io_uring_prep_fallocate(sqe, f->fd, FALLOC_FL_KEEP_SIZE |
+					(io->op == NVME_IO_ZERO && !f->no_zero_range ?
+						 FALLOC_FL_ZERO_RANGE : FALLOC_FL_PUNCH_HOLE),
+					(off_t)io->offset, (off_t)io->len);
+		break;
+	}
+}
+
+static int submit(struct nvme_io *io)
+{
+	struct file_store *f = (struct file_store *)io->store;
+	struct io_uring_sqe *sqe;
+
+	/* Its completion must find room. */
+	if (f->ring->inflight >= RING_ENTRIES)
+		return -EAGAIN;
+	sqe = io_uring_get_sqe(&f->ring->ring);
+	if (!sqe)
+		return -EAGAIN;
+	prepare(f, io, sqe);
+	io_uring_sqe_set_data(sqe, io);
+	f->ring->inflight++;
+	return 0;
+}
+
+static const struct nvme_store_ops file_ops = { .submit = submit };
+
+/* What is to be tried once more, or goes on: true. Else the end: the result in *|res|. */
+static bool again(struct file_store *f, struct nvme_io *io, int *res)
+{
+	bool moves = io->op == NVME_IO_READ || io->op == NVME_IO_WRITE;
+
+	if (*res == -EINTR || *res == -EAGAIN)
+		return true;
+	if (*res == -EOPNOTSUPP && io->op == NVME_IO_ZERO && !f->no_zero_range) {
+		f->no_zero_range = true;
+		return true;
+	}
+	if (*res == 0 && io->op == NVME_IO_ZERO && io->fua) {
+		io->op = NVME_IO_FLUSH;
+		return true;
+	}
+	if (*res < 0 || !moves) {
+		*res = *res < 0 ? *res : 0;
+		return false;
+	}
+	if (*res == 0 && io->len) {
+		*res = -EIO;	/* the file has become shorter */
+		return false;
+	}
+	io->buf = (uint8_t *)io->buf + *res;
+	io->offset += (uint64_t)*res;
+	io->len -= (uint64_t)*res;
+	*res = 0;
+	return io->len > 0;
+}
+
+uint32_t nvme_ring_poll(struct nvme_ring *r)
+{
+	struct io_uring_cqe *cqes[REAP];
+	unsigned int n, sent = 0;
+
+	if (io_uring_sq_ready(&r->ring))
+		sent = (unsigned int)io_uring_submit(&r->ring) > 0;
+	n = io_uring_peek_batch_cqe(&r->ring, cqes, REAP);
+	for (unsigned int i = 0; i < n; i++) {
+		struct nvme_io *io = io_uring_cqe_get_data(cqes[i]);
+		int res = cqes[i]->res;
+
+		r->inflight--;
+		io_uring_cqe_seen(&r->ring, cqes[i]);
+		if (again((struct file_store *)io->store, io, &res)) {
+			if (submit(io) == 0)
+				continue;
+			res = -EIO;
+		}
+		io->done(io, res);
+	}
+	return n + sent;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Namespaces' stores: files and block devices, through io_uring. */
+#ifndef FALCON_AGENT_NVME_STORE_H
+#define FALCON_AGENT_NVME_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ulp/nvme/store.h"
+
+struct nvme_ring;
+
+/*
+ * An opened file or block device, not yet on a ring. Past the page cache where the file system can
+ * do that in units of |block| bytes; the rest is cut off its end. NULL with a sentence in |err|.
+ */
+struct nvme_store *nvme_store_open(const char *path, uint32_t block, bool read_only, char *err,
+				   size_t errlen);
+void nvme_store_close(struct nvme_store *s);
+/* Whether the page cache is not used. */
+bool nvme_store_direct(const struct nvme_store *s);
+
+/*
+ * A ring for requests whose buffers are in [|memory|, |memory| + |bytes|). 0, or a negative errno
+ * with a sentence in |err|.
+ */
+int nvme_ring_open(struct nvme_ring **out, void *memory, size_t bytes, char *err, size_t errlen);
+/* Waits for what is under way. NULL is allowed. */
+void nvme_ring_close(struct nvme_ring *r);
+/* |s| is to use |r| from now on. */
+void nvme_store_attach(struct nvme_store *s, struct nvme_ring *r);
+
+/* Readable when requests have ended; for epoll, edge-triggered, never read. */
+int nvme_ring_fd(const struct nvme_ring *r);
+/* Hand submitted requests to the kernel, and call done() of those that have ended. How many. */
+uint32_t nvme_ring_poll(struct nvme_ring *r);
+/* Whether nvme_ring_poll() would have something to do. */
+bool nvme_ring_busy(const struct nvme_ring *r);
+
+#endif /* FALCON_AGENT_NVME_STORE_H */

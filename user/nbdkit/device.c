@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "nbdkit/device.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <nvme/types.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "falcon/falcon.h"
+#include "falcon/nvme_api.h"
+
+enum {
+	SLOTS = 64,		/* commands at a time */
+	WINDOW = 16,		/* of them, one call's */
+	POLL_MS = 1000,
+	DSM_AD = 4,		/* attribute Deallocate */
+};
+#define RANGE_BLOCKS (1U << 30)		/* of a trim in one command */
+
+/* A command's place; its data are at the slot's part of the arena. */
+struct slot {
+	struct slot *next;	/* free list */
+	bool done;
+	uint16_t status;
+};
+
+struct device {
+	struct falcon *f;
+	struct falcon_nvme_info info;
+	unsigned int block_shift;
+	pthread_mutex_t lock;	/* of everything below, and of |f| */
+	pthread_cond_t changed;	/* a command has ended, or nobody polls any more */
+	bool polling;		/* a thread looks after completions */
+	int dead;		/* errno: the agent is gone */
+	struct slot *free;
+	struct slot slots[SLOTS];
+};
+
+static int wait_ready(struct device *d, const char *name, unsigned int timeout_s, char *err,
+		      size_t errlen)
+{
+	const struct timespec pause = { .tv_nsec = 20000000 };
+	int rc;
+
+	for (unsigned int i = 0;; i++) {
+		rc = falcon_nvme_info(d->f, name, &d->info);
+		if (!rc && d->info.ready)
+			return 0;
+		snprintf(err, errlen, "%s%s", rc ? "" : "not reached: ", falcon_error(d->f));
+		if (rc || i >= timeout_s * 50)
+			return rc ? -rc : ETIMEDOUT;
+		nanosleep(&pause, NULL);
+	}
+}
+
+int device_open(const char *socket, const char *name, unsigned int timeout_s, struct device **out,
+		char *err, size_t errlen)
+{
+	const struct falcon_attr attr = { .socket = socket,
+					  .arena_size = SLOTS * (uint64_t)FALCON_NVME_MDTS };
+	struct device *d = calloc(1, sizeof(*d));
+	int rc;
+
+	if (!d) {
+		snprintf(err, errlen, "out of memory");
+		return ENOMEM;
+	}
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->changed, NULL);
+	rc = -falcon_nvme_open(&attr, name, &d->f);
+	if (rc)
+		snprintf(err, errlen, "%s", falcon_error(NULL));
+	else
+		rc = wait_ready(d, name, timeout_s, err, errlen);
+	if (rc) {
+		device_close(d);
+		return rc;
+	}
+	while (1U << d->block_shift < d->info.block_size)
+		d->block_shift++;
+	for (int i = 0; i < SLOTS; i++) {
+		d->slots[i].next = d->free;
+		d->free = &d->slots[i];
+	}
+	*out = d;
+	return 0;
+}
+
+void device_close(struct device *d)
+{
+	falcon_close(d->f);
+	pthread_cond_destroy(&d->changed);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+uint64_t device_bytes(const struct device *d)
+{
+	return d->info.bytes;
+}
+
+uint32_t device_block(const struct device *d)
+{
+	return d->info.block_size;
+}
+
+bool device_read_only(const struct device *d)
+{
+	return d->info.read_only;
+}
+
+static uint8_t *data_of(struct device *d, const struct slot *s)
+{
+	return (uint8_t *)falcon_arena(d->f) + (s - d->slots) * FALCON_NVME_MDTS;
+}
+
+static int errno_of(uint16_t status)
+{
+	switch (status & 0x7ff) {
+	case NVME_SC_SUCCESS: return 0;
+	case NVME_SC_CAP_EXCEEDED: return ENOSPC;
+	case NVME_SC_LBA_RANGE: return EINVAL;
+	case NVME_SC_NS_WRITE_PROTECTED: return EROFS;
+	case NVME_SC_INVALID_OPCODE: return EOPNOTSUPP;
+	default: return EIO;
+	}
+}
+
+static void take_completions(struct device *d)
+{
+	struct falcon_nvme_cqe cqes[SLOTS];
+	int n = falcon_nvme_poll(d->f, cqes, SLOTS);
+
+	if (n < 0)
+		d->dead = -n;
+	for (int i = 0; i < n; i++) {
+		struct slot *s = &d->slots[le16toh(cqes[i].cid) % SLOTS];
+
+		s->done = true;
+		s->status = le16toh(cqes[i].status) >> 1;
+	}
+	if (n)
+		pthread_cond_broadcast(&d->changed);
+}
+
+/* With the lock: until something has changed. */
+static void sleep_a_while(struct device *d)
+{
+	struct pollfd pfd = { .fd = falcon_fd(d->f), .events = POLLIN };
+
+	if (d->polling) {
+		pthread_cond_wait(&d->changed, &d->lock);
+		return;
+	}
+	d->polling = true;
+	if (!falcon_arm(d->f)) {
+		pthread_mutex_unlock(&d->lock);
+		poll(&pfd, 1, POLL_MS);
+		pthread_mutex_lock(&d->lock);
+	}
+	d->polling = false;
+	take_completions(d);
+	/* If this thread has what it wants, another has to look. */
+	pthread_cond_broadcast(&d->changed);
+}
+
+static struct slot *get_slot(struct device *d, bool wait)
+{
+	struct slot *s;
+
+	while (!d->free && wait && !d->dead)
+		sleep_a_while(d);
+	s = d->free;
+	if (!s || d->dead)
+		return NULL;
+	d->free = s->next;
+	s->done = false;
+	return s;
+}
+
+static int submit(struct device *d, struct slot *s, struct falcon_nvme_sqe *sqe)
+{
+	sqe->cid = htole16((uint16_t)(s - d->slots));
+	sqe->nsid = htole32(d->info.nsid);
+	sqe->qid = htole32(1);
+	sqe->prp1 = htole64((uint64_t)(data_of(d, s) - (uint8_t *)falcon_arena(d->f)));
+	return -falcon_nvme_submit(d->f, sqe);
+}
+
+/* Wait for |s| and give it back. Its errno value; after the agent's end, the agent's. */
+static int finish(struct device *d, struct slot *s)
+{
+	int rc;
+
+	while (!s->done && !d->dead)
+		sleep_a_while(d);
+	rc = s->done ? errno_of(s->status) : d->dead;
+	s->next = d->free;
+	d->free = s;
+	pthread_cond_broadcast(&d->changed);
+	return rc;
+}
+
+struct transfer {
+	uint8_t opcode;
+	bool fua;
+	uint64_t max;		/* bytes of a command */
+	uint8_t *in;		/* read: where to */
+	const uint8_t *out;	/* write: where from */
+};
+
+/* One command of |t| for |len| bytes at |offset|; |at|: bytes into the call's buffer. */
+static int start(struct device *d, const struct transfer *t, struct slot *s, uint64_t at,
+		 uint64_t len, uint64_t offset)
+{
+	uint64_t lba = offset >> d->block_shift;
+	struct falcon_nvme_sqe sqe = {
+		.opcode = t->opcode,
+		.cdw10 = htole32((uint32_t)lba),
+		.cdw11 = htole32((uint32_t)(lba >> 32)),
+		.cdw12 = htole32((uint32_t)((len >> d->block_shift) - 1) | (uint32_t)t->fua << 30),
+	};
+	const struct nvme_dsm_range range = { .nlb = htole32((uint32_t)(len >> d->block_shift)),
+					      .slba = htole64(lba) };
+
+	if (t->out)
+		memcpy(data_of(d, s), t->out + at, len);
+	if (t->opcode == nvme_cmd_dsm) {
+		memcpy(data_of(d, s), &range, sizeof(range));
+		sqe.cdw10 = sqe.cdw12 = 0;
+		sqe.cdw11 = htole32(DSM_AD);
+	}
+	return submit(d, s, &sqe);
+}
+
+/* |len| bytes at |offset|, in commands of at most |t->max|, several at a time. */
+static int run(struct device *d, const struct transfer *t, uint64_t len, uint64_t offset)
+{
+	struct slot *window[WINDOW];
+	uint64_t sizes[WINDOW], begun = 0, ended = 0;
+	unsigned int head = 0, n = 0;
+	int rc = 0, one;
+
+	if ((offset | len) & (d->info.block_size - 1))
+		return EINVAL;
+	pthread_mutex_lock(&d->lock);
+	while (n || (begun < len && !rc)) {
+		struct slot *s = NULL;
+
+		if (begun < len && !rc && n < WINDOW)
+			s = get_slot(d, n == 0);
+		if (s) {
+			unsigned int i = (head + n) % WINDOW;
+
+			sizes[i] = len - begun < t->max ? len - begun : t->max;
+			window[i] = s;
+			s->status = 0;
+			rc = start(d, t, s, begun, sizes[i], offset + begun);
+			s->done = rc != 0;
+			begun += sizes[i];
+			n++;
+			continue;
+		}
+		if (!n)
+			break;
+		falcon_flush(d->f);
+		s = window[head];
+		one = finish(d, s);
+		if (!one && t->in && !rc)
+			memcpy(t->in + ended, data_of(d, s), sizes[head]);
+		rc = rc ? rc : one;
+		ended += sizes[head];
+		head = (head + 1) % WINDOW;
+		n--;
+	}
+	rc = rc ? rc : d->dead;
+	pthread_mutex_unlock(&d->lock);
+	return rc;
+}
+
+int device_read(struct device *d, void *buf, uint64_t len, uint64_t offset)
+{
+	const struct transfer t = { .opcode = nvme_cmd_read, .max = FALCON_NVME_MDTS, .in = buf };
+
+	return run(d, &t, len, offset);
+}
+
+int device_write(struct device *d, const void *buf, uint64_t len, uint64_t offset, bool fua)
+{
+	const struct transfer t = { .opcode = nvme_cmd_write, .max = FALCON_NVME_MDTS, .out = buf,
+				    .fua = fua };
+
+	return run(d, &t, len, offset);
+}
+
+int device_zero(struct device *d, uint64_t len, uint64_t offset, bool fua)
+{
+	const struct transfer t = { .opcode = nvme_cmd_write_zeroes, .fua = fua,
+				    .max = (uint64_t)65536 << d->block_shift };
+
+	return run(d, &t, len, offset);
+}
+
+int device_trim(struct device *d, uint64_t len, uint64_t offset, bool fua)
+{
+	const struct transfer t = { .opcode = nvme_cmd_dsm,
+				    .max = (uint64_t)RANGE_BLOCKS << d->block_shift };
+	int rc = run(d, &t, len, offset);
+
+	return rc || !fua ? rc : device_flush(d);
+}
+
+int device_flush(struct device *d)
+{
+	struct falcon_nvme_sqe sqe = { .opcode = nvme_cmd_flush };
+	struct slot *s;
+	int rc;
+
+	pthread_mutex_lock(&d->lock);
+	s = get_slot(d, true);
+	rc = s ? submit(d, s, &sqe) : d->dead;
+	if (s) {
+		s->status = 0;
+		s->done = rc != 0;
+		falcon_flush(d->f);
+		rc = rc ? (finish(d, s), rc) : finish(d, s);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return rc;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An NVMe device of the agent's for many threads at once: each calls, and sleeps until its commands
+ * have ended. One of the sleeping threads looks after the completions of all.
+ */
+#ifndef FALCON_NBDKIT_DEVICE_H
+#define FALCON_NBDKIT_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct device;
+
+/*
+ * Attach to device |name| of the agent at |socket| (NULL: the default) and wait until its targets
+ * have been reached, at most |timeout_s|. 0, or an errno value with a sentence in |err|.
+ */
+int device_open(const char *socket, const char *name, unsigned int timeout_s, struct device **out,
+		char *err, size_t errlen);
+void device_close(struct device *d);
+
+uint64_t device_bytes(const struct device *d);
+uint32_t device_block(const struct device *d);
+bool device_read_only(const struct device *d);
+
+/* Each returns 0 or an errno value. |offset| and |len| are multiples of the block, or EINVAL. */
+int device_read(struct device *d, void *buf, uint64_t len, uint64_t offset);
+int device_write(struct device *d, const void *buf, uint64_t len, uint64_t offset, bool fua);
+int device_zero(struct device *d, uint64_t len, uint64_t offset, bool fua);
+int device_trim(struct device *d, uint64_t len, uint64_t offset, bool fua);
+int device_flush(struct device *d);
+
+#endif /* FALCON_NBDKIT_DEVICE_H */

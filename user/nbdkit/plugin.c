@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * nbdkit's plugin falcon-nvme: NVMe devices of the agent's for whatever speaks NBD. Without a device's
+ * name, one is made of an address and a namespace's number.
+ */
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-plugin.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/version.h"
+#include "lib/lib.h"
+#include "nbdkit/device.h"
+
+#define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
+
+enum { NAME_SIZE = 64, TIMEOUT_S = 10 };
+
+static char *device, *host, *socket_path;
+static unsigned int nsid = 1, timeout_s = TIMEOUT_S;
+
+static int set_text(char **to, const char *value)
+{
+	free(*to);
+	*to = strdup(value);
+	return *to ? 0 : -1;
+}
+
+static int config(const char *key, const char *value)
+{
+	if (!strcmp(key, "device"))
+		return set_text(&device, value);
+	if (!strcmp(key, "host"))
+		return set_text(&host, value);
+	if (!strcmp(key, "socket"))
+		return set_text(&socket_path, value);
+	if (!strcmp(key, "nsid"))
+		return nbdkit_parse_unsigned("nsid", value, &nsid);
+	if (!strcmp(key, "timeout"))
+		return nbdkit_parse_unsigned("timeout", value, &timeout_s);
+	nbdkit_error("unknown parameter \"%s\"", key);
+	return -1;
+}
+
+static int config_complete(void)
+{
+	if (!device == !host) {
+		nbdkit_error("one of device=NAME (a [nvme] section of falcon.conf) and host=ADDRESS "
+			     "is needed");
+		return -1;
+	}
+	if (nsid < 1 || nsid > 65535) {
+		nbdkit_error("nsid is 1 to 65535");
+		return -1;
+	}
+	return 0;
+}
+
+/* Our address towards |to|, as text. */
+static int local_address(const struct addrinfo *to, char *text, size_t size)
+{
+	struct sockaddr_storage own;
+	socklen_t len = sizeof(own);
+	int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = connect(fd, to->ai_addr, to->ai_addrlen) || getsockname(fd, (void *)&own, &len)
+		     ? -errno : 0;
+	close(fd);
+	if (rc == 0 && getnameinfo((void *)&own, len, text, (socklen_t)size, NULL, 0,
+				   NI_NUMERICHOST))
+		rc = -EINVAL;
+	return rc;
+}
+
+/* A device for |host| and |nsid|: ask the agent for one, unless there is one already. */
+static int connect_device(const struct addrinfo *to)
+{
+	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN], name[NAME_SIZE],
+		targets[INET6_ADDRSTRLEN + 8];
+	const char *path = socket_path ? socket_path : getenv("FALCON_SOCKET");
+	struct falcon f = { .control = -1 };
+	json_t *answer = NULL;
+	int rc = local_address(to, local, sizeof(local));
+
+	if (rc || getnameinfo(to->ai_addr, to->ai_addrlen, remote, sizeof(remote), NULL, 0,
+			      NI_NUMERICHOST)) {
+		nbdkit_error("no way to %s: %s", host, strerror(rc ? -rc : EINVAL));
+		return -1;
+	}
+	snprintf(targets, sizeof(targets), "%s/%u", remote, nsid);
+	snprintf(name, sizeof(name), "%s-%u", remote, nsid);
+	for (char *c = name; *c; c++)
+		*c = *c == ':' ? '_' : *c;
+	rc = lib_connect(&f, path ? path : FALCON_DEFAULT_SOCKET);
+	if (!rc)
+		rc = lib_call(&f, json_pack("{s:s, s:s, s:s, s:s}", "op", "nvme-connect", "name",
+					    name, "local", local, "targets", targets), NULL, 0,
+			      &answer);
+	json_decref(answer);
+	if (f.control >= 0)
+		close(f.control);
+	if (rc && rc != -EEXIST) {
+		nbdkit_error("%s", f.err);
+		return -1;
+	}
+	return set_text(&device, name);
+}
+
+static int get_ready(void)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_DGRAM };
+	struct addrinfo *to;
+	int rc;
+
+	if (!host)
+		return 0;
+	rc = getaddrinfo(host, "1000", &hints, &to);
+	if (rc) {
+		nbdkit_error("%s: %s", host, gai_strerror(rc));
+		return -1;
+	}
+	rc = connect_device(to);
+	freeaddrinfo(to);
+	return rc;
+}
+
+static void unload(void)
+{
+	free(device);
+	free(host);
+	free(socket_path);
+}
+
+static void *open_handle(int readonly)
+{
+	struct device *d = NULL;
+	char err[256];
+
+	(void)readonly;
+	errno = device_open(socket_path, device, timeout_s, &d, err, sizeof(err));
+	if (errno)
+		nbdkit_error("%s: %s", device, err);
+	return d;
+}
+
+static void close_handle(void *handle)
+{
+	device_close(handle);
+}
+
+static int64_t get_size(void *handle)
+{
+	return (int64_t)device_bytes(handle);
+}
+
+static int block_size(void *handle, uint32_t *minimum, uint32_t *preferred, uint32_t *maximum)
+{
+	*minimum = device_block(handle);
+	*preferred = 4096;
+	*maximum = 32 << 20;
+	return 0;
+}
+
+static int can_write(void *handle)
+{
+	return !device_read_only(handle);
+}
+
+static int yes(void *handle)
+{
+	(void)handle;
+	return 1;
+}
+
+static int can_fua(void *handle)
+{
+	(void)handle;
+	return NBDKIT_FUA_NATIVE;
+}
+
+/* nbdkit's way: -1, and errno said with a sentence. */
+static int result(const char *what, int rc)
+{
+	if (!rc)
+		return 0;
+	if (rc == EINVAL)
+		nbdkit_error("%s: not aligned to blocks, or beyond the end; see "
+			     "nbdkit-blocksize-filter(1)", what);
+	else
+		nbdkit_error("%s: %s", what, strerror(rc));
+	nbdkit_set_error(rc);
+	return -1;
+}
+
+static int do_pread(void *handle, void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	(void)flags;
+	return result("read", device_read(handle, buf, count, offset));
+}
+
+static int do_pwrite(void *handle, const void *buf, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	return result("write", device_write(handle, buf, count, offset, flags & NBDKIT_FLAG_FUA));
+}
+
+static int do_flush(void *handle, uint32_t flags)
+{
+	(void)flags;
+	return result("flush", device_flush(handle));
+}
+
+static int do_trim(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	return result("trim", device_trim(handle, count, offset, flags & NBDKIT_FLAG_FUA));
+}
+
+/* nbdkit writes zeros itself where that is not supported. */
+static int do_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
+{
+	int rc = device_zero(handle, count, offset, flags & NBDKIT_FLAG_FUA);
+
+	if (rc == EOPNOTSUPP) {
+		nbdkit_set_error(rc);
+		return -1;
+	}
+	return result("write zeroes", rc);
+}
+
+static struct nbdkit_plugin plugin = {
+	.name = "falcon-nvme",
+	.longname = "NVMe over Falcon",
+	.version = FALCON_VERSION_STRING,
+	.description = "NVMe namespaces of other hosts, through the Falcon agent",
+	.config_help = "device=NAME       a [nvme] section of falcon.conf, or\n"
+		       "host=ADDRESS      a target, and\n"
+		       "nsid=N            its namespace (1)\n"
+		       "socket=PATH       the agent's ($FALCON_SOCKET)\n"
+		       "timeout=SECONDS   for reaching the targets (10)",
+	.config = config,
+	.config_complete = config_complete,
+	.get_ready = get_ready,
+	.unload = unload,
+	.open = open_handle,
+	.close = close_handle,
+	.get_size = get_size,
+	.block_size = block_size,
+	.can_write = can_write,
+	.can_flush = yes,
+	.can_trim = yes,
+	.can_zero = yes,
+	.can_fua = can_fua,
+	.can_multi_conn = yes,
+	.pread = do_pread,
+	.pwrite = do_pwrite,
+	.flush = do_flush,
+	.trim = do_trim,
+	.zero = do_zero,
+	.errno_is_preserved = 0,
+};
+
+NBDKIT_REGISTER_PLUGIN(plugin)
