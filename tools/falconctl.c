@@ -299,6 +299,30 @@ static const struct ctl_column namespace_columns[] = {
 	{"reads", "READS"},	{"writes", "WRITES"}, {"errors", "ERRORS"}, {"limited", "LIMITED"},
 	{"path", "PATH"},	{NULL, NULL},
 };
+static const struct ctl_column device_columns[] = {
+	{"name", "NAME"}, {"dev", "DEV"},	{"state", "STATE"}, {"mtu", "MTU"},
+	{"index", "INDEX"}, {"gid", "GID"}, {NULL, NULL},
+};
+static const struct ctl_column qp_columns[] = {
+	{"pid", "PID"},	      {"device", "DEVICE"}, {"qpn", "QPN"},
+	{"type", "TYPE"},     {"state", "STATE"},   {"remote_qpn", "REMOTE"},
+	{"remote", "GID"},    {"tx_packets", "TX"}, {"rx_packets", "RX"},
+	{"sent", "SENT"},     {"received", "RECEIVED"}, {"sent_in_error", "FAILED"},
+	{"not_ready", "NOT_READY"}, {NULL, NULL},
+};
+static const struct ctl_column cq_columns[] = {
+	{"pid", "PID"},	      {"handle", "HANDLE"}, {"entries", "ENTRIES"},
+	{"unread", "UNREAD"}, {"queues", "QUEUES"}, {"channel", "CHANNEL"},
+	{"failed", "FAILED"}, {"completions", "COMPLETIONS"}, {"events", "EVENTS"}, {NULL, NULL},
+};
+static const struct ctl_column mr_columns[] = {
+	{"pid", "PID"},	    {"kind", "KIND"}, {"pd", "PD"},	    {"key", "KEY"},
+	{"access", "ACCESS"}, {"iova", "IOVA"}, {"length", "LENGTH"}, {NULL, NULL},
+};
+static const struct ctl_column pd_columns[] = {
+	{"pid", "PID"}, {"handle", "HANDLE"}, {"device", "DEVICE"}, {"objects", "OBJECTS"},
+	{NULL, NULL},
+};
 static const struct ctl_column config_columns[] = {
 	{"section", "SECTION"}, {"key", "KEY"},	      {"value", "VALUE"},
 	{"unit", "UNIT"},	{"source", "SOURCE"}, {NULL, NULL},
@@ -349,6 +373,16 @@ static const struct object objects[] = {
 	  {"disconnect", "NAME", "give a device up", ctl_nvme_disconnect}}},
 	{"namespace", "NVMe namespaces that are exported here", namespace_columns,
 	 {SHOW(show_all, "", "list namespaces")}},
+	{"device", "devices of verbs applications", device_columns,
+	 {SHOW(show_all, "", "list devices with their addresses and GID indexes")}},
+	{"qp", "queue pairs of verbs applications", qp_columns,
+	 {SHOW(show_all, "", "list queue pairs and what they have done")}},
+	{"cq", "completion queues of verbs applications", cq_columns,
+	 {SHOW(show_all, "", "list completion queues")}},
+	{"mr", "memory regions and windows of verbs applications", mr_columns,
+	 {SHOW(show_all, "", "list regions, then windows")}},
+	{"pd", "protection domains of verbs applications", pd_columns,
+	 {SHOW(show_all, "", "list protection domains")}},
 	{"config", "configuration in force", config_columns,
 	 {SHOW(show_all, "", "list every key with its value and where that comes from")}},
 	{"ca", "certificates for the sessions between agents", ca_columns,

@@ -36,6 +36,7 @@
 #include "agent/log.h"
 #include "agent/nvme.h"
 #include "agent/rdma.h"
+#include "agent/rdma_show.h"
 #include "agent/rue.h"
 #include "check.h"
 
@@ -229,6 +230,19 @@ json_t *agent_keys_json(struct agent *a)
 	CHECK(a->config.agent.key_export);
 	return json_array();
 }
+
+/* No verbs applications: no rows. */
+#define NO_ROWS(name)                                                                              \
+	void name(struct agent *a, const struct agent_conn *only, json_t *rows)                    \
+	{                                                                                          \
+		(void)a, (void)only, (void)rows;                                                   \
+	}
+
+NO_ROWS(agent_show_device)
+NO_ROWS(agent_show_qp)
+NO_ROWS(agent_show_cq)
+NO_ROWS(agent_show_mr)
+NO_ROWS(agent_show_pd)
 
 int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		      json_t **reply)

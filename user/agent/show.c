@@ -8,6 +8,7 @@
 
 #include "agent/commands.h"
 #include "agent/nvme.h"
+#include "agent/rdma_show.h"
 #include "agent/rue.h"
 #include "agent/version.h"
 
@@ -356,6 +357,8 @@ static const struct {
 	{ "key", show_key },	       { "flow", show_flow },	  { "pool", agent_show_pool },
 	{ "user", show_user },	       { "agent", show_agent },	  { "nvme", agent_show_nvme },
 	{ "namespace", agent_show_namespace },
+	{ "device", agent_show_device }, { "qp", agent_show_qp }, { "cq", agent_show_cq },
+	{ "mr", agent_show_mr },       { "pd", agent_show_pd },
 };
 
 int agent_show(struct agent *a, json_t *req, json_t **reply)

@@ -96,6 +96,11 @@ uint32_t rdma_qp_num(const struct rdma_qp *qp)
 	return qp->num;
 }
 
+const struct rdma_qp_stats *rdma_qp_stats(const struct rdma_qp *qp)
+{
+	return &qp->stats;
+}
+
 uint32_t rdma_qp_events(const struct rdma_qp *qp)
 {
 	return qp->async_events;

@@ -207,6 +207,7 @@ struct rdma_qp {
 	bool comm_est;			/* the event was given */
 	struct fverbs_qp_attr attr;
 	uint32_t async_events;		/* given, for FVERBS_DESTROY_QP */
+	struct rdma_qp_stats stats;
 
 	struct rdma_link *link;		/* not UD */
 	struct fcore_conn *core;	/* that we send on, while it is up */
@@ -328,6 +329,8 @@ void rdma_txn_fetched(struct rdma_move *m);
 
 /* An item for a packet of |qp| that was accepted; NULL: none can be made. */
 struct rdma_item *rdma_item_new(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_t rsn);
+/* Give |it|'s completion, which it has, and count it. */
+void rdma_resp_complete(struct rdma_item *it, struct rdma_qp *qp);
 /* Nothing refers to it any more: free it. Else later. */
 void rdma_item_put(struct rdma_item *it);
 void rdma_item_fail(struct rdma_item *it, enum falcon_rdma_nak nak, int event);

@@ -35,6 +35,7 @@ static void flush_recv(struct rdma_qp *qp, struct rdma_cq *cq, uint64_t wr_id)
 	struct fverbs_cqe cqe = rdma_qp_cqe(qp, cq, wr_id, IBV_WC_WR_FLUSH_ERR);
 
 	cqe.opcode = IBV_WC_RECV;
+	qp->stats.flushed++;
 	rdma_cq_post(cq, &cqe, true);
 }
 
@@ -142,6 +143,7 @@ static void flush_send(struct rdma_qp *qp, uint64_t wr_id, uint8_t opcode)
 	struct fverbs_cqe cqe = rdma_qp_cqe(qp, qp->init.send_cq, wr_id, IBV_WC_WR_FLUSH_ERR);
 
 	cqe.opcode = wc_opcode(opcode);
+	qp->stats.flushed++;
 	rdma_cq_post(qp->init.send_cq, &cqe, true);
 }
 

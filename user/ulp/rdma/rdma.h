@@ -288,6 +288,19 @@ void rdma_qp_fatal(struct rdma_qp *qp, int event);
 uint32_t rdma_qp_num(const struct rdma_qp *qp);
 /* Asynchronous events that it has caused. */
 uint32_t rdma_qp_events(const struct rdma_qp *qp);
+
+/* Counters of a queue pair, free-running. */
+struct rdma_qp_stats {
+	uint64_t tx_packets, tx_bytes;	/* transactions that the core has taken; payload of pushes */
+	uint64_t rx_packets, rx_bytes;	/* requests of the peer that were for it; payload */
+	uint64_t sent, sent_in_error;	/* requests of the send queue that have ended, not flushed */
+	uint64_t received;		/* messages that took a receive request */
+	uint64_t received_in_error;
+	uint64_t flushed;		/* requests of both queues */
+	uint64_t refused;		/* the peer's requests, with a NAK */
+	uint64_t not_ready;		/* the peer's, for want of a receive request */
+};
+const struct rdma_qp_stats *rdma_qp_stats(const struct rdma_qp *qp);
 struct rdma_qp *rdma_qp_find(struct rdma *r, uint32_t num);
 const struct rdma_qp_init *rdma_qp_parts(const struct rdma_qp *qp);
 

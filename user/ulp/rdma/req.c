@@ -209,6 +209,7 @@ uint32_t rdma_req_submit(struct rdma_qp *qp)
 	uint32_t n = 0;
 
 	while (!qp->blocked && (t = STAILQ_FIRST(&qp->txq)) && t->state == RDMA_TXN_READY) {
+		uint32_t len = t->pull ? 0 : t->len;
 		int rc;
 
 		STAILQ_REMOVE_HEAD(&qp->txq, queue);
@@ -217,6 +218,8 @@ uint32_t rdma_req_submit(struct rdma_qp *qp)
 		rc = hand_over(qp, t);
 		if (!rc) {
 			qp->tx_sn++;
+			qp->stats.tx_packets++;
+			qp->stats.tx_bytes += len;
 			n++;
 			continue;
 		}
@@ -254,6 +257,10 @@ static void complete(struct rdma_qp *qp, struct rdma_op *op)
 	};
 
 	op->posted = true;
+	if (op->status == IBV_WC_SUCCESS)
+		qp->stats.sent++;
+	else
+		qp->stats.sent_in_error++;
 	if (op->status == IBV_WC_SUCCESS && !op->signaled)
 		return;
 	cqe.opcode = op->opcode < sizeof(opcodes) ? opcodes[op->opcode] : IBV_WC_SEND;

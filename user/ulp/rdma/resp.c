@@ -99,6 +99,18 @@ static void count_write(struct rdma_qp *qp, struct rdma_item *it)
 		it->cqe.byte_len = qp->write_len;
 }
 
+void rdma_resp_complete(struct rdma_item *it, struct rdma_qp *qp)
+{
+	bool error = it->cqe.status != IBV_WC_SUCCESS;
+
+	if (error)
+		qp->stats.received_in_error++;
+	else
+		qp->stats.received++;
+	rdma_cq_post(it->cq, &it->cqe, it->se || error);
+	it->cq = NULL;
+}
+
 /* |it|'s turn has come. False: the queue pair has ended with it. */
 static bool retire(struct rdma_qp *qp, struct rdma_item *it)
 {
@@ -117,9 +129,9 @@ static bool retire(struct rdma_qp *qp, struct rdma_item *it)
 		answer(it, qp);
 	else if (it->failed)
 		rdma_resp_error(it, qp->rx_core);
+	qp->stats.refused += it->failed;
 	if (it->cq)
-		rdma_cq_post(it->cq, &it->cqe, it->se || it->cqe.status != IBV_WC_SUCCESS);
-	it->cq = NULL;
+		rdma_resp_complete(it, qp);
 	fatal = it->failed && !qp->cie;
 	event = it->event;
 	rdma_item_put(it);
@@ -262,6 +274,8 @@ void rdma_qps_push(struct rdma *r, struct rdma_link *link, struct fcore_conn *c,
 	if (!qp)
 		return;
 	len -= n + h.pad;
+	qp->stats.rx_packets++;
+	qp->stats.rx_bytes += len;
 	if (is_write(h.opcode & FALCON_RDMA_OPCODE_MASK))
 		rdma_resp_write(qp, &h, rsn, data, len);
 	else
@@ -285,8 +299,10 @@ void rdma_qps_pull(struct rdma *r, struct rdma_link *link, struct fcore_conn *c,
 		return;
 	}
 	qp = accept_packet(link, c, rsn, &h, true);
-	if (qp)
-		rdma_resp_pull(qp, &h, rsn, request_len);
+	if (!qp)
+		return;
+	qp->stats.rx_packets++;
+	rdma_resp_pull(qp, &h, rsn, request_len);
 }
 
 void rdma_qps_response_done(struct rdma *r, uint64_t cookie)

@@ -77,6 +77,7 @@ static int take(struct rdma_qp *qp, struct rdma_msg *m, struct rdma_srq *srq, ui
 /* The packet stays with the core, which delivers it again. */
 static void not_ready(struct rdma_qp *qp, uint32_t rsn)
 {
+	qp->stats.not_ready++;
 	fcore_push_done(qp->rx_core, rsn, FCORE_PUSH_RNR, qp->attr.min_rnr_timer, 0, qp->r->now);
 }
 

@@ -86,7 +86,7 @@ static void put_grh(uint8_t grh[QP_GRH], const struct rdma_link *link, uint32_t 
 static void received(struct rdma_item *it)
 {
 	if (it->qp && it->cq)
-		rdma_cq_post(it->cq, &it->cqe, it->se || it->cqe.status != IBV_WC_SUCCESS);
+		rdma_resp_complete(it, it->qp);
 	it->cq = NULL;
 	rdma_item_put(it);
 }

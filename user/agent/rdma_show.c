@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "agent/rdma_show.h"
+
+#include <arpa/inet.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/rdma.h"
+#include "ulp/rdma/objects.h"
+
+/* Appends a row about the object of handle |handle|, which begins as |row|. */
+typedef void (*row_fn)(const struct rdma_ctx *ctx, uint32_t handle, json_t *row);
+
+static void put(json_t *row, const char *key, uint64_t value)
+{
+	json_object_set_new(row, key, json_integer((json_int_t)value));
+}
+
+static void put_text(json_t *row, const char *key, const char *text)
+{
+	json_object_set_new(row, key, json_string(text));
+}
+
+static void put_hex(json_t *row, const char *key, uint64_t value, int digits)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%0*llx", digits, (unsigned long long)value);
+	put_text(row, key, text);
+}
+
+static void put_gid(json_t *row, const char *key, const uint8_t gid[16])
+{
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, gid, text, sizeof(text));
+	put_text(row, key, text);
+}
+
+static void put_device(const struct rdma_ctx *ctx, json_t *row, uint32_t index)
+{
+	const struct fverbs_device *d = rdma_device(ctx->r, index);
+
+	put_text(row, "device", d ? d->name : "");
+}
+
+/* A row for each object of |kind|, of all applications. */
+static void each(struct agent *a, enum rdma_kind kind, row_fn fn, json_t *rows)
+{
+	for (const struct rdma_app *app = a->rdma ? a->rdma->apps : NULL; app; app = app->next) {
+		const struct rdma_ctx *ctx = app->ctx;
+
+		for (uint32_t h = 1; h < ctx->handles_size; h++) {
+			json_t *row;
+
+			if (ctx->handles[h].kind != kind)
+				continue;
+			row = json_pack("{s:i, s:I, s:I}", "pid", (int)app->pid, "uid",
+					(json_int_t)app->uid, "handle", (json_int_t)h);
+			fn(ctx, h, row);
+			json_array_append_new(rows, row);
+		}
+	}
+}
+
+static const char *name_of(const char *const *names, size_t n, uint32_t i)
+{
+	return i < n && names[i] ? names[i] : "?";
+}
+
+#define NAME(names, i) name_of(names, sizeof(names) / sizeof(names[0]), i)
+
+static void qp_stats(const struct rdma_qp_stats *s, json_t *row)
+{
+	put(row, "tx_packets", s->tx_packets);
+	put(row, "tx_bytes", s->tx_bytes);
+	put(row, "rx_packets", s->rx_packets);
+	put(row, "rx_bytes", s->rx_bytes);
+	put(row, "sent", s->sent);
+	put(row, "sent_in_error", s->sent_in_error);
+	put(row, "received", s->received);
+	put(row, "received_in_error", s->received_in_error);
+	put(row, "flushed", s->flushed);
+	put(row, "refused", s->refused);
+	put(row, "not_ready", s->not_ready);
+}
+
+static void qp_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
+{
+	static const char *const types[] = { [IBV_QPT_RC] = "RC", [IBV_QPT_UC] = "UC",
+					     [IBV_QPT_UD] = "UD", [IBV_QPT_XRC_SEND] = "XRC send",
+					     [IBV_QPT_XRC_RECV] = "XRC receive" };
+	static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+	static const char *const orderings[] = { "strong", "weak", "unordered" };
+	const struct rdma_qp *qp = rdma_qp_of_handle(ctx, handle);
+	const struct rdma_qp_init *parts = qp ? rdma_qp_parts(qp) : NULL;
+	struct fverbs_qp_attr attr = {};
+
+	/* Of another application's queue pair only the number is this one's business. */
+	if (!qp) {
+		put_text(row, "type", "opened");
+		return;
+	}
+	rdma_qp_query(qp, &attr);
+	put_device(ctx, row, parts->device);
+	put_hex(row, "qpn", rdma_qp_num(qp), 6);
+	put_text(row, "type", NAME(types, parts->req.type));
+	put_text(row, "state", NAME(states, attr.qp_state));
+	put_text(row, "ordering", NAME(orderings, parts->req.ordering));
+	put_text(row, "errors", parts->req.errors ? "complete-in-error" : "verbs");
+	put_hex(row, "remote_qpn", attr.dest_qp_num, 6);
+	put_gid(row, "remote", attr.ah.dgid);
+	qp_stats(rdma_qp_stats(qp), row);
+}
+
+static void cq_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
+{
+	const struct rdma_cq *cq = ctx->handles[handle].object;
+
+	put(row, "entries", cq->ring.entries);
+	put(row, "unread", cq->published - falcon_load(&rdma_ring_idx(&cq->ring)->head));
+	put(row, "queues", cq->uses);
+	json_object_set_new(row, "channel", json_boolean(cq->channel));
+	json_object_set_new(row, "failed", json_boolean(cq->failed));
+	put(row, "completions", cq->completions);
+	put(row, "dropped", cq->dropped);
+	put(row, "events", cq->events.completion);
+}
+
+/* enum ibv_access_flags as letters: local and remote writing, remote reading, atomics, windows. */
+static void put_access(json_t *row, uint32_t access)
+{
+	static const char letters[] = "wWRAM";
+	char text[sizeof(letters)];
+	size_t n = 0;
+
+	for (size_t i = 0; letters[i]; i++)
+		text[n++] = access & (1U << i) ? letters[i] : '-';
+	text[n] = 0;
+	put_text(row, "access", text);
+}
+
+static void put_range(const struct rdma_mr *mr, json_t *row)
+{
+	put_hex(row, "key", mr->key, 8);
+	put_access(row, mr->access);
+	put_hex(row, "iova", mr->iova, 1);
+	put(row, "length", mr->length);
+}
+
+static void mr_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
+{
+	const struct rdma_mr *mr = ctx->handles[handle].object;
+
+	put_text(row, "kind", mr->implicit ? "all memory" : mr->area ? "shared" : "region");
+	put_range(mr, row);
+	put(row, "pd", mr->made.pd);
+	put(row, "windows", mr->windows);
+}
+
+static void mw_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
+{
+	const struct rdma_mr *mw = ctx->handles[handle].object;
+
+	put_text(row, "kind", mw->kind == RDMA_MR_WINDOW_1 ? "window 1" : "window 2");
+	put_hex(row, "key", mw->key, 8);
+	if (mw->bound)
+		put_range(mw, row);
+}
+
+static void pd_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
+{
+	const struct rdma_pd *pd = ctx->handles[handle].object;
+
+	put_device(ctx, row, pd->device);
+	put(row, "objects", pd->uses);
+}
+
+void agent_show_qp(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	(void)only;
+	each(a, RDMA_KIND_QP, qp_row, rows);
+}
+
+void agent_show_cq(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	(void)only;
+	each(a, RDMA_KIND_CQ, cq_row, rows);
+}
+
+void agent_show_mr(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	(void)only;
+	each(a, RDMA_KIND_MR, mr_row, rows);
+	each(a, RDMA_KIND_MW, mw_row, rows);
+}
+
+void agent_show_pd(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	(void)only;
+	each(a, RDMA_KIND_PD, pd_row, rows);
+}
+
+/* A row for each address: what GID index an application has to give. */
+void agent_show_device(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	static const uint8_t none[16];
+	const struct fverbs_device *d;
+
+	(void)only;
+	for (uint32_t i = 0; a->rdma && (d = rdma_device(a->rdma->layer, i)); i++) {
+		for (uint32_t g = 0; g < d->ngids; g++) {
+			json_t *row;
+
+			if (!memcmp(d->gids[g].raw, none, 16))
+				continue;
+			row = json_pack("{s:s, s:s, s:s, s:i, s:i}", "name", d->name, "dev", d->netdev,
+					"state", d->port_state == IBV_PORT_ACTIVE ? "active" : "down",
+					"mtu", 128 << d->active_mtu, "index", (int)g);
+			put_gid(row, "gid", d->gids[g].raw);
+			put(row, "applications", a->rdma->napps);
+			json_array_append_new(rows, row);
+		}
+	}
+}
