@@ -80,6 +80,16 @@ $(eval $(call agent_fuzzer,fuzz_control,$(FUZZ_CONTROL),-ljansson -linih -lcrypt
 $(eval $(call agent_fuzzer,fuzz_client,$(FUZZ_RAW),-Dmmap=guarded_mmap -Dmunmap=guarded_munmap))
 $(eval $(call agent_fuzzer,fuzz_cp,$(FUZZ_CP),-Dgetrandom=counted_getrandom -ljansson))
 
+FUZZ_RDMA := $(wildcard user/ulp/rdma/*.c user/core/*.c) \
+	$(addprefix selftests/unit/,rdma_env.c rdma_env_app.c)
+
+FUZZERS += fuzz_rdma
+$(FUZZ)/fuzz_rdma: selftests/fuzz/fuzz_rdma.c $(FUZZ_RDMA) \
+		$(wildcard user/ulp/rdma/*.h user/core/*.h selftests/unit/rdma_*.h include/falcon/*.h)
+	$(call say,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -fno-sanitize=alignment -Iselftests -o $@ $(filter %.c,$^) -lcmocka
+
 # falcon-wire, but for its loop and interfaces.
 FUZZ_EMULATOR := $(addprefix tools/wire/,command.c frame.c link.c pool.c report.c settings.c \
 	timeline.c wire.c) tools/histogram.c

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct env_packet {
 	uint64_t at, sent, number;
@@ -16,6 +17,7 @@ struct env_packet {
 };
 
 struct env env;
+static struct env_packet flight[ENV_FLIGHT];
 
 static bool chance(unsigned int percent)
 {
@@ -139,12 +141,24 @@ static void on_response_done(void *arg, struct fcore_conn *c, uint64_t cookie)
 static void on_pull_data(void *arg, struct fcore_conn *c, uint64_t cookie, const void *payload,
 			 uint32_t len)
 {
+	uint8_t bytes[ENV_BYTES];
+
+	if (!cookie)
+		return;
+	if (env.tamper) {
+		memcpy(bytes, payload, len);
+		payload = bytes;
+		len = env.tamper(bytes, len);
+	}
 	rdma_ulp_ops.on_pull_data(((struct env_host *)arg)->r, c, cookie, payload, len);
 }
 
 static void on_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
 			  enum falcon_completion_code code, uint8_t ulp_code)
 {
+	/* A transaction that a test has made itself. */
+	if (!cookie)
+		return;
 	rdma_ulp_ops.on_completion(((struct env_host *)arg)->r, c, cookie, code, ulp_code);
 }
 
@@ -155,7 +169,8 @@ static void on_xon(void *arg, struct fcore_conn *c)
 
 static void on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times)
 {
-	rdma_ulp_ops.on_rnr(((struct env_host *)arg)->r, c, cookie, times);
+	if (cookie)
+		rdma_ulp_ops.on_rnr(((struct env_host *)arg)->r, c, cookie, times);
 }
 
 static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
@@ -286,8 +301,8 @@ static int host_send(void *arg, int fd, const void *data, size_t len)
 
 static void host_unmap(void *arg, void *base, uint64_t size)
 {
-	(void)arg, (void)size;
-	free(base);
+	(void)arg;
+	munmap(base, size);
 }
 
 static void host_close(void *arg, int fd)
@@ -324,8 +339,7 @@ void env_open(uint64_t seed)
 	memset(&env, 0, sizeof(env));
 	env.random = seed * 0x9e3779b97f4a7c15ULL + 1;
 	env.now = 1000000000;
-	env.flight = malloc(ENV_FLIGHT * sizeof(*env.flight));
-	assert_non_null(env.flight);
+	env.flight = flight;
 	for (int i = 0; i < ENV_HOSTS; i++)
 		host_open(&env.host[i], i);
 }
@@ -355,7 +369,6 @@ void env_close(void)
 		assert_int_equal(h->frames, 0);
 		fcore_destroy(h->core);
 	}
-	free(env.flight);
 }
 
 /* ---- connections ---- */

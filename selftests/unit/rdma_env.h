@@ -108,6 +108,10 @@ struct env {
 	struct env_packet *flight;	/* a heap by arrival */
 	uint32_t in_flight;
 	uint64_t packets;		/* ever sent */
+	/* Spoil the |len| bytes of a response; returns how many there are. NULL: none is spoiled. */
+	uint32_t (*tamper)(uint8_t *bytes, uint32_t len);
+	void *garbage[256];		/* rdma_hostile.h: payloads that the core may still read */
+	unsigned int ngarbage;
 };
 
 extern struct env env;

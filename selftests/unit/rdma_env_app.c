@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 void env_app_open(struct env_app *app, struct env_host *host, size_t memory)
 {
@@ -17,8 +18,8 @@ void env_app_open(struct env_app *app, struct env_host *host, size_t memory)
 	app->host = host;
 	app->size = memory;
 	app->memory = calloc(1, memory);
-	app->shm = aligned_alloc(4096, ENV_SHM);
-	memset(app->shm, 0, ENV_SHM);
+	app->shm = mmap(NULL, ENV_SHM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(app->shm != MAP_FAILED);
 	shm = (struct fverbs_ctx_shm *)app->shm;
 	shm->magic = FVERBS_SHM_MAGIC;
 	shm->version = FVERBS_SHM_VERSION;
