@@ -38,6 +38,7 @@ struct frame {
 	uint16_t src, dst;	/* hosts */
 	uint16_t falcon_off, falcon_len;	/* in the ring: metadata, as XDP's */
 	uint8_t verdict;
+	uint8_t flow;		/* the same: of the sender */
 	bool corrupt;
 	bool marked;		/* ECN CE */
 	uint64_t rx_ns;

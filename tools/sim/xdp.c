@@ -200,6 +200,7 @@ static void note_verdict(struct work *w, enum falcon_verdict v)
 	f->verdict_ep = w->e;
 	f->falcon_off = w->frame.falcon_off;
 	f->falcon_len = w->frame.falcon_len;
+	f->flow = w->frame.flow;
 }
 
 /* Into the agent's ring, unless the redirect loses it after all. */
