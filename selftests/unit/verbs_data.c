@@ -390,6 +390,28 @@ static void shared_memory_is_direct(void **state)
 	falcon_free_shared(e->ctx, mem);
 }
 
+/* With IPv4 the header is in the last 20 of the 40 bytes. */
+static void answer_to_ipv4(struct env *e, struct ibv_wc *wc)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	struct ibv_grh grh = { 0 };
+	uint8_t *ip = (uint8_t *)&grh + 20;
+	struct ibv_ah_attr attr;
+	union ibv_gid gid;
+	int i = 0;
+
+	do
+		assert_int_equal(ibv_query_gid(e->ctx, 1, i++, &gid), 0);
+	while (memcmp(gid.raw, mapped, sizeof(mapped)) != 0);
+	ip[0] = 0x45;
+	memcpy(ip + 12, "\x0a\x09\x08\x07", 4);
+	memcpy(ip + 16, gid.raw + 12, 4);
+	assert_int_equal(ibv_init_ah_from_wc(e->ctx, 1, wc, &grh, &attr), 0);
+	assert_int_equal(attr.grh.sgid_index, i - 1);
+	assert_memory_equal(attr.grh.dgid.raw, mapped, 12);
+	assert_memory_equal(attr.grh.dgid.raw + 12, "\x0a\x09\x08\x07", 4);
+}
+
 static void datagrams(void **state)
 {
 	struct env *e = *state;
@@ -421,6 +443,7 @@ static void datagrams(void **state)
 	assert_int_equal(attr.grh.dgid.raw[0], 0xfe);
 	grh.dgid.raw[15] ^= 1;
 	assert_int_equal(ibv_init_ah_from_wc(e->ctx, 1, &wc, &grh, &attr), ENOENT);
+	answer_to_ipv4(e, &wc);
 	assert_int_equal(ibv_destroy_ah(ah), 0);
 	assert_int_equal(ibv_destroy_qp(a), 0);
 	assert_int_equal(ibv_destroy_qp(b), 0);

@@ -78,11 +78,28 @@ FV_EXPORT int ibv_destroy_ah(struct ibv_ah *ah)
 	return rc;
 }
 
+/* Who a datagram is from and to: with IPv4 its header is in the last 20 of the 40 bytes. */
+static void ends_of(const struct ibv_grh *grh, union ibv_gid *from, union ibv_gid *to)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const uint8_t *ip = (const uint8_t *)grh + 20;
+
+	*from = grh->sgid;
+	*to = grh->dgid;
+	if (ntohl(grh->version_tclass_flow) >> 28 == 6 || ip[0] >> 4 != 4)
+		return;
+	memcpy(from->raw, mapped, sizeof(mapped));
+	memcpy(to->raw, mapped, sizeof(mapped));
+	memcpy(from->raw + sizeof(mapped), ip + 12, 4);
+	memcpy(to->raw + sizeof(mapped), ip + 16, 4);
+}
+
 FV_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
 				  struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
 	struct fv_ctx *ctx = fv_ctx_of(context);
 	struct fverbs_device d;
+	union ibv_gid from, to;
 	uint32_t flow, i = 0;
 	int rc;
 
@@ -96,13 +113,14 @@ FV_EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, str
 	rc = fv_device_now(ctx, &d);
 	if (rc)
 		return rc;
-	while (i < d.ngids && memcmp(d.gids[i].raw, grh->dgid.raw, sizeof(grh->dgid.raw)))
+	ends_of(grh, &from, &to);
+	while (i < d.ngids && memcmp(d.gids[i].raw, to.raw, sizeof(to.raw)))
 		i++;
 	if (i == d.ngids)
 		return fv_fail(ENOENT, "the message came to an address that the port has not");
 	flow = ntohl(grh->version_tclass_flow);
 	attr->is_global = 1;
-	attr->grh.dgid = grh->sgid;
+	attr->grh.dgid = from;
 	attr->grh.sgid_index = (uint8_t)i;
 	attr->grh.flow_label = flow & IB_GRH_FLOWLABEL_MASK;
 	attr->grh.traffic_class = flow >> 20 & 0xff;

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "verbs/cm.h"
 #include "verbs/fv.h"
 #include "verbs/tree.h"
 
@@ -91,6 +92,12 @@ static inline const char *redirect(const char *path, char *buf)
 		va_start(ap, flags); \
 		mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(ap, mode_t) : 0; \
 		va_end(ap); \
+		if (fv_cm_path(path)) { \
+			int channel = fv_cm_open(flags); \
+			\
+			if (channel >= 0) \
+				return channel; \
+		} \
 		if (!real) \
 			real = (__typeof__(real))fv_real(#name); \
 		if (!real) \
