@@ -69,7 +69,7 @@ FUZZ_CONFIG := $(addprefix user/agent/,config.c config_conn.c config_json.c conf
 
 FUZZ_RAW := user/agent/client.c $(wildcard user/ulp/*.c) \
 	$(addprefix selftests/unit/loop/,app.c fake_core.c)
-FUZZ_CONTROL := $(addprefix user/agent/,commands.c show.c control.c control_msg.c config.c \
+FUZZ_CONTROL := $(addprefix user/agent/,commands.c own.c show.c control.c control_msg.c config.c \
 	config_conn.c config_json.c config_keys.c config_nvme.c config_rue.c nvme.c nvme_app.c \
 	nvme_store.c policy.c rue.c rue_commands.c rue_show.c log.c quota.c sec.c sec_keys.c) \
 	$(wildcard user/crypto/*.c user/rue/*.c user/ulp/nvme/*.c) $(FUZZ_RAW)
@@ -90,6 +90,21 @@ $(FUZZ)/fuzz_rdma: selftests/fuzz/fuzz_rdma.c $(FUZZ_RDMA) \
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(FUZZ_FLAGS) -fno-sanitize=alignment -Iselftests -o $@ $(filter %.c,$^) -lcmocka
 
+FUZZ_TLS := user/cm/tls.c user/cm/tls_psk.c tools/falconctl_x509.c
+$(eval $(call agent_fuzzer,fuzz_tls,$(FUZZ_TLS),-lssl -lcrypto))
+
+# Each kind of file, behind the byte that names it.
+fuzz-tls-seeds: $(B)/falconctl
+	$(Q)rm -rf $(FUZZ)/ca && mkdir -p $(FUZZ)/corpus/fuzz_tls
+	$(Q)$(B)/falconctl ca init $(FUZZ)/ca >/dev/null
+	$(Q)$(B)/falconctl ca issue a 10.0.0.1 dir=$(FUZZ)/ca >/dev/null
+	$(Q)$(B)/falconctl ca revoke a dir=$(FUZZ)/ca >/dev/null
+	$(Q)printf '# c\n* %064d\n10.0.0.1 %0128d\nfd00::1 %064x\n' 1 2 3 >$(FUZZ)/ca/psk
+	$(Q)set -- a.crt a.key ca.crt crl.pem psk; for n in 0 1 2 3 4; do \
+		{ printf "\\00$$n"; cat $(FUZZ)/ca/$$1; } >$(FUZZ)/corpus/fuzz_tls/seed-$$n; shift; \
+	done
+.PHONY: fuzz-tls-seeds
+
 # falcon-wire, but for its loop and interfaces.
 FUZZ_EMULATOR := $(addprefix tools/wire/,command.c frame.c link.c pool.c report.c settings.c \
 	timeline.c wire.c) tools/histogram.c
@@ -106,7 +121,7 @@ $(FUZZ)/seeds_agent: $(addprefix selftests/fuzz/seed,s_agent.c s_cp.c s_emulator
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(WARN) $(COMMON) -o $@ $(filter %.c,$^)
 
-fuzz: $(FUZZERS:%=$(FUZZ)/%) $(FUZZ)/seeds $(FUZZ)/seeds_agent fuzz-psp-seeds
+fuzz: $(FUZZERS:%=$(FUZZ)/%) $(FUZZ)/seeds $(FUZZ)/seeds_agent fuzz-psp-seeds fuzz-tls-seeds
 	$(Q)mkdir -p $(FUZZ)/corpus
 	$(Q)$(FUZZ)/seeds $(FUZZ)/corpus
 	$(Q)$(FUZZ)/seeds_agent $(FUZZ)/corpus

@@ -50,13 +50,14 @@ static void check_conns(const struct agent_config *cfg)
 		const struct conn_config *c = &cfg->conns[i];
 
 		CHECK(config_name_valid(c->name) && c->line);
-		CHECK(c->local_cid > 0 && c->local_cid < FALCON_MAX_CONNS);
-		CHECK(c->remote_cid > 0 && c->remote_cid < 1U << 24);
+		CHECK(c->local_cid < FALCON_MAX_CONNS && c->remote_cid < 1U << 24);
+		/* Without both the peer is dialled. */
+		CHECK(!c->local_cid == !c->remote_cid);
 		CHECK(c->family == AF_INET || c->family == AF_INET6);
 		CHECK(c->handshake ? !c->local_spi && !c->remote_spi :
 				     c->local_spi && c->remote_spi);
 		for (unsigned int k = 0; k < i; k++)
-			CHECK(cfg->conns[k].local_cid != c->local_cid &&
+			CHECK((!c->local_cid || cfg->conns[k].local_cid != c->local_cid) &&
 			      strcmp(cfg->conns[k].name, c->name));
 	}
 }

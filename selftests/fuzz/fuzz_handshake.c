@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a peer's agent sends after its HELLO, given to a session with three connections: bytes as the
- * fuzzer likes, or messages that are mostly right. The owner's callbacks check that they come in
- * order.
+ * What a peer's agent sends after its HELLO, given to a session with three connections, to which the
+ * peer may dial more: bytes as the fuzzer likes, or messages that are mostly right. The owner's
+ * callbacks check that they come in order.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,10 +14,14 @@
 #include <cm/priv.h>
 #include <falcon/psp.h>
 
-enum { CONNS = 3 };
+enum {
+	CONNS = 3,
+	DIALLED = 4,		/* CIDs behind those: for connections that the peer dials */
+	CIDS = CONNS + DIALLED + 1,
+};
 static const uint64_t SECOND = 1000000000;
 
-static bool set_up[CONNS + 1], up[CONNS + 1];
+static bool set_up[CIDS], up[CIDS], taken[CIDS];
 static unsigned int calls;
 
 static int establish(void *arg, uint32_t cid, const struct cm_values *ours,
@@ -52,7 +56,46 @@ static void lost(void *arg, uint32_t cid, const char *reason)
 	set_up[cid] = up[cid] = false;
 }
 
-static const struct cm_ops ops = {.establish = establish, .ready = ready, .lost = lost};
+static int accept_dialled(void *arg, const struct cm_request *req, struct cm_local *out, char *err,
+			  size_t errlen)
+{
+	(void)arg;
+	for (uint32_t cid = CONNS + 1; cid < CIDS; cid++) {
+		if (taken[cid])
+			continue;
+		taken[cid] = true;
+		out->local_cid = cid;
+		out->ulp.proto = req->ulp.proto;
+		out->params = (struct cm_params){.flows = 1, .data_window = 128, .req_window = 64};
+		return 0;
+	}
+	snprintf(err, errlen, "no more");
+	return -1;
+}
+
+static int use_remote(void *arg, uint32_t cid, const struct cm_security *in)
+{
+	(void)arg;
+	if (!set_up[cid])
+		abort();
+	return in->generation == 3 ? -1 : 0;
+}
+
+static void rekeyed(void *arg, uint32_t cid, uint32_t generation)
+{
+	(void)arg, (void)generation;
+	if (!set_up[cid])
+		abort();
+}
+
+static const struct cm_ops ops = {
+	.establish = establish,
+	.ready = ready,
+	.lost = lost,
+	.accept = accept_dialled,
+	.use_remote_security = use_remote,
+	.rekeyed = rekeyed,
+};
 
 static struct cm *open_cm(void)
 {
@@ -63,6 +106,7 @@ static struct cm *open_cm(void)
 		abort();
 	memset(set_up, 0, sizeof(set_up));
 	memset(up, 0, sizeof(up));
+	memset(taken, 0, sizeof(taken));
 	for (uint32_t cid = 1; cid <= CONNS; cid++) {
 		/* The lower address, so that nothing listens. */
 		struct cm_local l = {.family = AF_INET, .local_addr = {127, 0, 0, 1},
@@ -84,14 +128,15 @@ static struct cm *open_cm(void)
  */
 static size_t build(const struct cm *cm, const uint8_t *in, uint8_t *out)
 {
-	uint32_t cid = 1 + in[1] % (CONNS + 1);
-	uint64_t ours = cid <= CONNS && in[2] & 8 ? cm->conns[cid]->ours.incarnation : 0;
+	uint32_t cid = 1 + in[1] % CIDS;
+	uint64_t ours = cid < CIDS && cm->conns[cid] && in[2] & 8 ? cm->conns[cid]->ours.incarnation : 0;
 	struct cm_msg m = {
 		.type = CM_MSG_OPEN + in[0] % (CM_MSG_MAX - 1),
 		.src_cid = cid,
-		.dst_cid = cid,
+		.dst_cid = in[3] == 2 ? 0 : cid,
 		.incarnation = 1 + in[2] % 8,
 		.peer_incarnation = ours ? ours : 1,
+		.ulp.proto = FALCON_PROTO_RAW,
 		.ordering = (cid ^ (in[3] == 1)) & 1,
 		.params = {.flows = 1, .data_window = 128, .req_window = 64},
 		.security = {.spi = 7, .version = FALCON_PSP_CLEAR, .generation = in[2] & 3},

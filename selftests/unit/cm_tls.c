@@ -277,6 +277,11 @@ static void opening_fails(struct chan_config *cfg, const char *why)
 		fail_msg("\"%s\" does not say \"%s\"", err, why);
 }
 
+static bool put_encrypted_key(FILE *f, const void *key)
+{
+	return PEM_write_PKCS8PrivateKey(f, key, EVP_aes_128_cbc(), "secret", 6, NULL, NULL) == 1;
+}
+
 /* What falcond says at its start. */
 static void bad_files(void **state)
 {
@@ -292,6 +297,10 @@ static void bad_files(void **state)
 	cert_host("other", &ca, "DNS:x", 30, NULL);
 	free((char *)a.chan.key);
 	a.chan.key = strdup(cert_path("other.key"));
+	opening_fails(&a.chan, "tls_key");
+	/* Nobody is asked for its password. */
+	replace(&a, "a", "ca", NULL);
+	cert_put("a.key", 0600, put_encrypted_key, ca.key);
 	opening_fails(&a.chan, "tls_key");
 	use_psk(&a, "psk", "* 0011\n");
 	opening_fails(&a.chan, "hexadecimal");

@@ -289,6 +289,23 @@ static void refused__garbage_from_the_application(void **state)
 	assert_int_equal(p->near.broken, 0);
 }
 
+/* A connection of one user is none to others, but for root. */
+static void refused__connection_of_another_user(void **state)
+{
+	struct pair *p = *state;
+
+	raw_conn_own(p->near.ulp, 0, 1001);
+	client_set_user(p->near.client, 1002);
+	assert_status(pair_do(p, FALCON_RAW_PUT, 0, 0, 9), kCmplDeadConn, 0, 0);
+	client_set_user(p->near.client, 1001);
+	assert_status(pair_do(p, FALCON_RAW_PUT, 0, 0, 9), kCmplAck, 0, 9);
+	client_set_user(p->near.client, 0);
+	assert_status(pair_do(p, FALCON_RAW_PUT, 0, 0, 9), kCmplAck, 0, 9);
+	raw_conn_own(p->near.ulp, 0, -1);
+	client_set_user(p->near.client, 1002);
+	assert_status(pair_do(p, FALCON_RAW_PUT, 0, 0, 9), kCmplAck, 0, 9);
+}
+
 /* The core takes few transactions at a time; on_xon() moves the rest along. */
 static void backpressure__narrow_core(void **state)
 {
@@ -376,6 +393,7 @@ int main(void)
 		T(refused__no_such_service), T(refused__outside_of_what_is_open),
 		T(refused__direction_not_open), T(refused__half_way),
 		T(refused__garbage_from_the_peer), T(refused__garbage_from_the_application),
+		T(refused__connection_of_another_user),
 		T(backpressure__narrow_core), T(backpressure__other_connection_goes_on),
 		T(completions__never_overflow), T(operations__all_in_use),
 	};

@@ -51,6 +51,8 @@ struct agent_conn {
 	enum agent_conn_state state;
 	char reason[160];		/* why it is not up; empty if it is */
 	bool accepted;			/* the peer has dialled; it goes when it is lost */
+	bool owned;			/* |owner| has added it, and nobody else but root may use it */
+	uid_t owner;
 	bool gone;			/* agent_conn_drop() was called, agent_conns_run() was not */
 	bool reaping;			/* agent_conns_run() is to look at it: in agent.reap */
 	bool leaving;			/* removed, but its shared state and CID: in agent.leaving */

@@ -24,7 +24,7 @@ $(FUZZ_HANDSHAKE): selftests/fuzz/fuzz_handshake.c $(wildcard user/cm/*.[ch]) us
 	$(call say,FUZZ,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$(WARN) $(COMMON) -o $@ $(filter %.c,$^) -lssl -lcrypto -lcap -lpthread
+		$(WARN) $(COMMON) -DFALCON_MAX_CONNS=4096 -o $@ $(filter %.c,$^) -lssl -lcrypto -lcap -lpthread
 
 fuzz-handshake: $(FUZZ_HANDSHAKE)
 	$(Q)mkdir -p $(B)/fuzz/corpus/fuzz_handshake

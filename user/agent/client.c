@@ -26,6 +26,7 @@ struct client {
 	bool remote_write, remote_read;
 	bool broken;			/* an index was impossible */
 	uint16_t service;
+	uint32_t user;
 	int memfd, doorbell, event;
 
 	uint32_t sq_head, sq_tail;	/* tail as last seen */
@@ -154,6 +155,16 @@ struct client *client_attach(int memfd, int doorbell, int event, uint16_t servic
 	cl->event = event;
 	cl->service = service;
 	return cl;
+}
+
+void client_set_user(struct client *cl, uint32_t uid)
+{
+	cl->user = uid;
+}
+
+uint32_t client_user(const struct client *cl)
+{
+	return cl->user;
 }
 
 uint64_t client_memory(const struct client *cl)

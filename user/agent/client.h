@@ -48,6 +48,9 @@ void client_shutdown(struct client *cl);
 void client_free(struct client *cl);
 
 uint16_t client_service(const struct client *cl);
+/* Whose application it is: 0, root, unless said. */
+void client_set_user(struct client *cl, uint32_t uid);
+uint32_t client_user(const struct client *cl);
 /* Bytes that are mapped. */
 uint64_t client_memory(const struct client *cl);
 /* To be added to epoll with EPOLLIN | EPOLLET and never read. */

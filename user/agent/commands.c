@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent/log.h"
 #include "agent/nvme.h"
+#include "agent/own.h"
 #include "agent/rdma.h"
 #include "agent/rue.h"
 
@@ -45,6 +46,7 @@ static int attach(struct agent *a, struct control_client *cl, json_t *req, int *
 		return control_error(reply, rc, "%s", err);
 	}
 	cl->user = app;
+	client_set_user(app, own_all(cl->uid) ? 0 : cl->uid);
 	agent_watch(a, client_doorbell(app));
 	log_info("application attached service=%u pid=%d uid=%u", client_service(app), cl->pid,
 		 cl->uid);
@@ -52,11 +54,14 @@ static int attach(struct agent *a, struct control_client *cl, json_t *req, int *
 	return 0;
 }
 
-static struct agent_conn *conn_of_request(struct agent *a, const json_t *req, json_t **reply)
+static struct agent_conn *conn_of_request(struct agent *a, const struct control_client *cl,
+					  const json_t *req, json_t **reply)
 {
 	const char *name = json_string_value(json_object_get(req, "name"));
 	struct agent_conn *c = name ? agent_conn_find(a, name) : NULL;
 
+	if (c && !own_sees(c, cl->uid))
+		c = NULL;
 	if (!name)
 		control_error(reply, -EINVAL, "\"name\" is missing");
 	else if (!c)
@@ -68,9 +73,9 @@ static struct agent_conn *conn_of_request(struct agent *a, const json_t *req, js
 static int lookup(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		  json_t **reply)
 {
-	const struct agent_conn *c = conn_of_request(a, req, reply);
+	const struct agent_conn *c = conn_of_request(a, cl, req, reply);
 
-	(void)cl, (void)fds, (void)nfds;
+	(void)fds, (void)nfds;
 	if (!c)
 		return -ENOENT;
 	*reply = json_pack("{s:I}", "conn", (json_int_t)c->cfg.local_cid);
@@ -85,8 +90,8 @@ static int conn_info(struct agent *a, struct control_client *cl, json_t *req, in
 					     ? agent_conn_at(a, (uint32_t)cid)
 					     : NULL;
 
-	(void)cl, (void)fds, (void)nfds;
-	if (!c)
+	(void)fds, (void)nfds;
+	if (!c || !own_sees(c, cl->uid))
 		return control_error(reply, -ENOENT, "no connection %lld", (long long)cid);
 	*reply = json_pack("{s:s, s:b, s:b, s:I, s:I, s:s}", "name", c->cfg.name, "up",
 			   c->state == AGENT_CONN_UP, "ordered", c->cfg.params.ordered, "segment",
@@ -101,37 +106,41 @@ static int conn_add(struct agent *a, struct control_client *cl, json_t *req, int
 	char err[256];
 	int rc = config_conn_from_json(req, &a->config.agent, &cfg, err, sizeof(err));
 
-	(void)cl, (void)fds, (void)nfds;
-	if (rc == 0)
+	(void)fds, (void)nfds;
+	if (rc == 0 && own_all(cl->uid))
 		rc = agent_conn_add(a, &cfg, err, sizeof(err));
+	else if (rc == 0)
+		rc = own_add(a, cl->uid, req, &cfg, err, sizeof(err));
 	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
 }
 
-static int change(struct agent *a, json_t *req, json_t **reply,
+static int change(struct agent *a, const struct control_client *cl, json_t *req, json_t **reply,
 		  int (*fn)(struct agent *a, const char *name, char *err, size_t errlen))
 {
-	const char *name = json_string_value(json_object_get(req, "name"));
+	const struct agent_conn *c = conn_of_request(a, cl, req, reply);
 	char err[256];
 	int rc;
 
-	if (!name)
-		return control_error(reply, -EINVAL, "\"name\" is missing");
-	rc = fn(a, name, err, sizeof(err));
+	if (!c)
+		return -ENOENT;
+	if (!own_changes(c, cl->uid))
+		return control_error(reply, -EPERM, "connection %s is not yours", c->cfg.name);
+	rc = fn(a, c->cfg.name, err, sizeof(err));
 	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
 }
 
 static int conn_del(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		    json_t **reply)
 {
-	(void)cl, (void)fds, (void)nfds;
-	return change(a, req, reply, agent_conn_del);
+	(void)fds, (void)nfds;
+	return change(a, cl, req, reply, agent_conn_del);
 }
 
 static int conn_reset(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		      json_t **reply)
 {
-	(void)cl, (void)fds, (void)nfds;
-	return change(a, req, reply, agent_conn_reset);
+	(void)fds, (void)nfds;
+	return change(a, cl, req, reply, agent_conn_reset);
 }
 
 /* Of one connection, or without a name of the whole agent. */
@@ -144,7 +153,7 @@ static int key_rotate(struct agent *a, struct control_client *cl, json_t *req, i
 
 	(void)cl, (void)fds, (void)nfds;
 	if (json_object_get(req, "name")) {
-		c = conn_of_request(a, req, reply);
+		c = conn_of_request(a, cl, req, reply);
 		if (!c)
 			return -ENOENT;
 	}
@@ -166,22 +175,25 @@ static int key_export(struct agent *a, struct control_client *cl, json_t *req, i
 static int show(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		json_t **reply)
 {
-	(void)cl, (void)fds, (void)nfds;
-	return agent_show(a, req, reply);
+	int rc = agent_show(a, req, reply);
+
+	(void)fds, (void)nfds;
+	own_filter(a, cl->uid, json_object_get(*reply, "rows"));
+	return rc;
 }
 
 static const struct command {
 	const char *op;
 	command_fn fn;
-	bool changes;	/* connections of everybody: for the agent's owner and root */
+	bool changes;	/* what is everybody's: for the agent's owner and root */
 } commands[] = {
 	{ "attach", attach, false },
 	{ "verbs-attach", agent_rdma_attach, false },
 	{ "lookup", lookup, false },
 	{ "conn-info", conn_info, false },
-	{ "conn-add", conn_add, true },
-	{ "conn-del", conn_del, true },
-	{ "conn-reset", conn_reset, true },
+	{ "conn-add", conn_add, false },
+	{ "conn-del", conn_del, false },
+	{ "conn-reset", conn_reset, false },
 	{ "conn-set", agent_conn_set, true },
 	{ "rue-trace", agent_rue_trace, true },
 	{ "key-rotate", key_rotate, true },
@@ -201,7 +213,7 @@ int agent_command(void *arg, struct control_client *cl, json_t *req, int *fds, i
 	for (size_t i = 0; op && i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(op, commands[i].op))
 			continue;
-		if (commands[i].changes && cl->uid != 0 && cl->uid != geteuid())
+		if (commands[i].changes && !own_all(cl->uid))
 			return control_error(reply, -EPERM, "%s is for root", op);
 		return commands[i].fn(arg, cl, req, fds, nfds, reply);
 	}

@@ -178,6 +178,8 @@ static void leave(struct agent_conn *c, const char *why)
 	if (c->loop)
 		part_for_good(c, why);
 	hide(c);
+	if (c->owned)
+		quota_uncharge(a->quota, c->owner, QUOTA_CONNECTIONS, 1);
 	if (c->accepted && !c->loop)
 		a->peer_conns[c->section]--;
 	if (c->ulp->ops->conn_gone)

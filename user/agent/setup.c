@@ -204,6 +204,7 @@ int agent_conn_go_up(struct agent_conn *c)
 		.core = c->core,
 		.cid = c->cfg.local_cid,
 		.max_len = c->max_len,
+		.owner = c->owned ? (int64_t)c->owner : -1,
 		.data.len = c->peer.ulp.len,
 	};
 	int rc;

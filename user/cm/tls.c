@@ -102,6 +102,13 @@ static int choose_alpn(SSL *ssl, const unsigned char **out, unsigned char *outle
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+/* OpenSSL would ask on the terminal, and wait. */
+static int no_password(char *buf, int size, int rwflag, void *arg)
+{
+	(void)buf, (void)size, (void)rwflag, (void)arg;
+	return -1;
+}
+
 static SSL_CTX *new_context(void)
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_method());
@@ -114,6 +121,7 @@ static SSL_CTX *new_context(void)
 				      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 				      SSL_MODE_RELEASE_BUFFERS);
 	SSL_CTX_set_verify_depth(ctx, 4);
+	SSL_CTX_set_default_passwd_cb(ctx, no_password);
 	SSL_CTX_set_alpn_select_cb(ctx, choose_alpn, NULL);
 	if (SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) == 1 &&
 	    SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) == 1 &&

@@ -123,8 +123,10 @@ static struct raw_conn *new_conn(void)
 {
 	struct raw_conn *conn = calloc(1, sizeof(*conn));
 
-	if (conn)
-		conn->tail = &conn->head;
+	if (!conn)
+		return NULL;
+	conn->tail = &conn->head;
+	conn->owner = -1;
 	return conn;
 }
 
@@ -156,6 +158,11 @@ void raw_conn_down(struct raw_ulp *ulp, uint32_t cid)
 		return;
 	conn->c = NULL;
 	raw_conn_flush(conn, NULL);
+}
+
+void raw_conn_own(struct raw_ulp *ulp, uint32_t cid, int64_t owner)
+{
+	ulp->conns[cid]->owner = owner;
 }
 
 void raw_conn_gone(struct raw_ulp *ulp, uint32_t cid)

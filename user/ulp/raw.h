@@ -66,6 +66,8 @@ int raw_conn_up(struct raw_ulp *ulp, struct fcore_conn *c, uint32_t segment);
  */
 void raw_conn_down(struct raw_ulp *ulp, uint32_t cid);
 
+/* Only applications of the user |owner|, and root's, may use connection |cid|; -1: all may. */
+void raw_conn_own(struct raw_ulp *ulp, uint32_t cid, int64_t owner);
 /* Connection |cid|, which is down and closed in the core, will not come up again. */
 void raw_conn_gone(struct raw_ulp *ulp, uint32_t cid);
 

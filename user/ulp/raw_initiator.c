@@ -44,6 +44,13 @@ static void op_fail(struct raw_op *op, uint8_t status, uint8_t ulp_code)
 	op->ulp_code = ulp_code;
 }
 
+static bool may_use(const struct client *cl, const struct raw_conn *conn)
+{
+	uint32_t user = client_user(cl);
+
+	return conn->owner < 0 || conn->owner == user || user == 0;
+}
+
 /* The status with which |op| ends at once, or kCmplAck if it may go ahead on |conn|. */
 static uint8_t op_check(const struct raw_op *op, const struct raw_conn *conn)
 {
@@ -53,7 +60,8 @@ static uint8_t op_check(const struct raw_op *op, const struct raw_conn *conn)
 		return kCmplOpErr;
 	if (!client_local(op->rc->cl, sqe->local, sqe->len))
 		return kCmplOpErr;
-	if (!conn || !conn->c)
+	/* To others there is none. */
+	if (!conn || !conn->c || !may_use(op->rc->cl, conn))
 		return kCmplDeadConn;
 	if (sqe->op == FALCON_RAW_SEND &&
 	    (sqe->len > conn->segment || sqe->len > FALCON_MSG_MAX))

@@ -6,7 +6,11 @@ static int conn_up(void *ulp, const struct ulp_conn *conn)
 {
 	uint32_t hdr = sizeof(struct falcon_raw_hdr);
 
-	return raw_conn_up(ulp, conn->core, conn->max_len > hdr ? conn->max_len - hdr : 0);
+	int rc = raw_conn_up(ulp, conn->core, conn->max_len > hdr ? conn->max_len - hdr : 0);
+
+	if (rc == 0)
+		raw_conn_own(ulp, conn->cid, conn->owner);
+	return rc;
 }
 
 static void conn_down(void *ulp, uint32_t cid, const char *why)

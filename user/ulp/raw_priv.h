@@ -56,6 +56,7 @@ struct raw_seg {
  */
 struct raw_conn {
 	struct fcore_conn *c;	/* NULL: down */
+	int64_t owner;		/* user whose applications may use it; -1: all may */
 	uint32_t segment;
 	bool blocked;		/* the core said -EAGAIN; on_xon() comes */
 	bool ready;		/* in the list of those with something to submit */

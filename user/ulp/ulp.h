@@ -50,6 +50,7 @@ struct ulp_conn {
 	struct fcore_conn *core;	/* valid until conn_down() */
 	uint32_t cid;			/* ours */
 	uint32_t max_len;		/* bytes of a transaction: the layer's header and payload */
+	int64_t owner;			/* user for whose applications it is; -1: for all */
 	struct ulp_ends ends;
 	struct ulp_data data;		/* from the peer's upper layer */
 };
