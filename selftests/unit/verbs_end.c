@@ -126,6 +126,22 @@ static void nonsense_is_the_end(void **state)
 	assert_non_null(ibv_get_device_name(e->ctx->device));
 }
 
+/* A device is the same pointer whenever it is listed: librdmacm tells devices by it. */
+static void devices_stay(void **state)
+{
+	struct env *e = *state;
+	struct ibv_device **list, *first;
+
+	list = ibv_get_device_list(NULL);
+	assert_non_null(list);
+	first = list[0];
+	assert_ptr_equal(first, e->ctx->device);
+	ibv_free_device_list(list);
+	list = ibv_get_device_list(NULL);
+	assert_ptr_equal(list[0], first);
+	ibv_free_device_list(list);
+}
+
 static void no_agent_no_device(void **state)
 {
 	struct ibv_device **list;
@@ -194,6 +210,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(waiters_are_woken, env_setup, close_without_agent),
 		cmocka_unit_test_setup_teardown(nonsense_is_the_end, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(children_are_told, env_setup, env_teardown),
+		cmocka_unit_test_setup_teardown(devices_stay, env_setup, env_teardown),
 		cmocka_unit_test(no_agent_no_device),
 	};
 

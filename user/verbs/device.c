@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The list of devices: ours, then those of the real library. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,35 @@ static struct fv_device *make_device(const struct fverbs_device *attr, uint32_t 
 	return d;
 }
 
+/* The same device is the same pointer in each list: librdmacm compares them. By the agent's index. */
+static struct fv_device *known[FVERBS_DEVICES_MAX];
+static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool same_device(const struct fv_device *d, const struct fverbs_device *attr)
+{
+	return d && d->attr.guid == attr->guid && d->attr.ifindex == attr->ifindex &&
+	       !strncmp(d->attr.name, attr->name, sizeof(attr->name));
+}
+
+static struct fv_device *get_device(const struct fverbs_device *attr, uint32_t index)
+{
+	struct fv_device *d;
+
+	pthread_mutex_lock(&known_lock);
+	if (!same_device(known[index], attr)) {
+		d = make_device(attr, index);
+		if (d && known[index])
+			fv_device_put(known[index]);
+		if (d)
+			known[index] = d;
+	}
+	d = same_device(known[index], attr) ? known[index] : NULL;
+	if (d)
+		__atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&known_lock);
+	return d;
+}
+
 int fv_devices(struct fv_device **out, int max)
 {
 	struct fverbs_device attr;
@@ -82,7 +112,7 @@ int fv_devices(struct fv_device **out, int max)
 		/* One that has just been taken away is not listed. */
 		if (fv_call(&agent, FVERBS_QUERY_DEVICE, &req, sizeof(req), -1, &attr, sizeof(attr)))
 			continue;
-		out[n] = make_device(&attr, i);
+		out[n] = get_device(&attr, i);
 		if (out[n])
 			n++;
 	}
