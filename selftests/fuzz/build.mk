@@ -79,6 +79,8 @@ $(eval $(call agent_fuzzer,fuzz_config,$(FUZZ_CONFIG),-ljansson -linih))
 $(eval $(call agent_fuzzer,fuzz_control,$(FUZZ_CONTROL),-ljansson -linih -lcrypto -luring))
 $(eval $(call agent_fuzzer,fuzz_client,$(FUZZ_RAW),-Dmmap=guarded_mmap -Dmunmap=guarded_munmap))
 $(eval $(call agent_fuzzer,fuzz_cp,$(FUZZ_CP),-Dgetrandom=counted_getrandom -ljansson))
+# Connection management of RDMA, without the rest of the layer.
+$(eval $(call agent_fuzzer,fuzz_rdma_cm,selftests/fuzz/fuzz_rdma_cm.c $(wildcard user/ulp/rdma/cm_*.c),))
 
 FUZZ_RDMA := $(wildcard user/ulp/rdma/*.c user/core/*.c) \
 	$(addprefix selftests/unit/,rdma_env.c rdma_env_app.c)
