@@ -107,6 +107,22 @@ fuzz-tls-seeds: $(B)/falconctl
 	done
 .PHONY: fuzz-tls-seeds
 
+# Both ends of NVMe over Falcon, in the world of their unit tests.
+FUZZ_NVME := $(wildcard user/ulp/nvme/*.c) selftests/unit/nvme_env.c
+
+$(eval $(call agent_fuzzer,fuzz_nvme,$(FUZZ_NVME),-lcmocka))
+$(FUZZ)/fuzz_nvme: $(wildcard user/ulp/nvme/*.h) selftests/unit/nvme_env.h
+
+# Long runs of steps, which it would be slow to find by itself.
+fuzz-nvme-seeds:
+	$(Q)mkdir -p $(FUZZ)/corpus/fuzz_nvme
+	$(Q)for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do \
+		openssl enc -aes-128-ctr -nosalt -K $$n -iv 0 -in /dev/zero 2>/dev/null | \
+			head -c 1500 >$(FUZZ)/corpus/fuzz_nvme/seed$$n; \
+	done
+fuzz: fuzz-nvme-seeds
+.PHONY: fuzz-nvme-seeds
+
 # falcon-wire, but for its loop and interfaces.
 FUZZ_EMULATOR := $(addprefix tools/wire/,command.c frame.c link.c pool.c report.c settings.c \
 	timeline.c wire.c) tools/histogram.c

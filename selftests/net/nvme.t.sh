@@ -11,6 +11,8 @@ tap_need falcond falconctl nbdkit nbdcopy nbdinfo qemu-img qemu-io fio jq
 PLUGIN=$TAP_BUILD/nbdkit-falcon-nvme-plugin.so
 MB=$((SIZE_MB / 2))
 [ -n "${FALCON_TEST_FULL:-}" ] || MB=$((MB < 8 ? MB : 8))
+KILLS=${FALCON_TEST_FULL:+20}
+KILLS=${KILLS:-3}
 SECONDS_OF_FIO=${FALCON_TEST_FULL:+60}
 
 # nbd PARAMETER COMMAND: on host a, with the device's address in $uri.
@@ -87,6 +89,46 @@ disk_writes()
 	on a falconctl -j nvme | jq '.[] | select(.name == "disk") | .writes'
 }
 
+# Killed again and again while a copy is made: what the copy was told is stored is on the medium.
+killed_often()
+{
+	local pid n before killed=0
+
+	nbd device=disk "qemu-io -f raw -c 'write -P 0 0 ${MB}M' \$uri >/dev/null &&
+		nbdcopy --requests=4 --request-size=65536 '$SCRATCH/in' \$uri" &
+	pid=$!
+	for n in $(seq "$KILLS"); do
+		before=$(disk_writes)
+		tap_wait 30 writes_beyond $((before + 8)) || break
+		falcon-lab agent b kill && falcon-lab agent b start || return 1
+		killed=$((killed + 1))
+	done
+	wait $pid && [ $killed -gt 0 ] && cmp -n $((MB << 20)) "$SCRATCH/in" "$SCRATCH/one"
+}
+
+# Encrypted on its way and on the medium; who has no key reads noise.
+stored_encrypted()
+{
+	yes 'nobody should read this on the medium' | head -c $((MB << 20)) >"$SCRATCH/in"
+	copies device=secret && ! grep -aq 'nobody should read' "$SCRATCH/two" &&
+		nbd host=10.250.0.2 "nbdcopy \$uri '$SCRATCH/stolen'" &&
+		cmp -n $((MB << 20)) "$SCRATCH/stolen" "$SCRATCH/two" &&
+		! grep -aq 'nobody should read' "$SCRATCH/stolen"
+}
+
+add_secret_device()
+{
+	(umask 077 && openssl rand -hex 64 >"$SCRATCH/key")
+	cat >>"/run/falcon-$FALCON_LAB/a/falcond.conf" <<-END
+
+	[nvme secret]
+	local = 10.250.0.1
+	targets = 10.250.0.2/1
+	key_file = $SCRATCH/key
+	END
+	falcon-lab agent a stop && falcon-lab agent a start
+}
+
 writes_beyond()
 {
 	[ "$(disk_writes)" -gt "$1" ]
@@ -118,6 +160,7 @@ tap_run "512-byte blocks: a file system" file_system host=10.250.0.2
 tap_run "a device of its own, by name" connect_disk
 tap_run "random sizes with verify" verified device=disk 512/40:4k/30:64k/20:128k/10
 tap_run "the target dies and comes back" target_dies
+tap_run "the target is killed $KILLS times: the medium has it all" killed_often
 tap_is "$(errors a nvme)" 0 "no command has ended in error"
 tap_run "a namespace that is not there" strangers
 
@@ -130,4 +173,6 @@ tap_is "$(errors a nvme)" 0 "no command has ended in error"
 lab_up --loss 1 --export "$TWO"
 tap_run "encrypted, 1 % loss: qemu-img convert" converts host=10.250.0.2
 tap_is "$(errors b namespace)" 0 "no command was refused"
+tap_run "a device with a key" add_secret_device
+tap_run "data are stored encrypted" stored_encrypted
 tap_done

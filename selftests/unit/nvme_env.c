@@ -282,10 +282,16 @@ void env_until(struct env *e, const unsigned int *done, unsigned int n)
 
 struct env *env_open(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory)
 {
+	return env_open_with(n, bytes, shift, memory, NULL);
+}
+
+struct env *env_open_with(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
+			  const struct nvme_cipher *cipher)
+{
 	static const uint8_t id[16] = "an initiator's";
 	struct env *e = calloc(1, sizeof(*e));
 	struct nvme_dev_attr dev = { .name = "d", .nsid = 1, .ntargets = n,
-				     .timeout_ns = 30000000000ULL };
+				     .timeout_ns = 30000000000ULL, .cipher = cipher };
 	char err[160];
 
 	e->seed = 0x9e3779b97f4a7c15;

@@ -77,6 +77,9 @@ struct env {
 
 /* What a test starts with: |n| targets with |bytes| each, blocks of 1 << |shift|. */
 struct env *env_open(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory);
+/* The same with a cipher, or NULL, in the initiator. */
+struct env *env_open_with(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
+			  const struct nvme_cipher *cipher);
 void env_close(struct env *e);
 /* One thing happens. */
 void env_step(struct env *e);

@@ -182,6 +182,7 @@ struct nvme_config {
 	uint64_t chunk;				/* bytes: a power of two, at least 1 GiB */
 	uint64_t timeout_ns;
 	bool read_only;
+	char key_file[CONFIG_PATH_MAX];		/* AES-256-XTS key; "": data are not encrypted */
 	uint64_t set;
 	unsigned int line;
 };

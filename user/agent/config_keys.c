@@ -256,6 +256,8 @@ static const struct config_key nvme_keys[] = {
 	 .def = "30000", .help = "how long a command may take before it ends with an error"},
 	{"read_only", ENUM(off_on), AT(struct nvme_config, read_only), .def = "off",
 	 .help = "on: commands that write are refused here"},
+	{"key_file", STRING, AT(struct nvme_config, key_file), .def = "",
+	 .help = "file with the AES-256-XTS key that data are encrypted with before they are sent"},
 };
 
 #define ADDR .type = CONFIG_ADDR, .family_offset = offsetof(struct conn_config, family)

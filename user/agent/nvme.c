@@ -11,6 +11,8 @@
 #include "agent/log.h"
 #include "agent/nvme_app.h"
 #include "agent/nvme_store.h"
+#include "crypto/locked.h"
+#include "crypto/xts.h"
 #include "ulp/nvme/nvme.h"
 
 enum { NVME_MEMORY = 64 << 20 };	/* bytes of the target's data memory */
@@ -21,7 +23,39 @@ struct agent_nvme {
 	struct nvme_store **stores;	/* |config.nnamespaces| */
 	struct nvme_ring *ring;		/* NULL: no namespaces */
 	struct nvme_apps *apps;
+	struct xts_cipher *ciphers;	/* |config.nnvmes| */
 };
+
+/* A device's cipher; |xts| is NULL if it has none. */
+struct xts_cipher {
+	struct nvme_cipher cipher;
+	struct xts *xts;
+};
+
+static bool crypt_xts(const struct nvme_cipher *cipher, bool encrypt, uint64_t unit, const void *in,
+		      void *out, uint32_t len)
+{
+	return xts_crypt(((const struct xts_cipher *)cipher)->xts, encrypt, unit, in, out, len);
+}
+
+/* The key is in memory only as long as the cipher takes to be made of it; it is told to nobody. */
+static int open_cipher(const struct nvme_config *cfg, struct xts_cipher *out)
+{
+	uint8_t *key = locked_new(XTS_KEY);
+	char err[512] = "out of locked memory";
+	int rc = key ? xts_read_key(cfg->key_file, key, err, sizeof(err)) : -ENOMEM;
+
+	if (rc == 0) {
+		out->cipher.crypt = crypt_xts;
+		out->xts = xts_new(key);
+		rc = out->xts ? 0 : -EINVAL;
+		snprintf(err, sizeof(err), "OpenSSL refuses the key");
+	}
+	locked_free(key, XTS_KEY);
+	if (rc < 0)
+		log_err("nvme %s: %s", cfg->name, err);
+	return rc;
+}
 
 int agent_nvme_prepare(struct agent *a)
 {
@@ -31,11 +65,21 @@ int agent_nvme_prepare(struct agent *a)
 	a->nvme = calloc(1, sizeof(*a->nvme));
 	if (a->nvme && cfg->nnamespaces)
 		a->nvme->stores = calloc(cfg->nnamespaces, sizeof(*a->nvme->stores));
-	if (!a->nvme || (cfg->nnamespaces && !a->nvme->stores)) {
+	if (a->nvme && cfg->nnvmes)
+		a->nvme->ciphers = calloc(cfg->nnvmes, sizeof(*a->nvme->ciphers));
+	if (!a->nvme || (cfg->nnamespaces && !a->nvme->stores) ||
+	    (cfg->nnvmes && !a->nvme->ciphers)) {
 		log_err("out of memory");
 		return -ENOMEM;
 	}
 	a->nvme->a = a;
+	for (unsigned int i = 0; i < cfg->nnvmes; i++) {
+		int rc = cfg->nvmes[i].key_file[0] ?
+				 open_cipher(&cfg->nvmes[i], &a->nvme->ciphers[i]) : 0;
+
+		if (rc < 0)
+			return rc;
+	}
 	for (unsigned int i = 0; i < cfg->nnamespaces; i++) {
 		const struct namespace_config *ns = &cfg->namespaces[i];
 
@@ -98,6 +142,8 @@ static int open_initiator(struct agent_nvme *n, char *err, size_t errlen)
 	nvme_initiator_set_host(n->ulp.initiator, &agent_ulp_host, n->a);
 	for (unsigned int i = 0; i < n->a->config.nnvmes && rc == 0; i++) {
 		rc = config_nvme_dev(&n->a->config.nvmes[i], &attr, err, errlen);
+		if (n->ciphers[i].xts)
+			attr.cipher = &n->ciphers[i].cipher;
 		if (rc == 0)
 			rc = nvme_initiator_add(n->ulp.initiator, &attr, err, errlen);
 	}
@@ -186,6 +232,9 @@ void agent_nvme_close(struct agent *a)
 	nvme_apps_destroy(n->apps);
 	for (unsigned int i = 0; n->stores && i < a->config.nnamespaces; i++)
 		nvme_store_close(n->stores[i]);
+	for (unsigned int i = 0; n->ciphers && i < a->config.nnvmes; i++)
+		xts_free(n->ciphers[i].xts);
+	free(n->ciphers);
 	free(n->stores);
 	free(n);
 	a->nvme = NULL;
@@ -261,9 +310,9 @@ static json_t *dev_row(const struct nvme_dev *dev)
 	struct nvme_dev_info i;
 
 	nvme_dev_info(dev, &i);
-	return json_pack("{s:s, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, "
-			 "s:I, s:I, s:I, s:s}",
-			 "name", attr->name, "ready", i.ready, "nsid", (int)attr->nsid, "bytes",
+	return json_pack("{s:s, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
+			 "s:I, s:I, s:I, s:I, s:s}",
+			 "name", attr->name, "ready", i.ready, "encrypted", attr->cipher != NULL, "nsid", (int)attr->nsid, "bytes",
 			 (json_int_t)(i.blocks << i.block_shift), "block_size",
 			 i.ready ? 1 << i.block_shift : 0, "read_only", i.read_only, "targets",
 			 (int)attr->ntargets, "connected", (int)i.up, "reads", (json_int_t)i.reads,
@@ -295,6 +344,11 @@ int agent_nvme_connect(struct agent *a, struct control_client *cl, json_t *req, 
 	int rc = config_nvme_from_json(req, &cfg, err, sizeof(err));
 
 	(void)cl, (void)fds, (void)nfds;
+	if (rc == 0 && cfg.key_file[0]) {
+		snprintf(err, sizeof(err), "key_file: keys are read when the agent starts; write a "
+			 "section [nvme %s]", cfg.name);
+		rc = -EINVAL;
+	}
 	if (rc == 0)
 		rc = config_nvme_dev(&cfg, &attr, err, sizeof(err));
 	if (rc == 0)

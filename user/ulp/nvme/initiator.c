@@ -34,6 +34,8 @@ static void end_all(struct nvme_dev *dev)
 static void free_dev(struct nvme_dev *dev)
 {
 	end_all(dev);
+	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
+		free(dev->conns[i].bounce);
 	free(dev->map);
 	free(dev->conns);
 	free(dev);
@@ -54,9 +56,15 @@ void nvme_initiator_set_host(struct nvme_initiator *in, const struct ulp_host *h
 	in->agent = agent;
 }
 
-static void init_conn(struct nvme_dev *dev, struct nvme_iconn *c,
+/* False: there is no memory. */
+static bool init_conn(struct nvme_dev *dev, struct nvme_iconn *c,
 		      const struct nvme_target_attr *attr)
 {
+	if (dev->attr.cipher) {
+		c->bounce = malloc((size_t)INCMDS * FALCON_NVME_NCMD_DATA);
+		if (!c->bounce)
+			return false;
+	}
 	c->dev = dev;
 	c->attr = attr;
 	c->cid = -1;
@@ -69,6 +77,7 @@ static void init_conn(struct nvme_dev *dev, struct nvme_iconn *c,
 		c->ncmds[i].next = c->free;
 		c->free = &c->ncmds[i];
 	}
+	return true;
 }
 
 static int check_attr(struct nvme_initiator *in, const struct nvme_dev_attr *a, char *err,
@@ -109,8 +118,13 @@ int nvme_initiator_add(struct nvme_initiator *in, const struct nvme_dev_attr *at
 	dev->number = in->ndevs;
 	TAILQ_INIT(&dev->waiting);
 	TAILQ_INIT(&dev->running);
-	for (uint32_t i = 0; i < attr->ntargets; i++)
-		init_conn(dev, &dev->conns[i], &dev->attr.targets[i]);
+	for (uint32_t i = 0; i < attr->ntargets; i++) {
+		if (init_conn(dev, &dev->conns[i], &dev->attr.targets[i]))
+			continue;
+		free_dev(dev);
+		snprintf(err, errlen, "out of memory");
+		return -ENOMEM;
+	}
 	in->devs[in->ndevs++] = dev;
 	in->ready++;
 	return 0;
@@ -470,7 +484,7 @@ static uint16_t answer_identify(struct nvme_icmd *icmd)
 			return NVME_SC_INVALID_NS | NVME_SC_DNR;
 		ns->nsze = ns->ncap = ns->nuse = htole64(dev->ns.blocks);
 		ns->lbaf[0].ds = dev->ns.block_shift;
-		ns->dlfeat = 1;
+		ns->dlfeat = !dev->attr.cipher;
 		ns->nsattr = dev->info.read_only;
 		return 0;
 	case NVME_IDENTIFY_CNS_CTRL:
@@ -484,7 +498,8 @@ static uint16_t answer_identify(struct nvme_icmd *icmd)
 		ctrl->cqes = 0x44;
 		ctrl->nn = htole32(1);
 		ctrl->oncs = htole16(NVME_CTRL_ONCS_COMPARE | NVME_CTRL_ONCS_DSM |
-				     NVME_CTRL_ONCS_WRITE_ZEROES | NVME_CTRL_ONCS_VERIFY);
+				     (dev->attr.cipher ? 0 : NVME_CTRL_ONCS_WRITE_ZEROES) |
+				     NVME_CTRL_ONCS_VERIFY);
 		ctrl->vwc = 1;
 		return 0;
 	case NVME_IDENTIFY_CNS_NS_ACTIVE_LIST:

@@ -37,6 +37,7 @@ struct nvme_piece {
 	struct nvme_iconn *conn;
 	TAILQ_ENTRY(nvme_piece) link;	/* conn->queue or conn->active */
 	uint64_t lba;			/* the target's */
+	uint64_t unit;			/* of the device, 512 bytes each: where it begins */
 	uint32_t blocks, bytes;		/* bytes of data that travel */
 	uint32_t id;			/* iCMD identifier, 24 bits */
 	uint8_t *data;
@@ -74,6 +75,16 @@ struct nvme_target_attr {
 	uint32_t nsid;			/* the target's */
 };
 
+/* What encrypts a device's data before they leave it (NVMe 6.7), in units of 512 bytes. */
+struct nvme_cipher {
+	/*
+	 * |len| bytes from |in| to |out|; the first unit is the device's |unit|th. False: it has
+	 * failed, and the command ends with an error.
+	 */
+	bool (*crypt)(const struct nvme_cipher *cipher, bool encrypt, uint64_t unit,
+		      const void *in, void *out, uint32_t len);
+};
+
 struct nvme_dev_attr {
 	char name[NVME_NAME_MAX];
 	uint32_t nsid;			/* of the virtual namespace: what applications say */
@@ -82,6 +93,7 @@ struct nvme_dev_attr {
 	uint8_t chunk_shift;
 	bool read_only;
 	uint64_t timeout_ns;
+	const struct nvme_cipher *cipher;	/* stays the caller's; NULL: data are not encrypted */
 	struct nvme_target_attr targets[NVME_MAX_TARGETS];
 };
 

@@ -68,6 +68,9 @@ static uint16_t check(struct nvme_icmd *icmd)
 	default:
 		return NVME_SC_INVALID_OPCODE | NVME_SC_DNR;
 	}
+	/* Zeros on the medium are no zeros for who decrypts them. */
+	if (icmd->sqe.opcode == nvme_cmd_write_zeroes && dev->attr.cipher)
+		return NVME_SC_INVALID_OPCODE | NVME_SC_DNR;
 	if (writes && dev->info.read_only)
 		return NVME_SC_NS_WRITE_PROTECTED | NVME_SC_DNR;
 	if (icmd->sqe.opcode == nvme_cmd_dsm)
@@ -130,6 +133,7 @@ static bool cut(struct nvme_icmd *icmd, unsigned int i)
 		return false;
 	open_piece(icmd, i, &dev->conns[place.row->conn]);
 	p->lba = place.lba;
+	p->unit = icmd->lba << dev->ns.block_shift >> 9;
 	p->nsid = place.row->nsid;
 	p->sqid = place.row->sqid;
 	p->blocks = (uint32_t)n;

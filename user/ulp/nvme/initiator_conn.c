@@ -223,6 +223,7 @@ static void end_ncmd(struct nvme_incmd *n, uint16_t status)
 static bool take_data(struct nvme_incmd *n, const struct falcon_nvme_response *r, uint32_t len)
 {
 	struct nvme_piece *p = n->piece;
+	const struct nvme_cipher *cipher = n->conn->dev->attr.cipher;
 	uint32_t want, at = data_at(p, n->index, &want);
 
 	len -= (uint32_t)sizeof(*r);
@@ -230,8 +231,28 @@ static bool take_data(struct nvme_incmd *n, const struct falcon_nvme_response *r
 		return len == 0;
 	if (len != want)
 		return false;
-	memcpy(p->data + at, r + 1, want);
+	if (!p->icmd || !cipher)
+		memcpy(p->data + at, r + 1, want);
+	else if (!cipher->crypt(cipher, false, p->unit + at / 512, r + 1, p->data + at, want))
+		p->status = NVME_SC_INTERNAL;
 	return true;
+}
+
+/* What is sent of |n|'s data, |len| bytes; INV if they could not be encrypted. */
+static const uint8_t *sent_data(struct nvme_incmd *n, uint32_t at, uint32_t len, uint8_t *inv)
+{
+	const struct nvme_cipher *cipher = n->conn->dev->attr.cipher;
+	const struct nvme_piece *p = n->piece;
+	uint8_t *out;
+
+	if (!cipher)
+		return p->data + at;
+	out = n->conn->bounce + (n - n->conn->ncmds) * FALCON_NVME_NCMD_DATA;
+	if (!cipher->crypt(cipher, true, p->unit + at / 512, p->data + at, out, len)) {
+		memset(out, 0, len);
+		*inv = 1;
+	}
+	return out;
 }
 
 void nvme_initiator_on_push(struct nvme_initiator *in, struct fcore_conn *core, uint32_t rsn,
@@ -265,6 +286,7 @@ void nvme_initiator_on_pull(struct nvme_initiator *in, struct fcore_conn *core, 
 	struct falcon_nvme_response w;
 	struct falcon_nvme_hdr h;
 	uint32_t at = 0, len = 0;
+	const uint8_t *payload;
 
 	if (c && falcon_nvme_nbth_unpack(hdr, hdr_len, &h) &&
 	    h.type == FALCON_NVME_WRITE_DATA_REQUEST)
@@ -278,12 +300,14 @@ void nvme_initiator_on_pull(struct nvme_initiator *in, struct fcore_conn *core, 
 		return;
 	}
 	h.type = FALCON_NVME_WRITE_DATA;
+	h.inv = 0;
+	payload = sent_data(n, at, len, &h.inv);
 	falcon_nvme_response_pack(&h, 0, &w);
 	n->refs++;
 	n->held = n->piece;
 	n->piece->busy++;
 	resp = (struct fcore_response){ .ulp_hdr = &w, .ulp_hdr_len = sizeof(w),
-					.payload = n->piece->data + at, .len = len,
+					.payload = payload, .len = len,
 					.cookie = (uintptr_t)n | NVME_COOKIE_INITIATOR };
 	fcore_pull_respond(core, rsn, &resp, now);
 }

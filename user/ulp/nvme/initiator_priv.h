@@ -58,6 +58,7 @@ struct nvme_iconn {
 	struct nvme_incmd *free;
 	struct nvme_incmd ncmds[INCMDS];
 	struct nvme_piece identify;
+	uint8_t *bounce;		/* FALCON_NVME_NCMD_DATA for each nCMD: encrypted data */
 	uint8_t buf[IDENTIFY_BYTES];	/* of |identify| */
 };
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "crypto/xts.h"
+
+#include <ctype.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 512, TWEAK = 16 };
+
+struct xts {
+	EVP_CIPHER_CTX *dir[2];		/* decrypt, encrypt */
+};
+
+struct xts *xts_new(const uint8_t *key)
+{
+	struct xts *x = calloc(1, sizeof(*x));
+	bool ok = x != NULL;
+
+	for (int enc = 0; ok && enc < 2; enc++) {
+		x->dir[enc] = EVP_CIPHER_CTX_new();
+		ok = x->dir[enc] && EVP_CipherInit_ex(x->dir[enc], EVP_aes_256_xts(), NULL, key,
+						      NULL, enc) == 1;
+	}
+	if (ok)
+		return x;
+	xts_free(x);
+	return NULL;
+}
+
+void xts_free(struct xts *x)
+{
+	if (!x)
+		return;
+	EVP_CIPHER_CTX_free(x->dir[0]);
+	EVP_CIPHER_CTX_free(x->dir[1]);
+	free(x);
+}
+
+bool xts_crypt(struct xts *x, bool encrypt, uint64_t unit, const void *in, void *out, size_t len)
+{
+	EVP_CIPHER_CTX *ctx = x->dir[encrypt];
+
+	for (size_t at = 0; at < len; at += XTS_UNIT, unit++) {
+		uint8_t tweak[TWEAK] = {};
+		uint64_t le = htole64(unit);
+		int n;
+
+		memcpy(tweak, &le, sizeof(le));
+		if (EVP_CipherInit_ex(ctx, NULL, NULL, NULL, tweak, encrypt) != 1 ||
+		    EVP_CipherUpdate(ctx, (uint8_t *)out + at, &n, (const uint8_t *)in + at,
+				     XTS_UNIT) != 1)
+			return false;
+	}
+	return true;
+}
+
+/* Hexadecimal |text| to exactly XTS_KEY bytes. */
+static bool parse(const char *text, size_t len, uint8_t *key)
+{
+	size_t digits = 0;
+
+	memset(key, 0, XTS_KEY);
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (isspace(c))
+			continue;
+		if (!isxdigit(c) || digits == 2 * XTS_KEY)
+			return false;
+		key[digits / 2] = (uint8_t)(key[digits / 2] << 4 |
+					    (isdigit(c) ? c - '0' : tolower(c) - 'a' + 10));
+		digits++;
+	}
+	return digits == 2 * XTS_KEY;
+}
+
+int xts_read_key(const char *path, uint8_t *key, char *err, size_t errlen)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
+	char text[FILE_MAX];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || (n = read(fd, text, sizeof(text))) < 0) {
+		rc = -errno;
+		snprintf(err, errlen, "%s: %s", path, strerror(errno));
+	} else if (st.st_mode & 077) {
+		rc = -EPERM;
+		snprintf(err, errlen, "%s: others may read this key; chmod 600", path);
+	} else if (!parse(text, (size_t)n, key) || !memcmp(key, key + XTS_KEY / 2, XTS_KEY / 2)) {
+		rc = -EINVAL;
+		snprintf(err, errlen, "%s: not 128 hexadecimal digits, the halves different: "
+			 "openssl rand -hex 64", path);
+	}
+	OPENSSL_cleanse(text, sizeof(text));
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
