@@ -53,7 +53,7 @@ fuzz-psp-seeds:
 
 # What strangers give the agent and falcon-cp. Shared memory and frames may lie at any boundary.
 # $(call agent_fuzzer,NAME,sources,flags)
-AGENT_FUZZ_DEPS := $(wildcard user/*/*.h tools/*.h selftests/unit/loop/*.h selftests/fuzz/*.h \
+AGENT_FUZZ_DEPS := $(wildcard user/*/*.h user/ulp/*/*.h tools/*.h selftests/unit/loop/*.h selftests/fuzz/*.h \
 	include/falcon/*.h)
 
 define agent_fuzzer
@@ -78,6 +78,10 @@ FUZZ_CP := $(addprefix tools/falcon-cp_,session.c proto.c file.c text.c) tools/m
 $(eval $(call agent_fuzzer,fuzz_config,$(FUZZ_CONFIG),-ljansson -linih))
 $(eval $(call agent_fuzzer,fuzz_control,$(FUZZ_CONTROL),-ljansson -linih -lcrypto -luring))
 $(eval $(call agent_fuzzer,fuzz_client,$(FUZZ_RAW),-Dmmap=guarded_mmap -Dmunmap=guarded_munmap))
+# The RDMA layer on real cores, as its unit tests have it.
+FUZZ_VERBS := $(wildcard user/ulp/rdma/*.c user/core/*.c) \
+	$(addprefix selftests/unit/,rdma_env.c rdma_env_app.c)
+$(eval $(call agent_fuzzer,fuzz_verbs,$(FUZZ_VERBS),-Iselftests/unit -lcmocka))
 $(eval $(call agent_fuzzer,fuzz_cp,$(FUZZ_CP),-Dgetrandom=counted_getrandom -ljansson))
 # Connection management of RDMA, without the rest of the layer.
 $(eval $(call agent_fuzzer,fuzz_rdma_cm,selftests/fuzz/fuzz_rdma_cm.c $(wildcard user/ulp/rdma/cm_*.c),))

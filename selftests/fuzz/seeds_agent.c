@@ -125,6 +125,22 @@ static void client_seeds(const char *dir)
 		seed_write(dir, "fuzz_client", i, clients[i].actions, clients[i].len);
 }
 
+/* All actions of fuzz_verbs.c in some order, long enough that queue pairs come up and fail. */
+static void verbs_seeds(const char *dir)
+{
+	uint64_t random = 1;
+
+	for (unsigned int i = 0; i < 16; i++) {
+		uint8_t actions[2048];
+
+		for (size_t k = 0; k < sizeof(actions); k++) {
+			random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+			actions[k] = (uint8_t)(random >> 56);
+		}
+		seed_write(dir, "fuzz_verbs", i, actions, sizeof(actions));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
@@ -135,6 +151,7 @@ int main(int argc, char **argv)
 		seed_write(argv[1], "fuzz_config", i, configs[i], strlen(configs[i]));
 	control_seeds(argv[1]);
 	client_seeds(argv[1]);
+	verbs_seeds(argv[1]);
 	cp_seeds(argv[1]);
 	emulator_seeds(argv[1]);
 	return 0;
