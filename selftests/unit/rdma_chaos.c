@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ulp/rdma/qp.h>
+
 enum {
 	QPS = 5,
 	DEPTH = 16,			/* operations of a queue pair under way */
@@ -271,7 +273,15 @@ static void round_of(struct pair *q, unsigned int *left)
 	poll(q);
 }
 
-static void chaos(uint64_t seed, const struct env_faults *faults, unsigned int ops)
+/* So few elements and buffers that queue pairs wait for one another's. */
+static void starve(struct rdma_qps *q)
+{
+	q->txns.max = 12;
+	for (int i = 0; i < POOL_CLASSES; i++)
+		q->pool.slab[i].max = 4;
+}
+
+static void chaos(uint64_t seed, const struct env_faults *faults, unsigned int ops, bool small)
 {
 	uint32_t all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
 		       IBV_ACCESS_REMOTE_ATOMIC;
@@ -284,6 +294,8 @@ static void chaos(uint64_t seed, const struct env_faults *faults, unsigned int o
 		env_app_open(&app[s], &env.host[s], MEMORY);
 		mr[s] = env_reg(&app[s], 0, MEMORY, all);
 	}
+	for (int s = 0; s < 2 && small; s++)
+		starve(env.host[s].r->qps);
 	open_pairs();
 	env.faults = *faults;
 	while (completed < ops) {
@@ -310,20 +322,26 @@ static unsigned int operations(void)
 static void on_a_good_wire(void **state)
 {
 	(void)state;
-	chaos(1, &(struct env_faults){ 0 }, operations());
+	chaos(1, &(struct env_faults){ 0 }, operations(), false);
 }
 
 static void with_reordering(void **state)
 {
 	(void)state;
-	chaos(2, &(struct env_faults){ .reorder = 20, .jitter = 3000 }, operations());
+	chaos(2, &(struct env_faults){ .reorder = 20, .jitter = 3000 }, operations(), false);
 }
 
 static void with_loss(void **state)
 {
 	(void)state;
 	chaos(3, &(struct env_faults){ .loss = 2, .dup = 1, .reorder = 5, .refuse = 5 },
-	      operations());
+	      operations(), false);
+}
+
+static void with_small_pools(void **state)
+{
+	(void)state;
+	chaos(4, &(struct env_faults){ .loss = 1, .reorder = 5 }, operations(), true);
 }
 
 int main(void)
@@ -332,6 +350,7 @@ int main(void)
 		cmocka_unit_test(on_a_good_wire),
 		cmocka_unit_test(with_reordering),
 		cmocka_unit_test(with_loss),
+		cmocka_unit_test(with_small_pools),
 	};
 
 	return unit_run(tests);

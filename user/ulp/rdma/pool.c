@@ -87,9 +87,11 @@ static struct rdma_slab *slab_of(struct rdma_pool *p, uint32_t len)
 	return &p->slab[i];
 }
 
-void *rdma_pool_get(struct rdma_pool *p, uint32_t len)
+void *rdma_pool_get(struct rdma_pool *p, uint32_t len, uint32_t held)
 {
-	return rdma_slab_get(slab_of(p, len), 0);
+	struct rdma_slab *s = slab_of(p, len);
+
+	return held && held >= s->max - s->used ? NULL : rdma_slab_get(s, 0);
 }
 
 void rdma_pool_put(struct rdma_pool *p, void *buf, uint32_t len)

@@ -15,9 +15,10 @@ int rdma_qps_open(struct rdma *r)
 	q->r = r;
 	TAILQ_INIT(&q->ready);
 	LIST_INIT(&q->timed);
-	rdma_slab_init(&q->txns, sizeof(struct rdma_txn), 1 << 18);
-	rdma_slab_init(&q->items, sizeof(struct rdma_item), 1 << 18);
-	rdma_slab_init(&q->pieces, sizeof(struct rdma_piece), 1 << 18);
+	/* Bounded by queue pair: what one has under way, and holds back, must not stop another. */
+	rdma_slab_init(&q->txns, sizeof(struct rdma_txn), UINT32_MAX);
+	rdma_slab_init(&q->items, sizeof(struct rdma_item), UINT32_MAX);
+	rdma_slab_init(&q->pieces, sizeof(struct rdma_piece), UINT32_MAX);
 	rdma_pool_init(&q->pool);
 	r->qps = q;
 	return 0;
@@ -323,9 +324,9 @@ static void expire(struct rdma_qps *q)
 /* Somebody has given buffers back: who waits for them may try. */
 static void feed(struct rdma_qps *q)
 {
-	if (!q->starved)
+	if (!q->starved || !q->fed)
 		return;
-	q->starved = false;
+	q->starved = q->fed = false;
 	for (uint32_t i = 0; i < q->nslots; i++) {
 		struct rdma_qp *qp = q->slots[i].qp;
 
@@ -348,7 +349,7 @@ uint64_t rdma_qps_deadline(const struct rdma *r)
 	const struct rdma_qp *qp;
 	uint64_t at = UINT64_MAX;
 
-	if (!TAILQ_EMPTY(&r->qps->ready) || r->qps->starved)
+	if (!TAILQ_EMPTY(&r->qps->ready) || (r->qps->starved && r->qps->fed))
 		return r->now;
 	LIST_FOREACH(qp, &r->qps->timed, timed)
 		at = qp->deadline < at ? qp->deadline : at;

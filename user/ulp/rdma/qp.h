@@ -54,8 +54,11 @@ void rdma_slab_put(struct rdma_slab *s, void *e);
 void rdma_slab_free(struct rdma_slab *s);
 
 void rdma_pool_init(struct rdma_pool *p);
-/* A buffer of at least |len| bytes, at most QP_SEGMENT_MAX + QP_GRH. NULL: come again later. */
-void *rdma_pool_get(struct rdma_pool *p, uint32_t len);
+/*
+ * A buffer of at least |len| bytes, at most QP_SEGMENT_MAX + QP_GRH, for who has |held| of them already
+ * and may have no more than are free. NULL: come again later.
+ */
+void *rdma_pool_get(struct rdma_pool *p, uint32_t len, uint32_t held);
 /* |len| as it was given to rdma_pool_get(). NULL is nothing. */
 void rdma_pool_put(struct rdma_pool *p, void *buf, uint32_t len);
 void rdma_pool_free(struct rdma_pool *p);
@@ -220,6 +223,7 @@ struct rdma_qp {
 	TAILQ_ENTRY(rdma_qp) ready;
 	bool is_ready;
 	bool flushing;			/* requests are left to be flushed */
+	uint32_t buffers;		/* of the pool, that its transactions and items hold */
 	LIST_ENTRY(rdma_qp) timed;	/* with |deadline| */
 
 	/* Requester */
@@ -264,7 +268,8 @@ struct rdma_qps {
 	LIST_HEAD(, rdma_qp) timed;
 	struct rdma_slab txns, items, pieces;
 	struct rdma_pool pool;
-	bool starved;			/* somebody waits for what the pools give back */
+	bool starved;			/* somebody waits for what the pools give back, ... */
+	bool fed;			/* ... and something was given back since */
 };
 
 /* ---- qp.c ------------------------------------------------------------------------------------- */
@@ -318,6 +323,8 @@ void rdma_req_retire(struct rdma_qp *qp);
 /* |t| has ended with |status|. It is freed. */
 void rdma_txn_end(struct rdma_txn *t, uint8_t status, uint8_t vendor);
 void rdma_txn_free(struct rdma_txn *t);
+/* It is of no interest to its queue pair any more. */
+void rdma_txn_orphan(struct rdma_txn *t);
 /* A buffer of |t| for |len| bytes. False: there is none. */
 bool rdma_txn_buffer(struct rdma_txn *t, uint32_t len);
 /* A transaction of qp->cut, or NULL. */

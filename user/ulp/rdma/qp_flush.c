@@ -19,7 +19,7 @@ static void abandon_requests(struct rdma_qp *qp)
 	for (t = LIST_FIRST(&qp->txns); t; t = next) {
 		next = LIST_NEXT(t, all);
 		LIST_REMOVE(t, all);
-		t->qp = NULL;
+		rdma_txn_orphan(t);
 		rdma_move_cancel(&t->move);
 		if (t->state == RDMA_TXN_READY)
 			rdma_txn_free(t);
@@ -81,6 +81,7 @@ static void abandon_items(struct rdma_qp *qp, bool flush)
 		rdma_move_cancel(&it->move);
 		answer_late(qp, it);
 		LIST_REMOVE(it, all);
+		qp->buffers -= it->buf != NULL;
 		it->qp = NULL;
 		rdma_item_put(it);
 	}
@@ -249,7 +250,7 @@ static void begin_flush(struct rdma_qp *qp)
 
 void rdma_qp_fatal(struct rdma_qp *qp, int event)
 {
-	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_RESET)
+	if (qp->state == IBV_QPS_ERR)
 		return;
 	qp->state = IBV_QPS_ERR;
 	rdma_qp_abandon(qp, true);

@@ -182,7 +182,6 @@ int rdma_qp_modify(struct rdma_qp *qp, uint32_t mask, const struct fverbs_qp_att
 	}
 	if (to == IBV_QPS_ERR) {
 		rdma_qp_fatal(qp, -1);
-		qp->state = IBV_QPS_ERR;
 		return 0;
 	}
 	if (from == IBV_QPS_INIT && to == IBV_QPS_RTR) {

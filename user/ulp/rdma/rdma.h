@@ -7,8 +7,8 @@
  *   mover.c                       application memory read and written, in batches
  *   cq.c, srq.c, wq.c, channel.c  completions, receive requests, events
  *   link*.c                       queue pairs and datagrams to Falcon connections (RDMA 6.6)
- *   qp*.c, req*.c, resp*.c        queue pairs: states, the requesting and the responding side
- *   wire.c                        packets (RDMA 8)
+ *   qp*.c, req*.c, resp*.c, ud.c  queue pairs: states, the requesting and the responding side
+ *   move.c, pool.c                their copies and their memory
  *
  * All is done by the agent's one thread. Nothing here makes a system call itself; what does comes in
  * as struct rdma_host, so that the simulator and the tests run the very same objects.

@@ -290,7 +290,7 @@ static void enqueue(struct rdma_qp *qp, struct rdma_txn *t, bool last)
 /* |t| came to nothing. */
 static void drop(struct rdma_txn *t)
 {
-	t->qp = NULL;
+	rdma_txn_orphan(t);
 	if (t->move.pending)
 		rdma_move_cancel(&t->move);	/* freed when that is over */
 	else

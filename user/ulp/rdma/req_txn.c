@@ -24,19 +24,30 @@ struct rdma_txn *rdma_txn_new(struct rdma_qp *qp)
 
 bool rdma_txn_buffer(struct rdma_txn *t, uint32_t len)
 {
-	t->buf = rdma_pool_get(&t->qps->pool, len);
+	t->buf = rdma_pool_get(&t->qps->pool, len, t->qp->buffers);
 	t->buf_len = len;
 	t->payload = t->buf;
-	if (!t->buf)
+	if (t->buf)
+		t->qp->buffers++;
+	else
 		t->qps->starved = true;
 	return t->buf;
+}
+
+void rdma_txn_orphan(struct rdma_txn *t)
+{
+	t->qp->buffers -= t->buf != NULL;
+	t->qp = NULL;
 }
 
 void rdma_txn_free(struct rdma_txn *t)
 {
 	if (t->span.mr)
 		rdma_span_put(&t->span);
+	if (t->qp)
+		rdma_txn_orphan(t);
 	rdma_pool_put(&t->qps->pool, t->buf, t->buf_len);
+	t->qps->fed = true;
 	rdma_slab_put(&t->qps->txns, t);
 }
 
@@ -51,7 +62,7 @@ static void end_in_error(struct rdma_qp *qp, struct rdma_txn *t)
 		LIST_REMOVE(next, all);
 		qp->ntxns--;
 		t->op->left--;
-		next->qp = NULL;
+		rdma_txn_orphan(next);
 		if (next->state == RDMA_TXN_READY)
 			rdma_txn_free(next);
 		else

@@ -54,7 +54,10 @@ void rdma_item_put(struct rdma_item *it)
 		LIST_REMOVE(it, all);
 	if (it->span.mr)
 		rdma_span_put(&it->span);
+	if (it->qp && it->buf)
+		it->qp->buffers--;
 	rdma_pool_put(&it->qps->pool, it->buf, it->len);
+	it->qps->fed = true;
 	rdma_slab_put(&it->qps->items, it);
 }
 

@@ -97,9 +97,10 @@ static bool fetch(struct rdma_item *it)
 		respond(it, it->qp->rx_core, NULL, 0);
 		return true;
 	}
-	it->buf = rdma_pool_get(&it->qps->pool, it->len);
+	it->buf = rdma_pool_get(&it->qps->pool, it->len, it->qp->buffers);
 	if (!it->buf)
 		return false;
+	it->qp->buffers++;
 	rdma_move_init(&it->move, it->qps, fetched);
 	if (rdma_move_add(&it->move, RDMA_COPY_READ, &it->span, it->buf)) {
 		it->nak = FALCON_RDMA_NAK_OPERATION;

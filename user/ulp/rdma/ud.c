@@ -114,7 +114,7 @@ static struct rdma_item *hold(struct rdma_qp *qp, const struct rdma_link *link, 
 		return NULL;
 	it->qps = q;
 	it->len = len + QP_GRH;
-	it->buf = rdma_pool_get(&q->pool, it->len);
+	it->buf = rdma_pool_get(&q->pool, it->len, qp->buffers);
 	if (!it->buf) {
 		rdma_slab_put(&q->items, it);
 		return NULL;
@@ -122,6 +122,7 @@ static struct rdma_item *hold(struct rdma_qp *qp, const struct rdma_link *link, 
 	put_grh(it->buf, link, len);
 	memcpy((uint8_t *)it->buf + QP_GRH, data, len);
 	it->qp = qp;
+	qp->buffers++;
 	it->answered = true;
 	LIST_INSERT_HEAD(&qp->items, it, all);
 	rdma_move_init(&it->move, q, datagram_moved);
