@@ -13,3 +13,12 @@ $(VERBS_BINS): $(VERBS_DIR)/%.t: $(B)/asan/selftests/unit/%.o \
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -rdynamic -o $@ $^ -libverbs -lrdmacm -lcmocka -ljansson -lpthread
 
 TESTS += $(VERBS_BINS)
+
+# The rdma_cm device, of which the agent is in the test.
+$(VERBS_DIR)/verbs_cm.t: $(B)/asan/selftests/unit/verbs_cm.o \
+	$(patsubst %,$(B)/asan/user/verbs/%.o,cm cm_addr cm_command)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -libverbs -lcmocka -lpthread
+
+TESTS += $(VERBS_DIR)/verbs_cm.t
