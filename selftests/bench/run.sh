@@ -113,6 +113,6 @@ jq -r '
 	  (kinds | (.push_latency.latency_us.p99 | n(1)),
 	   (.ratio.push_latency_p99 | pct))],
 	 [""]) | @tsv' "$OUT/results.json" |
-	awk -F '\t' '{ printf "%-40s %12s %12s %8s %12s %8s %12s %8s %12s %8s\n", $1, $2, $3, $4, $5, $6, $7, $8, $9,
-		$10 }'
+	awk -F '\t' '{ printf "%-40s %12s %12s %8s %12s %8s %12s %8s %12s %8s\n",
+		$1, $2, $3, $4, $5, $6, $7, $8, $9, $10 }'
 echo "results: ${OUT#"$TOP"/}/results.json"

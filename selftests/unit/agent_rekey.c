@@ -372,6 +372,71 @@ static void keys_are_never_the_same(void **state)
 	sec_keys_close(k);
 }
 
+/* What must never come twice: a key with a nonce. */
+struct used {
+	uint8_t key[SA_KEY_MAX];
+	uint8_t nonce[12];
+};
+
+enum { BOOTS = 3, ROTATIONS = 4, PACKETS = 20, USES = BOOTS * ROTATIONS * STAGE_CONNS * PACKETS };
+
+static int compare_uses(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct used));
+}
+
+/* The nonce of the packet in |f|, as the specifications say: SPI and IV; ESP's salt and IV. */
+static void note_use(uint32_t cid, const struct stage_frame *f, struct used *u)
+{
+	const struct cm_security *told = &stage.peer[cid].told;
+	const uint8_t *sec = f->data + stage.peer[cid].tmpl.sec_off;
+
+	memset(u, 0, sizeof(*u));
+	memcpy(u->key, told->key, told->key_len);
+	memcpy(u->nonce, falcon_encap_is_esp(encap) ? told->key + told->key_len - 4 : sec + 4, 4);
+	memcpy(u->nonce + 4, sec + 8, 8);
+}
+
+/* Under one key, a clock that is set back by more than the packets so far after every third packet. */
+static void use_keys(struct used **u)
+{
+	struct stage_frame f;
+
+	for (uint32_t i = 0; i < STAGE_CONNS * PACKETS; i++) {
+		uint32_t cid = 1 + i % STAGE_CONNS;
+
+		if (i / STAGE_CONNS % 3 == 2)
+			stage.peer[cid].clock -= 100000;
+		stage_next(cid, &f);
+		note_use(cid, &f, (*u)++);
+	}
+}
+
+/* Restarts, at the same time each, rotations, and a clock that goes back. */
+static void no_nonce_twice(void **state)
+{
+	static struct used used[USES];
+	struct used *u = used;
+
+	(void)state;
+	for (int boot = 0; boot < BOOTS; boot++) {
+		for (int rotation = 0; rotation < ROTATIONS; rotation++) {
+			use_keys(&u);
+			rotate_all();
+			stage_turn(1);
+			for (uint32_t cid = 1; cid <= STAGE_CONNS; cid++)
+				stage_answer(cid);
+			settle();
+		}
+		stage_close();
+		stage_open(encap);
+	}
+	assert_ptr_equal(u, used + USES);
+	qsort(used, USES, sizeof(*used), compare_uses);
+	for (int i = 1; i < USES; i++)
+		assert_memory_not_equal(&used[i - 1], &used[i], sizeof(*used));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -387,6 +452,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(schedule, fresh, done),
 		cmocka_unit_test_setup_teardown(clear_connections_follow, fresh, done),
 		cmocka_unit_test_setup_teardown(told_twice, fresh, done),
+		cmocka_unit_test_setup_teardown(no_nonce_twice, fresh, done),
 		cmocka_unit_test(keys_are_never_the_same),
 		cmocka_unit_test_setup_teardown(five_steps, fresh_esp, done),
 		cmocka_unit_test_setup_teardown(many_rotations, fresh_esp, done),
@@ -397,6 +463,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(set_up_across_a_rotation, fresh_esp, done),
 		cmocka_unit_test_setup_teardown(schedule, fresh_esp, done),
 		cmocka_unit_test_setup_teardown(told_twice, fresh_esp, done),
+		cmocka_unit_test_setup_teardown(no_nonce_twice, fresh_esp, done),
 	};
 
 	return unit_run(tests);
