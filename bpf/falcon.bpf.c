@@ -140,6 +140,8 @@ static __noinline enum falcon_verdict falcon_take_reliable(struct xdp_md *ctx,
 
 	if (err)
 		return falcon_wire_verdict(err);
+	if (!falcon_rx_function_ok(w->conn, &w->hdr))
+		return FALCON_V_drop_function;
 	v = falcon_find_socket(ctx, w);
 	if (v == FALCON_V_rx_data)
 		v = falcon_rx_admits(w->conn, w->config, &w->hdr) ? falcon_reserve_room(ctx, w)

@@ -33,6 +33,7 @@ enum falcon_maps_const {
 	FALCON_DIRTY_SUMMARY = (FALCON_DIRTY_WORDS + 63) / 64,
 	FALCON_META_MAGIC = 0x4641434e,
 	FALCON_DEFAULT_TTL = 64,
+	FALCON_FUNCTION_ANY = 1 << 24,	/* beyond the 24 bits of a function */
 	FALCON_SADB_PER_CONN = 2,	/* SPIs of ESP: a current and a previous one */
 	FALCON_MAX_FLOWS = 16,		/* paths of a connection; a power of two */
 };
@@ -91,7 +92,8 @@ struct falcon_conn_id {
 	__u8 local_addr[16];	/* IPv4 in the first 4 bytes, network order */
 	__u8 peer_addr[16];
 	__u8 encap;		/* that is accepted, as falcon_encap_seen(), unless FALCON_CONN_CLEAR */
-	__u8 pad[7];
+	__u8 pad[3];
+	__u32 rx_function;	/* Destination Function of packets we receive; FALCON_FUNCTION_ANY */
 };
 
 /* What the ACK of a flow reports. Writer: XDP. */
@@ -276,6 +278,7 @@ struct falcon_dirty {
 	V(drop_length, "Request Length contradicts the payload, or bytes too many")               \
 	V(drop_code, "reserved Resync or NACK code")                                              \
 	V(drop_cid, "unknown CID")                                                                \
+	V(drop_function, "Destination Function is not the connection's")                          \
 	V(drop_not_alive, "connection not alive (Falcon 11)")                                     \
 	V(drop_address, "addresses are not the connection's")                                     \
 	V(drop_spi, "SPI check failed (Falcon 9.2.2.3)")                                          \

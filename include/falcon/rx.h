@@ -142,6 +142,17 @@ FALCON_INLINE void falcon_rx_measure(struct falcon_conn *c, const struct falcon_
 		falcon_fetch_add(&flow->ecn_count, 1U);
 }
 
+/*
+ * A reliable packet is for the function that the two ends have agreed on (Falcon 7.2): a peer may not
+ * reach another one over a connection that it was given for this one.
+ */
+FALCON_INLINE bool falcon_rx_function_ok(const struct falcon_conn *c, const struct falcon_hdr *h)
+{
+	__u32 want = falcon_load(&c->id.rx_function);
+
+	return want == FALCON_FUNCTION_ANY || want == h->function;
+}
+
 enum falcon_rx_const {
 	FALCON_RED_AHEAD = 32,	/* RSNs that may become the head of the line on their way */
 };

@@ -10,6 +10,7 @@
 enum conn_const {
 	CONN_SPI = 0x1234,	/* plus the CID: ours */
 	CONN_PEER_SPI = 0x5678,	/* plus the CID: the peer's */
+	CONN_FUNCTION = 0x77,	/* of packets to CIDs 2 and 3; the others take any */
 	CONN_SPI_GEN = 7,
 };
 

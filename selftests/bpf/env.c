@@ -198,6 +198,8 @@ void env_push(const struct env *e, uint32_t cid, uint32_t psn, struct falcon_hdr
 {
 	memset(h, 0, sizeof(*h));
 	h->cid = cid;
+	if (e->conns[cid].id.rx_function != FALCON_FUNCTION_ANY)
+		h->function = e->conns[cid].id.rx_function;
 	h->proto = FALCON_PROTO_RAW;
 	h->type = FALCON_PUSH_DATA;
 	h->rdbpsn = e->conns[cid].tx_acked.data_base;

@@ -130,6 +130,8 @@ static enum falcon_verdict take_reliable(struct reference *ref, struct falcon_co
 
 	if (err)
 		return falcon_wire_verdict(err);
+	if (!falcon_rx_function_ok(c, &r->hdr))
+		return FALCON_V_drop_function;
 	room = admit(ref, c, r);
 	if (room != FALCON_V_rx_data && !falcon_verdict_nacks(room))
 		return room;

@@ -59,7 +59,8 @@ static size_t make_reliable(struct traffic *t, const struct falcon_conn *c, uint
 		.type = types[traffic_random(t, sizeof(types))],
 		.proto = (uint8_t)traffic_random(t, 8),
 		.ar = (uint8_t)traffic_random(t, 2),
-		.function = random32(t) & FALCON_FUNCTION_MASK,
+		.function = one_in(t, 40) || c->id.rx_function == FALCON_FUNCTION_ANY
+				    ? random32(t) & FALCON_FUNCTION_MASK : c->id.rx_function,
 		.request_len = (uint16_t)(payload + one_in(t, 40)),
 		.resync_code = (uint8_t)(1 + traffic_random(t, 8)),
 		.resync_type = replaced[traffic_random(t, 3 + one_in(t, 8))],

@@ -297,6 +297,29 @@ HEADER(cid_unused)
 	p->hdr.cid = ENV_CONNS;
 }
 
+/* The connection was given for one function, and the packet is for another. */
+HEADER(other_function)
+{
+	UNUSED;
+	c->id.rx_function = 0x123456;
+	p->hdr.function = 0x123457;
+}
+
+HEADER(other_function_pull)
+{
+	other_function(e, c, p);
+	p->hdr.type = FALCON_PULL_REQUEST;
+}
+
+HEADER(other_function_resync)
+{
+	other_function(e, c, p);
+	p->hdr.type = FALCON_RESYNC;
+	p->hdr.resync_code = FALCON_RESYNC_TXN_TIMEOUT;
+	p->hdr.resync_type = FALCON_PUSH_DATA;
+	p->payload = 0;
+}
+
 HEADER(not_alive)
 {
 	UNUSED;
@@ -434,6 +457,9 @@ static const struct verdict_case cases[] = {
 	{ "drop_cid: beyond the map", FALCON_V_drop_cid, .header = cid_beyond_map },
 	{ "drop_cid: largest", FALCON_V_drop_cid, .header = cid_largest },
 	{ "drop_cid: unused", FALCON_V_drop_cid, .header = cid_unused },
+	{ "drop_function: another tenant's", FALCON_V_drop_function, .header = other_function },
+	{ "drop_function: of a pull", FALCON_V_drop_function, .header = other_function_pull },
+	{ "drop_function: of a Resync", FALCON_V_drop_function, .header = other_function_resync },
 	{ "drop_not_alive", FALCON_V_drop_not_alive, .header = not_alive },
 	{ "drop_address: source", FALCON_V_drop_address, .header = wrong_saddr },
 	{ "drop_address: destination", FALCON_V_drop_address, .header = wrong_daddr },

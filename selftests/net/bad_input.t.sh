@@ -87,6 +87,7 @@ tap_note "${right[*]}"
 
 refused drop_cid "unknown CID" cid=4000
 refused drop_cid "CID beyond the table" cid=16000000
+refused drop_function "another function" function=5
 refused drop_spi "wrong SPI" spi=1
 refused drop_replay "replay" iv=$((iv - 60 * 1000000000000))
 refused drop_address "wrong source" saddr=10.250.0.77

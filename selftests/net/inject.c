@@ -8,6 +8,7 @@
  *	dmac saddr daddr ttl	outer addresses (dmac and both IP addresses have to be given)
  *	psp spi iv		PSP version, SPI, IV
  *	version cid type psn rdbpsn rrbpsn code	Falcon header; code is that of a NACK or Resync
+ *	function		of the Falcon header (0)
  *	payload			bytes after the Falcon header
  *	request_len		what a push says about them (payload)
  *	cut			bytes missing at the end of the frame, IP and UDP lengths notwithstanding
@@ -30,12 +31,13 @@
 
 enum key {
 	TTL, PSP, SPI, IV, VERSION, CID, TYPE, PSN, RDBPSN, RRBPSN, CODE, PAYLOAD, REQUEST_LEN, CUT,
-	UDP_SHORT, SUM, COUNT, KEYS
+	UDP_SHORT, SUM, COUNT, FUNCTION, KEYS
 };
 
 static const char *const key_name[KEYS] = {
 	"ttl", "psp", "spi", "iv", "version", "cid", "type", "psn", "rdbpsn", "rrbpsn", "code",
 	"payload", "request_len", "cut", "udp_short", "sum", "count",
+	"function",
 };
 
 struct forgery {
@@ -96,6 +98,7 @@ static size_t put_falcon(const struct forgery *f, uint8_t *out)
 {
 	const uint64_t *v = f->value;
 	struct falcon_hdr h = { .cid = (uint32_t)v[CID], .proto = FALCON_PROTO_RAW,
+				.function = (uint32_t)v[FUNCTION],
 				.type = (uint8_t)v[TYPE], .psn = (uint32_t)v[PSN],
 				.rdbpsn = (uint32_t)v[RDBPSN], .rrbpsn = (uint32_t)v[RRBPSN],
 				.request_len = (uint16_t)v[REQUEST_LEN],

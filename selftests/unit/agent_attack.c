@@ -318,6 +318,12 @@ static void old_spi_and_expired_generation(void **state)
 	refused(&g, FALCON_V_drop_spi);
 }
 
+static void cross_tenant(void **state)
+{
+	(void)state;
+	for_another_function(1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +337,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(cross_connection, fresh, done),
 		cmocka_unit_test_setup_teardown(wrong_cid, fresh, done),
 		cmocka_unit_test_setup_teardown(wrong_spi, fresh, done),
+		cmocka_unit_test_setup_teardown(cross_tenant, fresh, done),
 		cmocka_unit_test_setup_teardown(wrong_pcid, fresh, done),
 		cmocka_unit_test_setup_teardown(downgraded, fresh, done),
 		cmocka_unit_test_setup_teardown(out_of_the_tunnel, fresh, done),

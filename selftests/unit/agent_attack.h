@@ -64,4 +64,26 @@ static inline void set_length(struct stage_frame *f, uint32_t udp_len)
 	f->len = p.udp_off + udp_len;
 }
 
+/* The peer itself, with the right key, but to another tenant's function: the key's use counts, no more. */
+static inline void for_another_function(uint32_t cid)
+{
+	static struct state before, after;
+	struct stage_frame f;
+
+	memset(&before, 0, sizeof(before));
+	memset(&after, 0, sizeof(after));
+	stage.shared[cid].id.rx_function = 9;
+	stage.function = 8;
+	stage_next(cid, &f);
+	remember(&before);
+	assert_int_equal(stage_receive(&f), FALCON_V_drop_function);
+	remember(&after);
+	before.rx_packets[cid]++;
+	assert_memory_equal(&before, &after, sizeof(before));
+	stage.function = 9;
+	stage.peer[cid].psn--;
+	stage_next(cid, &f);
+	accepted(&f);
+}
+
 #endif /* FALCON_SELFTESTS_AGENT_ATTACK_H */

@@ -370,6 +370,12 @@ static void out_of_the_tunnel(void **state)
 	accepted(&f);
 }
 
+static void cross_tenant(void **state)
+{
+	(void)state;
+	for_another_function(1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -382,6 +388,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(reflected, fresh, done),
 		cmocka_unit_test_setup_teardown(cross_connection, fresh, done),
 		cmocka_unit_test_setup_teardown(wrong_spi, fresh, done),
+		cmocka_unit_test_setup_teardown(cross_tenant, fresh, done),
 		cmocka_unit_test_setup_teardown(downgraded, fresh, done),
 		cmocka_unit_test_setup_teardown(old_spi_and_expired_generation, fresh, done),
 		cmocka_unit_test_setup_teardown(cid_within, fresh, done),

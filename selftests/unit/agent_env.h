@@ -54,6 +54,7 @@ static struct stage {
 	} sadb[2 * STAGE_CONNS];	/* falcon_sadb; SPI 0: not used */
 	bool cm_busy;			/* cm_rekey() says -ENOTCONN */
 	uint32_t failed;		/* calls of agent_conn_fail() */
+	uint32_t function;		/* Destination Function of the peers' packets */
 } stage;
 
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p)
@@ -269,6 +270,7 @@ static inline void stage_next(uint32_t cid, struct stage_frame *f)
 	struct fcore_packet pkt = { .payload = payload, .payload_len = STAGE_PAYLOAD };
 	struct falcon_hdr h = {
 		.cid = cid, .type = FALCON_PUSH_DATA, .request_len = STAGE_PAYLOAD,
+		.function = stage.function,
 		.psn = p->psn, .rsn = p->psn - STAGE_PSN, .proto = FALCON_PROTO_RAW,
 	};
 	int n;

@@ -138,6 +138,8 @@ static enum falcon_verdict take_reliable(struct work *w, const uint8_t *falcon)
 
 	if (err)
 		return falcon_wire_verdict(err);
+	if (!falcon_rx_function_ok(w->e->shared, &w->hdr))
+		return FALCON_V_drop_function;
 	credit = has_room(w) && take_credit(w);
 	note(w);
 	tell_level(w);

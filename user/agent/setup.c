@@ -91,6 +91,8 @@ static void fill_identity(struct agent_conn *c)
 	id->peer_spi = c->peer.security.spi;
 	id->incarnation = c->ours.incarnation;
 	id->encap = falcon_encap_seen(c->sec.encap);
+	/* Without a handshake nobody has said. */
+	id->rx_function = c->cfg.handshake ? c->peer.function : FALCON_FUNCTION_ANY;
 	id->pcid = c->sec.pcid;
 	memcpy(id->local_addr, c->cfg.local, sizeof(id->local_addr));
 	memcpy(id->peer_addr, c->cfg.remote, sizeof(id->peer_addr));

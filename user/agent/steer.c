@@ -83,6 +83,8 @@ static enum falcon_verdict take_reliable(struct agent_conn *c, const struct falc
 
 	if (rc != FALCON_WIRE_OK)
 		return falcon_wire_verdict(rc);
+	if (!falcon_rx_function_ok(shared, &h))
+		return FALCON_V_drop_function;
 	falcon_rx_measure(shared, f, m->rx_ns);
 	if (falcon_piggyback(shared, h.rdbpsn, h.rrbpsn))
 		fcore_acked(c->core, m->rx_ns);
