@@ -78,10 +78,10 @@ target_dies()
 	pid=$!
 	tap_wait 30 writes_beyond $((before + 50)) || return 1
 	falcon-lab agent b kill && falcon-lab agent b start || return 1
-	wait $pid
+	wait "$pid"
 	rc=$?
 	[ "$(on a falconctl -j nvme | jq '[.[].retried] | add')" -gt 0 ] || return 1
-	return $rc
+	return "$rc"
 }
 
 disk_writes()
@@ -92,18 +92,18 @@ disk_writes()
 # Killed again and again while a copy is made: what the copy was told is stored is on the medium.
 killed_often()
 {
-	local pid n before killed=0
+	local pid before killed=0
 
 	nbd device=disk "qemu-io -f raw -c 'write -P 0 0 ${MB}M' \$uri >/dev/null &&
 		nbdcopy --requests=4 --request-size=65536 '$SCRATCH/in' \$uri" &
 	pid=$!
-	for n in $(seq "$KILLS"); do
+	while [ $killed -lt "$KILLS" ]; do
 		before=$(disk_writes)
 		tap_wait 30 writes_beyond $((before + 8)) || break
 		falcon-lab agent b kill && falcon-lab agent b start || return 1
 		killed=$((killed + 1))
 	done
-	wait $pid && [ $killed -gt 0 ] && cmp -n $((MB << 20)) "$SCRATCH/in" "$SCRATCH/one"
+	wait "$pid" && [ $killed -gt 0 ] && cmp -n $((MB << 20)) "$SCRATCH/in" "$SCRATCH/one"
 }
 
 # Encrypted on its way and on the medium; who has no key reads noise.

@@ -312,7 +312,8 @@ static json_t *dev_row(const struct nvme_dev *dev)
 	nvme_dev_info(dev, &i);
 	return json_pack("{s:s, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
 			 "s:I, s:I, s:I, s:I, s:s}",
-			 "name", attr->name, "ready", i.ready, "encrypted", attr->cipher != NULL, "nsid", (int)attr->nsid, "bytes",
+			 "name", attr->name, "ready", i.ready, "encrypted", attr->cipher != NULL,
+			 "nsid", (int)attr->nsid, "bytes",
 			 (json_int_t)(i.blocks << i.block_shift), "block_size",
 			 i.ready ? 1 << i.block_shift : 0, "read_only", i.read_only, "targets",
 			 (int)attr->ntargets, "connected", (int)i.up, "reads", (json_int_t)i.reads,

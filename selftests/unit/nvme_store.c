@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Namespaces' stores on a file, through io_uring. */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/nvme_store.h"
+
+enum { MEMORY = 1 << 20, BYTES = 1 << 20 };
+
+static char path[] = "/tmp/falcon-store-XXXXXX", err[256];
+
+struct request {
+	struct nvme_io io;
+	bool ended;
+	int res;
+};
+
+static void done(struct nvme_io *io, int res)
+{
+	struct request *r = (struct request *)io;
+
+	assert_false(r->ended);
+	r->ended = true;
+	r->res = res;
+}
+
+static int wait_for(struct nvme_ring *ring, struct request *r)
+{
+	struct pollfd pfd = { .fd = nvme_ring_fd(ring), .events = POLLIN };
+
+	while (!r->ended)
+		if (!nvme_ring_poll(ring))
+			poll(&pfd, 1, 100);
+	return r->res;
+}
+
+static int run(struct nvme_ring *ring, struct nvme_store *s, enum nvme_io_op op, bool fua, void *buf,
+	       uint64_t offset, uint64_t len)
+{
+	struct request r = { .io = { .store = s, .op = op, .fua = fua, .buf = buf,
+				     .offset = offset, .len = len, .done = done } };
+
+	assert_int_equal(s->ops->submit(&r.io), 0);
+	assert_true(nvme_ring_busy(ring));
+	return wait_for(ring, &r);
+}
+
+static int no_ring(struct nvme_ring **ring, void *memory)
+{
+	int rc = nvme_ring_open(ring, memory, MEMORY, err, sizeof(err));
+
+	if (rc == -ENOSYS || rc == -EPERM) {
+		print_message("# skipped: this kernel gives no io_uring\n");
+		skip();
+	}
+	return rc;
+}
+
+static void reads_what_it_wrote(void **state)
+{
+	uint8_t *memory = aligned_alloc(4096, MEMORY), *back = memory + 65536;
+	struct nvme_ring *ring;
+	struct nvme_store *s;
+	int fd = open(path, O_RDWR);
+
+	(void)state;
+	assert_int_equal(no_ring(&ring, memory), 0);
+	s = nvme_store_open(path, 4096, false, err, sizeof(err));
+	assert_non_null(s);
+	assert_int_equal(s->bytes, BYTES);
+	nvme_store_attach(s, ring);
+	memset(memory, 0x5a, 65536);
+	assert_int_equal(run(ring, s, NVME_IO_WRITE, false, memory, 4096, 65536), 0);
+	assert_int_equal(run(ring, s, NVME_IO_WRITE, true, memory, BYTES - 4096, 4096), 0);
+	assert_int_equal(run(ring, s, NVME_IO_FLUSH, false, NULL, 0, 0), 0);
+	assert_int_equal(pread(fd, back, 65536, 4096), 65536);
+	assert_memory_equal(back, memory, 65536);
+	memset(back, 0, 65536);
+	assert_int_equal(run(ring, s, NVME_IO_READ, false, back, BYTES - 4096, 4096), 0);
+	assert_memory_equal(back, memory, 4096);
+	assert_int_equal(run(ring, s, NVME_IO_ZERO, true, NULL, 8192, 8192), 0);
+	assert_int_equal(run(ring, s, NVME_IO_DISCARD, false, NULL, 32768, 4096), 0);
+	assert_int_equal(run(ring, s, NVME_IO_READ, false, back, 4096, 65536), 0);
+	for (int i = 0; i < 65536; i++) {
+		int at = i + 4096;
+		bool zero = (at >= 8192 && at < 16384) || (at >= 32768 && at < 36864);
+
+		assert_int_equal(back[i], zero ? 0 : 0x5a);
+	}
+	/* The file becomes shorter behind its back. */
+	assert_int_equal(ftruncate(fd, BYTES / 2), 0);
+	assert_true(run(ring, s, NVME_IO_READ, false, back, BYTES - 4096, 4096) < 0);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	nvme_ring_close(ring);
+	nvme_store_close(s);
+	close(fd);
+	free(memory);
+}
+
+/* More requests than a ring has room for: refused for now, and none lost. */
+static void many(void **state)
+{
+	enum { N = 3000 };
+	struct request *r = calloc(N, sizeof(*r));
+	uint8_t *memory = aligned_alloc(4096, MEMORY);
+	struct nvme_ring *ring;
+	struct nvme_store *s;
+	int refused = 0;
+
+	(void)state;
+	assert_int_equal(no_ring(&ring, memory), 0);
+	s = nvme_store_open(path, 512, true, err, sizeof(err));
+	assert_non_null(s);
+	assert_true(s->read_only);
+	nvme_store_attach(s, ring);
+	for (int i = 0; i < N; i++) {
+		r[i].io = (struct nvme_io){ .store = s, .op = NVME_IO_READ, .buf = memory,
+					    .offset = 4096 * (uint64_t)(i % 256), .len = 4096,
+					    .done = done };
+		while (s->ops->submit(&r[i].io) == -EAGAIN) {
+			refused++;
+			nvme_ring_poll(ring);
+		}
+	}
+	for (int i = 0; i < N; i++)
+		assert_int_equal(wait_for(ring, &r[i]), 0);
+	assert_true(refused > 0);
+	/* Closed with a write to what is read-only under way. */
+	assert_true(run(ring, s, NVME_IO_WRITE, false, memory, 0, 4096) < 0);
+	nvme_ring_close(ring);
+	nvme_store_close(s);
+	free(memory);
+	free(r);
+}
+
+static void refused(void **state)
+{
+	char small[] = "/tmp/falcon-store-XXXXXX";
+	int fd = mkstemp(small);
+
+	(void)state;
+	assert_null(nvme_store_open("/nonexistent", 512, false, err, sizeof(err)));
+	assert_non_null(strstr(err, "No such file"));
+	assert_null(nvme_store_open("/tmp", 512, true, err, sizeof(err)));
+	assert_null(nvme_store_open("/dev/null", 512, false, err, sizeof(err)));
+	assert_non_null(strstr(err, "neither a file nor a block device"));
+	assert_null(nvme_store_open(small, 512, false, err, sizeof(err)));
+	assert_non_null(strstr(err, "no room for one block"));
+	unlink(small);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_what_it_wrote),
+		cmocka_unit_test(many),
+		cmocka_unit_test(refused),
+	};
+	int fd = mkstemp(path), rc = ftruncate(fd, BYTES);
+
+	close(fd);
+	rc = rc ? rc : unit_run(tests);
+	unlink(path);
+	return rc;
+}
