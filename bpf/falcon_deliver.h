@@ -100,7 +100,7 @@ FALCON_INLINE int falcon_deliver(struct xdp_md *ctx, const struct falcon_work *w
 	m->flow = w->frame.flow;
 	m->falcon_off = w->frame.falcon_off;
 	m->falcon_len = w->frame.falcon_len;
-	m->pad2 = 0;
+	m->path = w->frame.path;
 	m->cid = w->frame.cid;
 	m->rx_ns = w->now;
 	return (int)bpf_redirect_map(&falcon_xsks, w->xsk, XDP_DROP);

@@ -349,7 +349,7 @@ struct falcon_meta {
 	__u8 flow;		/* falcon_frame.flow */
 	__u16 falcon_off;	/* Falcon header, bytes from the start of the frame */
 	__u16 falcon_len;	/* Falcon header and payload, bytes; no padding, no ICV */
-	__u16 pad2;
+	__u16 path;		/* falcon_frame.path */
 	__u32 cid;		/* destination CID, valid index into falcon_conns */
 	__u64 rx_ns;		/* CLOCK_MONOTONIC at reception */
 };

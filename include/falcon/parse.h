@@ -60,6 +60,7 @@ struct falcon_frame {
 	__u32 cid;		/* destination CID; of ESP, while encrypted, what the SPI is known for */
 	__u8 type;		/* packet type, not yet validated; of no meaning while encrypted */
 	__u8 flow;		/* index of the sender's flow, 0..FALCON_MAX_FLOWS - 1 */
+	__u16 path;		/* of that flow, as falcon_flow_label() and falcon_flow_port() write it */
 };
 
 /*
@@ -142,6 +143,8 @@ FALCON_INLINE enum falcon_verdict falcon_parse_ipv6(const void *l3, const void *
 	f->ttl = ip->hop_limit;
 	f->ecn = (ip->flow_lbl[0] >> 4) & FALCON_ECN_MASK;
 	f->flow = ip->flow_lbl[2] & FALCON_FLOW_MASK;
+	f->path = (__u16)(ip->flow_lbl[0] << 12 | ip->flow_lbl[1] << 4 |
+			  ip->flow_lbl[2] >> FALCON_FLOW_BITS);
 	f->udp_off = f->l3_off + sizeof(*ip);
 	*l4_len = falcon_ntoh16(ip->payload_len);
 	return FALCON_V_rx_data;
@@ -215,8 +218,10 @@ FALCON_INLINE enum falcon_verdict falcon_parse_lengths(const struct udphdr *udp,
 	if (f->udp_len < head + 8 + tail)
 		return FALCON_V_drop_truncated;
 	f->udp_check = udp->check;
-	if (!f->ipv6)
+	if (!f->ipv6) {
 		f->flow = falcon_ntoh16(udp->source) & FALCON_FLOW_MASK;
+		f->path = falcon_ntoh16(udp->source) >> FALCON_FLOW_BITS & FALCON_PORT_PATH_MASK;
+	}
 	f->sec_off = f->udp_off + sizeof(*udp);
 	f->falcon_off = (__u16)(f->udp_off + head);
 	f->falcon_len = (__u16)(f->udp_len - head - tail);

@@ -27,7 +27,8 @@ static void check_delivery(struct env *e, const struct verdict_packet *p,
 	assert_int_equal(m.cid, p->hdr.cid);
 	assert_true(m.rx_ns > 0);
 	assert_int_equal(m.flow, p->shape.flow);
-	assert_int_equal(m.pad2, 0);
+	assert_int_equal(m.path, p->shape.ipv6 ? falcon_flow_label(0, p->shape.path) >> FALCON_FLOW_BITS
+					       : p->shape.path & FALCON_PORT_PATH_MASK);
 	assert_int_equal(r->len, len);
 	assert_memory_equal(r->buf + sizeof(m), p->frame, len);
 	assert_int_equal(e->credits[ENV_XSK].credits, 63);

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
-# Paths between two leaves: unequal ones are used in proportion to what they can carry, and a congested
-# one is left by Protective Load Balancing.
+# Paths between two leaves: unequal ones are used in proportion to what they can carry, a congested one is
+# left by Protective Load Balancing, a dead one by Protective ReRoute, whose ACKs follow.
 . "$(dirname "$0")/../tap.sh"
 tap_need python3
 
@@ -83,7 +83,7 @@ done
 tap_is "$(results unequal 'j["endpoints"][0]["goodput_bps"] > 0.8 * 15e9')" True \
 	"unequal: and all together"
 
-# Sixteen connections of one flow each, four paths, one of which does not carry what falls to it.
+# Connections of one flow each, four paths, one of which does not carry what falls to it.
 congested()
 {
 	run "$1" <<-END
@@ -93,8 +93,9 @@ congested()
 		[run]
 		stop = 100ms
 		[swift]
+		fabric_base_delay = 500
 		randomize_path = $2
-		$(connection "cc = swift" "count = 16" "transactions = 1000000" "load = 400mbit")
+		$(connection "cc = swift" "count = 16" "transactions = 1000000" "load = 800mbit")
 	END
 	tap_note "$1: Mbit/s on the slow path: $(results "$1" 'up(0)["bytes"] * 8 / 100e3')," \
 		"mean latency of the slowest connection, us: $(results "$1" "$SLOWEST / 1e3")"
@@ -106,7 +107,27 @@ congested leave on
 tap_is "$(results stay 'up(0)["bytes"] * 8 / 100e3 > 800')" True \
 	"without PLB the slow path stays full"
 tap_is "$(results leave 'up(0)["bytes"] * 8 / 100e3 < 200')" True "PLB leaves the congested path"
-tap_is "$(results leave "$SLOWEST < 0.2 * $(results stay "$SLOWEST")")" True \
+tap_is "$(results leave "$SLOWEST < 0.25 * $(results stay "$SLOWEST")")" True \
 	"and nobody waits for it any more"
 
+# A path dies in mid-transfer, for good, and no switch notices.
+dying()
+{
+	run "$1" <<-END
+		$(fabric 4)
+		[trunk 0-0]
+		blackout_at = 200us
+		blackout_for = 20s
+		[run]
+		heal = 10s
+		$(connection "prr_threshold = $2" "rto = 200us" "transactions = 200" "depth = 4" \
+			"count = 16" "cc = swift")
+	END
+}
+
+dying reroute 2
+tap_is "$(results reroute 'up(0)["lost"] > 0')" True "packets were lost with the path"
+tap_is "$(results reroute 'all(e["submitted"] == e["completed"] and not e["errors"]
+	for e in j["endpoints"])')" True "Protective ReRoute: everything completes"
+tap_is "$(results reroute 'up(0)["lost"] < 2000')" True "and the dead path is left"
 tap_done

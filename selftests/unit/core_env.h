@@ -64,6 +64,7 @@ static struct env {
 	uint32_t zone, zones;	/* as told to on_zone(); how often */
 	struct falcon_rue_event last_rue;
 	uint8_t flow;		/* that the peer sends on */
+	uint16_t path;		/* and its path */
 	bool answer;		/* acknowledge pushes and answer pulls at once */
 	bool close_on_event;	/* close the connection from within the next event */
 	uint32_t pull_on_done;	/* pulls to submit from within the next completion */
@@ -381,7 +382,7 @@ static inline enum falcon_verdict env_receive(struct falcon_hdr h, uint32_t len)
 	env.frames++;
 	fcore_receive(env.c, &(struct fcore_rx){ .hdr = h, .payload = frame, .len = len,
 						 .frame = frame, .flow = env.flow,
-						 .now = env.now });
+						 .path = env.path, .now = env.now });
 	return v;
 }
 

@@ -388,6 +388,32 @@ static void acks_per_flow(void **state)
 	env_close();
 }
 
+/* ACKs and NACKs go back the way that the flow's latest packet came, and so off a dead path with it. */
+static void acks_take_the_peers_path(void **state)
+{
+	(void)state;
+	open_flows(1, 8);
+	env.answer = true;
+	env.flow = 3;
+	env.path = 0x1234;
+	env_receive_push(0, 0, true);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].path, 0x1234);
+	env.path = 0xfffe;
+	env_receive_push(1, 1, true);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].path, 0xfffe);
+	env.flow = 5;
+	env.path = 7;
+	env.answer = false;
+	env_receive_push(2, 2, false);
+	fcore_push_done(env.c, ENV_PEER_RSN + 2, FCORE_PUSH_CIE, 0, 7, env.now);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].type, FALCON_NACK);
+	assert_int_equal(env.sent[0].path, 7);
+	env_close();
+}
+
 /* Counts are per flow, too. */
 static void coalescing_per_flow(void **state)
 {
@@ -605,6 +631,7 @@ int main(void)
 		cmocka_unit_test(plb_changes_the_path),
 		cmocka_unit_test(repeated_timeouts_change_the_path),
 		cmocka_unit_test(acks_per_flow),
+		cmocka_unit_test(acks_take_the_peers_path),
 		cmocka_unit_test(coalescing_per_flow),
 		cmocka_unit_test(nacks_per_flow),
 		cmocka_unit_test(events_are_completed),

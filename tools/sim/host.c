@@ -137,7 +137,7 @@ void host_accept(struct host *h, struct frame *f)
 {
 	struct endpoint *e = f->verdict_ep;
 	const uint8_t *falcon = f->data + f->falcon_off;
-	struct fcore_rx rx = { .frame = f, .flow = f->flow, .now = f->rx_ns };
+	struct fcore_rx rx = { .frame = f, .flow = f->flow, .path = f->path, .now = f->rx_ns };
 	uint32_t hdr_len;
 
 	if (!e->core || f->verdict == FALCON_V_rx_nack) {

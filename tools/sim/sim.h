@@ -38,7 +38,8 @@ struct frame {
 	uint16_t src, dst;	/* hosts */
 	uint16_t falcon_off, falcon_len;	/* in the ring: metadata, as XDP's */
 	uint8_t verdict;
-	uint8_t flow;		/* the same: of the sender */
+	uint8_t flow;		/* the same: of the sender, as its |path| */
+	uint16_t path;
 	bool corrupt;
 	bool marked;		/* ECN CE */
 	uint64_t rx_ns;

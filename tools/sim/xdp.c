@@ -203,6 +203,7 @@ static void note_verdict(struct work *w, enum falcon_verdict v)
 	f->falcon_off = w->frame.falcon_off;
 	f->falcon_len = w->frame.falcon_len;
 	f->flow = w->frame.flow;
+	f->path = w->frame.path;
 }
 
 /* Into the agent's ring, unless the redirect loses it after all. */
@@ -233,7 +234,7 @@ static void hand_over(struct work *w, enum falcon_verdict v)
 static void answer(struct work *w, enum falcon_verdict v)
 {
 	struct endpoint *e = w->e;
-	struct fcore_packet p = { .flow = w->frame.flow };
+	struct fcore_packet p = { .flow = w->frame.flow, .path = w->frame.path };
 	struct falcon_ack a;
 
 	falcon_rx_answer(e->shared, v, w->frame.flow, &w->hdr, &a);

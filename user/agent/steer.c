@@ -15,10 +15,11 @@
  * Send the ACK or NACK of a packet refused here, on that packet's flow, as XDP does by turning the
  * frame round. What could not be sent the core will: it is still owed.
  */
+/* The way the packet |f| came, as XDP does. */
 static void answer(struct agent_conn *c, struct falcon_conn *shared, struct falcon_ack *ack,
-		   uint8_t flow)
+		   const struct falcon_frame *f)
 {
-	struct fcore_packet p = { .type = ack->type, .flow = flow };
+	struct fcore_packet p = { .type = ack->type, .flow = f->flow, .path = f->path };
 
 	p.hdr_len = falcon_ack_pack(ack, p.hdr);
 	if (agent_transmit(c->agent, c->core, &p) == 0) {
@@ -41,6 +42,7 @@ void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct f
 		.len = m->falcon_len - hdr_len,
 		.frame = it->frame,
 		.flow = m->flow,
+		.path = m->path,
 		.now = m->rx_ns,
 	};
 
@@ -97,7 +99,7 @@ static enum falcon_verdict take_reliable(struct agent_conn *c, const struct falc
 		agent_give(c, &h, m, it);
 	} else if (falcon_verdict_answers(v)) {
 		falcon_rx_answer(shared, v, f->flow, &h, &ack);
-		answer(c, shared, &ack, f->flow);
+		answer(c, shared, &ack, f);
 	}
 	return v;
 }

@@ -77,7 +77,11 @@ static int transmit_ack(struct fcore_conn *c, uint32_t flow, const struct falcon
 	p.ulp_hdr_len = p.payload_len = 0;
 	p.type = a->type;
 	p.flow = (uint8_t)flow;
-	p.path = fc_flow_path(c, flow);
+	/*
+	 * The way the flow came, as XDP answers: a sender that leaves a dead path then brings ACKs onto
+	 * another one as well.
+	 */
+	p.path = c->ack[flow].heard ? c->ack[flow].path : fc_flow_path(c, flow);
 	p.retransmission = false;
 	return c->core->ops.transmit(c->core->arg, c, &p) ? -EAGAIN : 0;
 }

@@ -51,6 +51,7 @@ struct fcore_rx {
 	const void *payload;	/* after the Falcon header */
 	uint32_t len;		/* bytes of payload */
 	uint8_t flow;		/* the packet's, falcon_frame.flow */
+	uint16_t path;		/* and falcon_frame.path */
 	void *frame;		/* owner's handle of the memory, given back by frame_put() */
 	uint64_t now;		/* reception time, ns */
 };

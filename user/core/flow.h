@@ -15,6 +15,8 @@ struct fc_ctx;
 struct fc_ack {
 	uint64_t deadline;	/* of its ACK Coalescing Timer, ns, while an ACK is owed */
 	uint32_t count;		/* packets to acknowledge since its last ACK */
+	uint16_t path;		/* that the flow's latest packet came on */
+	bool heard;		/* there was one */
 };
 
 /* What an engine wants to see again in the flow's next event (10.6.2), in the event's units. */

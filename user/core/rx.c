@@ -178,8 +178,11 @@ static bool admit(struct fcore_conn *c, const struct fcore_rx *rx)
 
 void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx)
 {
+	struct fc_ack *ack = &c->ack[rx->flow & (FALCON_MAX_FLOWS - 1)];
 	struct fcore *core = c->core;
 
+	ack->path = rx->path;
+	ack->heard = true;
 	if (!admit(c, rx)) {
 		core->ops.frame_put(core->arg, rx->frame);
 		return;
