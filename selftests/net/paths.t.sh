@@ -10,7 +10,7 @@ tap_need falcond falconctl falcon-perf falcon-cp falcon-wire jq
 
 FLOWS=4
 OPS=600		# operations of 16 KiB
-BYTES=$((3 * 1024 * 1024 + 17))
+BYTES=$((16 * 1024 * 1024 + 17))	# not over before the path goes down
 
 completed()
 {
