@@ -15,3 +15,5 @@ $(RDMA_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 TESTS += $(RDMA_TESTS)
 
 $(eval $(call agent_test,rdma_proc,rdma_proc,-lcap))
+RDMA_LAYER := $(patsubst user/ulp/%.c,../ulp/%,$(wildcard user/ulp/rdma/*.c))
+$(eval $(call agent_test,agent_rdma,rdma rdma_app rdma_proc client log quota $(RDMA_LAYER),-lcap -ljansson))

@@ -85,6 +85,7 @@ static void serve_control(struct agent *a, uint64_t wait_ns)
 	int n = epoll_pwait2(a->epoll_fd, ev, LOOP_EVENTS, &ts, NULL);
 
 	a->now = spin_clock();
+	agent_rdma_set_time(a);
 	for (int i = 0; i < n; i++)
 		dispatch(a, ev[i].data.fd);
 	if (cm_next_deadline(a->cm) <= a->now)

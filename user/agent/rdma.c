@@ -181,6 +181,12 @@ void agent_rdma_refresh(struct agent *a)
 		rdma_devices_refresh(a->rdma->layer);
 }
 
+void agent_rdma_set_time(struct agent *a)
+{
+	if (a->rdma)
+		rdma_set_time(a->rdma->layer, a->now);
+}
+
 int agent_rdma_fd(const struct agent *a)
 {
 	return a->rdma->epoll_fd;

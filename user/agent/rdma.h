@@ -17,6 +17,8 @@ void agent_rdma_close(struct agent *a);
 /* Links or addresses have changed. */
 void agent_rdma_refresh(struct agent *a);
 
+/* The time is a->now: whatever comes from outside of the loop's turns is about to be served. */
+void agent_rdma_set_time(struct agent *a);
 /* An epoll descriptor, readable when agent_rdma_process() has something to do. */
 int agent_rdma_fd(const struct agent *a);
 /* rdma_app.c: serve commands, and see who has gone. */

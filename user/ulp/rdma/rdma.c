@@ -50,6 +50,11 @@ void rdma_destroy(struct rdma *r)
 	free(r);
 }
 
+void rdma_set_time(struct rdma *r, uint64_t now)
+{
+	r->now = now;
+}
+
 static int accept_dialled(void *ulp, const struct ulp_request *req, struct ulp_data *reply,
 			  char *err, size_t errlen)
 {

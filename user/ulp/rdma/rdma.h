@@ -366,6 +366,8 @@ struct rdma_link *rdma_link_of(struct rdma *r, const struct fcore_conn *c);
 struct rdma *rdma_create(const struct rdma_host *host);
 /* Closes all contexts. */
 void rdma_destroy(struct rdma *r);
+/* The time, ns: before anything that pump() and the core's callbacks, which bring theirs, do not call. */
+void rdma_set_time(struct rdma *r, uint64_t now);
 /* The devices or their addresses may have changed: tell the applications if so. */
 void rdma_devices_refresh(struct rdma *r);
 extern const struct ulp_ops rdma_ulp_ops;

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Verbs applications at the agent: attaching, the command socket and those who misuse it, and the end of
+ * a process, whoever still has its descriptors. The agent has no ports and no peers; the application is
+ * this process, or a child where it has to end.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <agent/quota.h>
+#include <agent/rdma.h>
+
+enum { AREA = 1 << 20, FDS_MAX = 256 };
+
+static struct agent agent;
+static struct quota_section section;
+static unsigned int watched;
+
+/* ---- what the agent has around ---------------------------------------------------------- */
+
+const struct ulp_host agent_ulp_host;
+
+void agent_ulp_add(struct agent *a, const struct ulp_ops *ops, void *self)
+{
+	(void)a, (void)self;
+	assert_ptr_equal(ops, &rdma_ulp_ops);
+}
+
+int agent_watch(struct agent *a, int fd)
+{
+	(void)a, (void)fd;
+	watched++;
+	return 0;
+}
+
+void agent_unwatch(struct agent *a, int fd)
+{
+	(void)a, (void)fd;
+	watched--;
+}
+
+int control_error(json_t **reply, int err, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	assert_int_not_equal(text[0], 0);
+	*reply = json_string(text);
+	return err;
+}
+
+unsigned int agent_rdma_devices(void *arg, struct fverbs_device *out)
+{
+	(void)arg;
+	*out = (struct fverbs_device){ .name = "falcon0" };
+	return 1;
+}
+
+/* ---- an application ------------------------------------------------------------------------- */
+
+struct app {
+	int command, events;		/* its ends */
+	int fds[4];			/* the agent's, as they are handed over */
+};
+
+static int open_count(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < FDS_MAX; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+static int make_area(void)
+{
+	int fd = memfd_create("area", MFD_ALLOW_SEALING);
+	struct fverbs_ctx_shm head = { .magic = FVERBS_SHM_MAGIC, .version = FVERBS_SHM_VERSION };
+
+	assert_int_equal(ftruncate(fd, AREA), 0);
+	assert_int_equal(pwrite(fd, &head, 8, 0), 8);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	return fd;
+}
+
+static void prepare(struct app *app)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	app->command = pair[0];
+	app->fds[0] = pair[1];
+	app->fds[1] = make_area();
+	app->fds[2] = eventfd(0, EFD_NONBLOCK);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	app->events = pair[0];
+	app->fds[3] = pair[1];
+}
+
+static void drop(struct app *app)
+{
+	close(app->command);
+	close(app->events);
+	for (int i = 0; i < 4; i++)
+		if (app->fds[i] >= 0)
+			close(app->fds[i]);
+}
+
+static int attach_as(struct app *app, pid_t pid, uid_t uid, int nfds)
+{
+	struct control_client cl = { .pid = pid, .uid = uid };
+	json_t *reply = NULL;
+	int rc = agent_rdma_attach(&agent, &cl, NULL, app->fds, nfds, &reply);
+
+	/* A refusal has its reason, and takes nothing. */
+	assert_int_equal(rc < 0, reply != NULL);
+	json_decref(reply);
+	return rc;
+}
+
+static int attach(struct app *app)
+{
+	return attach_as(app, getpid(), getuid(), 4);
+}
+
+static void process(void)
+{
+	agent_rdma_process(&agent);
+}
+
+static void send_hello(const struct app *app)
+{
+	struct {
+		struct fverbs_cmd cmd;
+		struct fverbs_hello hello;
+	} msg = { { .op = FVERBS_HELLO, .tag = 3 }, { .version = FVERBS_ABI_VERSION } };
+
+	assert_int_equal(send(app->command, &msg, sizeof(msg), 0), sizeof(msg));
+}
+
+/* The error of the next answer; -1: none, -2: end. */
+static int answer_of(const struct app *app)
+{
+	uint8_t buf[FVERBS_MSG_MAX];
+	struct fverbs_reply reply;
+	ssize_t n = recv(app->command, buf, sizeof(buf), MSG_DONTWAIT);
+
+	if (n < 0 && errno == EAGAIN)
+		return -1;
+	if (n <= 0)
+		return -2;
+	memcpy(&reply, buf, sizeof(reply));
+	return reply.error;
+}
+
+static int set_up(void **state)
+{
+	char err[256];
+
+	(void)state;
+	memset(&agent, 0, sizeof(agent));
+	watched = 0;
+	section = (struct quota_section){ .name = "0" };
+	for (int k = 0; k < QUOTA_KINDS; k++)
+		section.limit[k] = UINT64_MAX;
+	section.limit[QUOTA_CLIENTS] = 2;
+	section.limit[QUOTA_MEMORY] = 2 * AREA;
+	snprintf(section.name, sizeof(section.name), "%u", getuid());
+	assert_int_equal(quota_open(&agent.quota, &section, 1, err, sizeof(err)), 0);
+	assert_int_equal(agent_rdma_open(&agent), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	agent_rdma_close(&agent);
+	assert_int_equal(quota_held(agent.quota, getuid(), QUOTA_CLIENTS), 0);
+	assert_int_equal(quota_held(agent.quota, getuid(), QUOTA_MEMORY), 0);
+	assert_int_equal(watched, 0);
+	quota_close(agent.quota);
+	return 0;
+}
+
+static void attaches_and_leaves(void **state)
+{
+	struct app app;
+	int before = open_count();
+
+	(void)state;
+	prepare(&app);
+	assert_int_equal(attach(&app), 0);
+	assert_int_equal(watched, 1);
+	assert_int_equal(quota_held(agent.quota, getuid(), QUOTA_MEMORY), AREA);
+	send_hello(&app);
+	process();
+	assert_int_equal(answer_of(&app), 0);
+	drop(&app);
+	process();
+	assert_int_equal(agent.rdma->napps, 0);
+	assert_int_equal(open_count(), before);
+}
+
+static void descriptors_that_are_wrong(void **state)
+{
+	int before = open_count();
+	struct app app;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		prepare(&app);
+		close(app.fds[i]);
+		app.fds[i] = open("/dev/null", O_RDWR);
+		assert_true(attach(&app) < 0);
+		assert_true(app.fds[0] >= 0 && app.fds[1] >= 0 && app.fds[2] >= 0 && app.fds[3] >= 0);
+		drop(&app);
+	}
+	prepare(&app);
+	assert_int_equal(attach_as(&app, getpid(), getuid(), 3), -EINVAL);
+	/* Somebody else has made the socket. */
+	assert_int_equal(attach_as(&app, getppid(), getuid(), 4), -EPERM);
+	/* An area that is not what it should be. */
+	assert_int_equal(pwrite(app.fds[1], "nonsense", 8, 0), 8);
+	assert_int_equal(attach(&app), -EINVAL);
+	drop(&app);
+	assert_int_equal(open_count(), before);
+}
+
+static void accounts(void **state)
+{
+	struct app app[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		prepare(&app[i]);
+		assert_int_equal(attach(&app[i]), i < 2 ? 0 : -EDQUOT);
+	}
+	drop(&app[0]);
+	process();
+	assert_int_equal(attach(&app[2]), 0);
+	drop(&app[1]);
+	drop(&app[2]);
+	process();
+}
+
+/* |n| bytes with |nfds| descriptors. */
+static void send_fds(int sock, const void *data, size_t n, int nfds)
+{
+	union {
+		char bytes[CMSG_SPACE(4 * sizeof(int))];
+		struct cmsghdr align;
+	} control = {};
+	struct iovec iov = { (void *)data, n };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int)) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int fds[4] = { 0, 0, 0, 0 };
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, (size_t)nfds * sizeof(int));
+	assert_int_equal(sendmsg(sock, &msg, 0), n);
+}
+
+/* Each of them ends it, and nothing is left over. */
+static void misuse(void **state)
+{
+	static const uint8_t long_one[FVERBS_MSG_MAX + 1];
+	struct fverbs_cmd cmd = { .op = FVERBS_ALLOC_PD };
+	int before = open_count();
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		struct app app;
+
+		prepare(&app);
+		assert_int_equal(attach(&app), 0);
+		switch (i) {
+		case 0: send(app.command, &cmd, 3, 0); break;
+		case 1: send(app.command, long_one, sizeof(long_one), 0); break;
+		case 2: send_fds(app.command, &cmd, sizeof(cmd), 2); break;
+		case 3: send(app.command, "", 0, 0); break;
+		case 4: shutdown(app.command, SHUT_WR); break;
+		}
+		process();
+		assert_int_equal(agent.rdma->napps, 0);
+		assert_int_equal(answer_of(&app), -2);
+		drop(&app);
+		assert_int_equal(open_count(), before);
+	}
+}
+
+/* A descriptor that nobody wants is closed, and the answer says so. */
+static void a_descriptor_too_many(void **state)
+{
+	struct {
+		struct fverbs_cmd cmd;
+		struct fverbs_handle handle;
+	} msg = { .cmd = { .op = FVERBS_ALLOC_PD } };
+	struct app app;
+	int before;
+
+	(void)state;
+	prepare(&app);
+	assert_int_equal(attach(&app), 0);
+	send_hello(&app);
+	process();
+	assert_int_equal(answer_of(&app), 0);
+	before = open_count();
+	send_fds(app.command, &msg, sizeof(msg), 1);
+	process();
+	assert_int_equal(answer_of(&app), EINVAL);
+	assert_int_equal(open_count(), before);
+	drop(&app);
+	process();
+}
+
+/* Who does not read his answers waits, without holding up anybody, and gets them all in the end. */
+static void answers_that_are_not_read(void **state)
+{
+	struct {
+		struct fverbs_cmd cmd;
+		struct fverbs_handle handle;
+	} msg = { .cmd = { .op = FVERBS_QUERY_DEVICE } };
+	unsigned int sent = 0, got = 0;
+	struct app app;
+	int one = 1, rc;
+
+	(void)state;
+	prepare(&app);
+	/* As little as the kernel allows: a few answers. */
+	assert_int_equal(setsockopt(app.fds[0], SOL_SOCKET, SO_SNDBUF, &one, sizeof(one)), 0);
+	assert_int_equal(attach(&app), 0);
+	send_hello(&app);
+	process();
+	assert_int_equal(answer_of(&app), 0);
+	for (int i = 0; i < 100; i++) {
+		while (send(app.command, &msg, sizeof(msg), MSG_DONTWAIT) == (ssize_t)sizeof(msg))
+			sent++;
+		process();
+	}
+	assert_int_equal(agent.rdma->napps, 1);
+	while (got < sent) {
+		process();
+		while ((rc = answer_of(&app)) == 0)
+			got++;
+		assert_int_equal(rc, -1);
+	}
+	assert_int_equal(got, sent);
+	drop(&app);
+	process();
+}
+
+/* A process ends, though somebody else has all its descriptors. */
+static void the_process_ends(void **state)
+{
+	struct app app;
+	int talk[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, talk), 0);
+	pid = fork();
+	if (pid == 0) {
+		union {
+			char bytes[CMSG_SPACE(6 * sizeof(int))];
+			struct cmsghdr align;
+		} control = {};
+		struct iovec iov = { "", 1 };
+		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+				      .msg_controllen = sizeof(control) };
+		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+		prepare(&app);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(app));
+		memcpy(CMSG_DATA(c), &app, sizeof(app));
+		_exit(sendmsg(talk[1], &msg, 0) == 1 && pause() ? 0 : 1);
+	} else {
+		union {
+			char bytes[CMSG_SPACE(6 * sizeof(int))];
+			struct cmsghdr align;
+		} control = {};
+		char byte;
+		struct iovec iov = { &byte, 1 };
+		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+				      .msg_controllen = sizeof(control) };
+
+		assert_int_equal(recvmsg(talk[0], &msg, 0), 1);
+		memcpy(&app, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(app));
+	}
+	assert_int_equal(attach_as(&app, pid, getuid(), 4), 0);
+	process();
+	assert_int_equal(agent.rdma->napps, 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	process();
+	assert_int_equal(agent.rdma->napps, 0);
+	drop(&app);
+	close(talk[0]);
+	close(talk[1]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(attaches_and_leaves), TEST(descriptors_that_are_wrong), TEST(accounts),
+		TEST(misuse), TEST(a_descriptor_too_many), TEST(answers_that_are_not_read),
+		TEST(the_process_ends),
+	};
+
+	return unit_run(tests);
+}
