@@ -201,6 +201,24 @@ static void not_dialled(void **state)
 	assert_non_null(strstr(qa.why, "needs a GID"));
 }
 
+/* The operator deletes what is being dialled, and another connection gets its number. */
+static void deleted(void **state)
+{
+	(void)state;
+	assert_true(env_rtr(&qa, &env_b, 0));
+	env_a.conns[1].hung = true;
+	rdma_links_conn_gone(&env_a.r, 1);
+	assert_int_equal(env_live(&env_a), 0);
+	rdma_links_conn_down(&env_a.r, 1, "another's");
+	assert_int_equal(qa.downs, 0);
+	assert_true(env_rtr(&qb, &env_a, 0));
+	env_settle(1000);
+	assert_joined();
+	/* Of what was hung up nobody is told again. */
+	env_put(&qa);
+	rdma_links_conn_gone(&env_a.r, rdma_link_core(qb.link)->cid);
+}
+
 /* A session that is not there yet is not a refusal. */
 static void no_session(void **state)
 {
@@ -266,6 +284,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refused_one_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(others_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_dialled, setup, teardown),
+		cmocka_unit_test_setup_teardown(deleted, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_session, setup, teardown),
 		cmocka_unit_test_setup_teardown(lost_early, setup, teardown),
 		cmocka_unit_test_setup_teardown(itself, setup, teardown),

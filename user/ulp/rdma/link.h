@@ -93,12 +93,13 @@ int rdma_links_open(struct rdma *r);
 void rdma_links_close(struct rdma *r);
 uint32_t rdma_links_run(struct rdma *r);
 uint64_t rdma_links_deadline(const struct rdma *r);
-/* As accept(), conn_up(), conn_down() and refused() of struct ulp_ops. */
+/* As accept(), conn_up(), conn_down(), refused() and conn_gone() of struct ulp_ops. */
 int rdma_links_accept(struct rdma *r, const struct ulp_request *req, struct ulp_data *reply,
 		      char *err, size_t errlen);
 int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn);
 void rdma_links_conn_down(struct rdma *r, uint32_t cid, const char *why);
 void rdma_links_refused(struct rdma *r, uint32_t cid, const char *why);
+void rdma_links_conn_gone(struct rdma *r, uint32_t cid);
 
 /* ---- link_offer.c: bytes and addresses ------------------------------------------------------------ */
 

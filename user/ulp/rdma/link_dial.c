@@ -299,6 +299,25 @@ void rdma_links_refused(struct rdma *r, uint32_t cid, const char *why)
 	wait_longer(link);
 }
 
+/* Somebody else has removed what was being dialled: begin again. */
+void rdma_links_conn_gone(struct rdma *r, uint32_t cid)
+{
+	struct rdma_link *link = cid < r->links->ncids ? r->links->by_cid[cid] : NULL;
+
+	if (!link)
+		return;
+	r->links->by_cid[cid] = NULL;
+	if (link->cid == cid)
+		link->cid = 0;
+	else
+		link->twin = 0;
+	link_hang_up(link, "its other end was removed");
+	if (link->kind == LINK_DATAGRAM && !link->handles)
+		link_free(link, "removed");
+	else
+		wait_longer(link);
+}
+
 static uint64_t patience(const struct rdma_link *link)
 {
 	if (link->kind == LINK_RC)

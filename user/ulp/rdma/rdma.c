@@ -114,6 +114,11 @@ static bool sleep_begin(void *ulp)
 	return quiet;
 }
 
+static void conn_gone(void *ulp, uint32_t cid)
+{
+	rdma_links_conn_gone(ulp, cid);
+}
+
 static void note(void *ulp, const struct ulp_note *in, const char *peer)
 {
 	(void)peer;
@@ -193,6 +198,7 @@ const struct ulp_ops rdma_ulp_ops = {
 	.conn_down = conn_down,
 	.refused = refused,
 	.note = note,
+	.conn_gone = conn_gone,
 	.pump = pump,
 	.sleep_begin = sleep_begin,
 	.sleep_end = sleep_end,
