@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <core/conn.h>
+#include <core/parts.h>
 #include <falcon/rx.h>
 
 enum {

@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include <core/conn.h>
+#include <core/parts.h>
 
 static bool acked(struct fc_win *w, uint32_t psn)
 {

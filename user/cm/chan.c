@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The service: its thread, and the two queues between that and the owner.
+ * The service as its owner sees it, and the two queues between him and the thread, chan_thread.c.
  *
  * The owner puts commands into one queue and rings command_fd; the thread puts events into the
  * other and rings event_fd. Everything else belongs to the thread. Events about failures of
@@ -13,33 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/capability.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cm/chan_priv.h"
 #include "cm/net.h"
-
-enum {
-	EVENTS_AT_ONCE = 32,
-	ACCEPTS_AT_ONCE = 16,
-	REFRESH_MS = 1000,		/* between looks at the files */
-};
-
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t chan_after_ms(const struct chan_service *s, uint64_t ms)
-{
-	return s->now + ms * 1000000ULL;
-}
 
 static void ring(int fd)
 {
@@ -50,7 +29,7 @@ static void ring(int fd)
 	(void)n;
 }
 
-static void silence(int fd)
+void chan_silence(int fd)
 {
 	uint64_t count;
 	ssize_t n = read(fd, &count, sizeof(count));
@@ -110,7 +89,7 @@ struct chan_event *chan_next_event(struct chan_service *s)
 		if (!s->events)
 			s->events_tail = &s->events;
 	} else {
-		silence(s->event_fd);
+		chan_silence(s->event_fd);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return e;
@@ -132,7 +111,7 @@ static void submit(struct chan_service *s, const struct chan_command *cmd)
 	ring(s->command_fd);
 }
 
-static struct tls_ends ends_of(int family, const uint8_t *local, const uint8_t *peer)
+struct tls_ends chan_ends(int family, const uint8_t *local, const uint8_t *peer)
 {
 	struct tls_ends ends = {.family = family};
 
@@ -144,7 +123,7 @@ static struct tls_ends ends_of(int family, const uint8_t *local, const uint8_t *
 
 uint64_t chan_connect(struct chan_service *s, int family, const uint8_t *local, const uint8_t *peer)
 {
-	struct chan_command cmd = {.what = CMD_CONNECT, .ends = ends_of(family, local, peer)};
+	struct chan_command cmd = {.what = CMD_CONNECT, .ends = chan_ends(family, local, peer)};
 
 	cmd.id = s->next_id += 2;
 	submit(s, &cmd);
@@ -158,7 +137,7 @@ void chan_cancel(struct chan_service *s, uint64_t id)
 
 int chan_listen(struct chan_service *s, int family, const uint8_t *addr)
 {
-	struct chan_command cmd = {.what = CMD_LISTEN, .ends = ends_of(family, addr, NULL)};
+	struct chan_command cmd = {.what = CMD_LISTEN, .ends = chan_ends(family, addr, NULL)};
 
 	cmd.fd = net_listen(family, addr, s->port);
 	if (cmd.fd >= 0)
@@ -188,231 +167,6 @@ int chan_event_fd(const struct chan_service *s)
 	return s->event_fd;
 }
 
-/* The thread from here on. */
-
-static void listen_on(struct chan_service *s, const struct chan_command *cmd)
-{
-	struct chan_listener *l = calloc(1, sizeof(*l));
-	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = l};
-
-	if (!l) {
-		close(cmd->fd);
-		return;
-	}
-	l->kind = CHAN_WATCH_LISTENER;
-	l->fd = cmd->fd;
-	l->family = cmd->ends.family;
-	memcpy(l->addr, cmd->ends.local, sizeof(l->addr));
-	LIST_INSERT_HEAD(&s->listeners, l, list);
-	epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, l->fd, &ev);
-}
-
-static void drop_listener(struct chan_listener *l)
-{
-	LIST_REMOVE(l, list);
-	close(l->fd);
-	free(l);
-}
-
-static void unlisten(struct chan_service *s, int fd)
-{
-	struct chan_listener *l;
-
-	LIST_FOREACH(l, &s->listeners, list) {
-		if (l->fd == fd)
-			return drop_listener(l);
-	}
-}
-
-static void cancel(struct chan_service *s, uint64_t id)
-{
-	struct relay *r;
-
-	LIST_FOREACH(r, &s->relays, list) {
-		if (r->id == id)
-			relay_cancel(r);
-	}
-}
-
-static void stop(struct chan_service *s)
-{
-	struct relay *r;
-
-	s->stopping = true;
-	s->stop_at = chan_after_ms(s, RELAY_LINGER_MS);
-	LIST_FOREACH(r, &s->relays, list) {
-		relay_cancel(r);
-		if (r->phase == RELAY_OPEN)
-			relay_run(s, r);
-	}
-}
-
-static void obey(struct chan_service *s, const struct chan_command *cmd)
-{
-	switch (cmd->what) {
-	case CMD_CONNECT: return relay_connect(s, cmd->id, &cmd->ends);
-	case CMD_CANCEL: return cancel(s, cmd->id);
-	case CMD_LISTEN: return listen_on(s, cmd);
-	case CMD_UNLISTEN: return unlisten(s, cmd->fd);
-	case CMD_STOP: return stop(s);
-	}
-}
-
-static void take_commands(struct chan_service *s)
-{
-	struct chan_command *cmd;
-
-	do {
-		pthread_mutex_lock(&s->lock);
-		cmd = STAILQ_FIRST(&s->commands);
-		if (cmd)
-			STAILQ_REMOVE_HEAD(&s->commands, list);
-		pthread_mutex_unlock(&s->lock);
-		if (cmd)
-			obey(s, cmd);
-		free(cmd);
-	} while (cmd);
-}
-
-static bool same_peer(const struct relay *r, const struct tls_ends *ends)
-{
-	return r->ends.family == ends->family && memcmp(r->ends.peer, ends->peer, 16) == 0;
-}
-
-/*
- * Room for one more handshake with a peer that has connected. One address gets no more than its
- * share; if the whole is used up, whoever has taken longest makes room.
- */
-static bool make_room(struct chan_service *s, const struct tls_ends *ends)
-{
-	struct relay *r, *oldest = NULL;
-	unsigned int all = 0, peers = 0;
-
-	LIST_FOREACH(r, &s->relays, list) {
-		if (!r->accepted || r->phase == RELAY_OPEN || r->phase == RELAY_DEAD)
-			continue;
-		all++;
-		peers += same_peer(r, ends);
-		if (!oldest || r->deadline < oldest->deadline)
-			oldest = r;
-	}
-	if (peers >= CHAN_PENDING_PEER_MAX)
-		return false;
-	if (all >= CHAN_PENDING_MAX)
-		relay_fail(s, oldest, "too many handshakes at once");
-	return true;
-}
-
-static void accept_some(struct chan_service *s, struct chan_listener *l)
-{
-	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
-		struct tls_ends ends = ends_of(l->family, l->addr, NULL);
-		union net_addr a;
-		socklen_t len = sizeof(a);
-		int fd = accept4(l->fd, &a.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd < 0)
-			return;
-		net_addr_bytes(&a, ends.peer);
-		if (make_room(s, &ends))
-			relay_accept(s, s->next_accepted_id += 2, fd, &ends);
-		else
-			close(fd);
-	}
-}
-
-/* Files have changed: what is revoked now ends now. */
-static void recheck(struct chan_service *s)
-{
-	char reason[CHAN_REASON_MAX];
-	struct relay *r;
-
-	LIST_FOREACH(r, &s->relays, list) {
-		if (r->phase == RELAY_OPEN && !tls_still_valid(&s->tls, r->ssl, reason))
-			relay_fail(s, r, reason);
-	}
-}
-
-static void refresh(struct chan_service *s)
-{
-	char err[CHAN_REASON_MAX];
-	int ret;
-
-	if (s->plain || s->now < s->refresh_at)
-		return;
-	s->refresh_at = chan_after_ms(s, REFRESH_MS);
-	ret = tls_refresh(&s->tls, err, sizeof(err));
-	if (ret > 0)
-		recheck(s);
-	if (ret < 0)
-		chan_event_post(s, chan_event_new(CHAN_FAILED, NULL, err));
-}
-
-static void dispatch(struct chan_service *s, void *what)
-{
-	switch (*(enum chan_watch *)what) {
-	case CHAN_WATCH_COMMANDS: return silence(s->command_fd);
-	case CHAN_WATCH_LISTENER: return accept_some(s, what);
-	case CHAN_WATCH_NET:
-	case CHAN_WATCH_OWNER: return relay_run(s, ((struct relay_side *)what)->relay);
-	}
-}
-
-/* Deadlines, and the dead. Returns when the next deadline is, ns. */
-static uint64_t look_after(struct chan_service *s)
-{
-	uint64_t next = s->stopping ? s->stop_at : s->plain ? UINT64_MAX : s->refresh_at;
-	struct relay *r, *following;
-
-	for (r = LIST_FIRST(&s->relays); r; r = following) {
-		following = LIST_NEXT(r, list);
-		if (r->phase != RELAY_DEAD && r->deadline <= s->now)
-			relay_run(s, r);
-		if (r->phase == RELAY_DEAD)
-			relay_free(s, r);
-		else if (r->deadline < next)
-			next = r->deadline;
-	}
-	return next;
-}
-
-static int wait_ms(const struct chan_service *s, uint64_t next)
-{
-	uint64_t ms;
-
-	if (next == UINT64_MAX)
-		return -1;
-	ms = next > s->now ? (next - s->now) / 1000000 + 1 : 0;
-	return ms < 60000 ? (int)ms : 60000;
-}
-
-static void *run(void *arg)
-{
-	struct chan_service *s = arg;
-	struct epoll_event ev[EVENTS_AT_ONCE];
-	cap_t none = cap_init();
-	uint64_t next;
-
-	/* Whoever breaks into the thread that talks to strangers gets none of the agent's powers. */
-	cap_set_proc(none);
-	cap_free(none);
-	s->now = clock_ns();
-	do {
-		int n;
-
-		next = look_after(s);
-		n = epoll_wait(s->epoll_fd, ev, EVENTS_AT_ONCE, wait_ms(s, next));
-		s->now = clock_ns();
-		/* What events point to stays until they have been looked at. */
-		for (int i = 0; i < n; i++)
-			dispatch(s, ev[i].data.ptr);
-		take_commands(s);
-		refresh(s);
-		look_after(s);
-	} while (!s->stopping || (!LIST_EMPTY(&s->relays) && s->now < s->stop_at));
-	return NULL;
-}
-
 static void release(struct chan_service *s)
 {
 	struct chan_command *cmd;
@@ -425,7 +179,7 @@ static void release(struct chan_service *s)
 	while (!LIST_EMPTY(&s->relays))
 		relay_free(s, LIST_FIRST(&s->relays));
 	while (!LIST_EMPTY(&s->listeners))
-		drop_listener(LIST_FIRST(&s->listeners));
+		chan_drop_listener(LIST_FIRST(&s->listeners));
 	while ((e = s->events)) {
 		s->events = e->next;
 		if (e->fd >= 0)
@@ -451,7 +205,7 @@ static int start_thread(struct chan_service *s)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&s->thread, NULL, run, s);
+	ret = pthread_create(&s->thread, NULL, chan_run, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ret == 0)
 		pthread_setname_np(s->thread, "falcon-channels");

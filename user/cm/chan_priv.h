@@ -102,7 +102,15 @@ struct chan_event *chan_event_new(enum chan_event_type type, const struct relay 
 				  const char *reason);
 /* Hand |e|, which may be NULL, to the owner. */
 void chan_event_post(struct chan_service *s, struct chan_event *e);
+/* Take back what rang |fd|. */
+void chan_silence(int fd);
+/* |peer| may be NULL. */
+struct tls_ends chan_ends(int family, const uint8_t *local, const uint8_t *peer);
+
+/* chan_thread.c: the thread; |arg| is the struct chan_service. */
+void *chan_run(void *arg);
 uint64_t chan_after_ms(const struct chan_service *s, uint64_t ms);
+void chan_drop_listener(struct chan_listener *l);
 
 /* relay.c. Both begin a channel, on failure with an event. */
 void relay_connect(struct chan_service *s, uint64_t id, const struct tls_ends *ends);

@@ -200,7 +200,7 @@ bool cm_guests_have(const struct cm *cm, const struct cm_session *s);
 
 /* conn.c: the session's phase has become CM_OPEN, with the peer's agent of run |boot|. */
 void cm_on_up(struct cm *cm, struct cm_session *s, uint64_t boot);
-/* conn.c: a message about a connection. */
+/* handshake.c: a message about a connection. */
 void cm_on_message(struct cm *cm, struct cm_session *s, const struct cm_msg *m);
 /* conn.c: the session is gone, or could not be made. */
 void cm_on_down(struct cm *cm, struct cm_session *s, const char *reason);
@@ -223,6 +223,26 @@ bool cm_session_unused(const struct cm *cm, const struct cm_session *s);
 int cm_need_channels(const struct cm *cm, char *err, size_t errlen);
 /* cm.c: whether |local| can be added; if not, a negative errno and a sentence in |err|. */
 int cm_check_local(const struct cm *cm, const struct cm_local *l, char *err, size_t errlen);
+
+/* conn.c, for handshake.c */
+
+/* Its peer's offer and ours have met. */
+bool cm_conn_paired(const struct cm_conn *c);
+/* Leave the pair for |state| and tell the owner, unless that would be no news. */
+void cm_conn_lose(struct cm *cm, struct cm_conn *c, enum cm_state state, const char *reason);
+/* As after a failed establish(): wait, then offer anew. */
+void cm_conn_fail_for_now(struct cm *cm, struct cm_conn *c, const char *reason);
+/* Offer anew in |ms|. */
+void cm_conn_reopen_after(struct cm *cm, struct cm_conn *c, uint64_t ms);
+/* Offer a new incarnation. False: there is none, for want of a key. */
+bool cm_conn_send_open(struct cm *cm, struct cm_conn *c);
+void cm_conn_forget_rekey(struct cm_conn *c);
+/* Whether the session's peer is the one that the connection is configured for. */
+bool cm_conn_entitled(struct cm *cm, struct cm_conn *c);
+/* A message about the pair, of |type|. */
+struct cm_msg cm_conn_pair_message(const struct cm_conn *c, enum cm_msg_type type);
+/* |text| as what the peer's operator gets to read. */
+void cm_say(struct cm_msg *m, const char *text);
 
 /* conn.c: what the API does to a connection. */
 struct cm_conn *cm_conn_new(const struct cm_local *local, struct cm_session *s);

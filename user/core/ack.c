@@ -6,7 +6,7 @@
  * An ACK that is due goes out when the scheduler serves the connection, so a batch of received
  * packets is answered once, with the state after all of them.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 #include <errno.h>
 

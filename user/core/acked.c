@@ -3,7 +3,7 @@
  * What ACKs have changed (Falcon 9.2.3): the receive path has moved the bases and merged the
  * bitmaps in the shared state; here the packets that they cover are freed.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 /* |psn| of |w| is acknowledged, the first time that we hear of it. */
 static void free_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bool heard,

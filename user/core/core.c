@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The instance and its connections: creation, opening, closing, parameters from outside. */
-#include "core/conn.h"
+#include "core/parts.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
  * robin. Whoever still does not fit does so because somebody holds what it needs, and will be
  * looked at again when that is given back.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 enum { TURN = 16 };	/* waiting connections looked at in one fcore_run() */
 

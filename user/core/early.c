@@ -3,7 +3,7 @@
  * Early retransmission by PSNs (Falcon 9.1.4): out-of-window notifications, and OOO distance, for
  * which RACK stands in where it is chosen.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 /* Recency check: at least a round trip has passed since the latest transmission. */
 static void mark_unless_recent(struct fcore_conn *c, struct fc_win *w, uint32_t psn,

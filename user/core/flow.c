@@ -7,7 +7,7 @@
  * packets, and whose window shrinks, draws less of them. A connection with one flow pays for none
  * of this: flow 0 is all it looks at.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 enum fc_flow_const {
 	FRACTION = FALCON_EV_fcwnd_fraction_WIDTH,

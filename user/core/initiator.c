@@ -6,7 +6,7 @@
  * acknowledged, whichever is later; base follows the oldest that is not. Each RSN that was assigned
  * reaches the target, as its packet or as a Resync in its place: an ordered target waits for it.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 #include <errno.h>
 

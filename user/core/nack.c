@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* NACKs: those that the upper layer here causes (9.1.7), and those that arrive (9.2.4). */
-#include "core/conn.h"
+#include "core/parts.h"
 
 void fc_nack_owe(struct fcore_conn *c, struct fc_ttxn *t)
 {

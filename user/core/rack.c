@@ -11,7 +11,7 @@
  * Only an ACK packet says of every packet whether it has arrived. What a piggybacked base has told
  * meanwhile counts with the next ACK.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 enum {
 	DUP_THRESHOLD = 3,	/* RFC 8985, 6.2: so many arrivals ahead outweigh the window */

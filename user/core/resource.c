@@ -11,7 +11,7 @@
  * Isolation. T = alpha * free (paper 4.6) bounds what a connection may hold of each resource. What
  * is head of line on an ordered connection is exempt, since all behind it hold theirs until it came.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 #include <errno.h>
 

@@ -5,7 +5,7 @@
  * rto.c, early.c, rack.c, tlp.c and nack.c find what has to be sent again and mark it in its window's
  * bitmap; the scheduler sends it when the gates allow.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 void fc_retx_uncount(struct fc_win *w, struct fc_ctx *ctx)
 {

@@ -6,7 +6,7 @@
  * connection stands at or before the earliest deadline and, when it fires, looks at the at most
  * 192 packets on the wire. That is equivalent to a timer a packet, and costs the packets nothing.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 uint64_t fc_rto_deadline(const struct fcore_conn *c, const struct fc_ctx *ctx)
 {

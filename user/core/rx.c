@@ -6,7 +6,7 @@
  * The core keeps rings of its own of what has arrived. The difference to the shared rings of what
  * has been claimed is what got lost between the two.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 bool fc_rx_is_acked(const struct fcore_conn *c, bool req, uint32_t psn)
 {

@@ -6,7 +6,7 @@
  * connection's two queues, packet by packet, in tx.c. A connection is in the active list only while
  * it may have something to send; windows that are full take it out, an ACK puts it back.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 static struct fcore_conn *conn_of(struct fc_list *l)
 {

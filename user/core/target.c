@@ -5,7 +5,7 @@
  * A ring of slots by RSN reorders and holds. Ordered delivery is a cursor that walks over the ring:
  * from where an RNR answer put it back, over what is done, to the first RSN that has not arrived.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 static bool is_waiting(const struct fcore_conn *c, uint32_t rsn)
 {

@@ -9,7 +9,7 @@
  * sent again: they wait for the answer to the probe. A host that is merely slow, since it shares its
  * CPU with its peer, thus costs one packet instead of a window.
  */
-#include "core/conn.h"
+#include "core/parts.h"
 
 /* The Probe Timeout (RFC 8985, 7.2), ns: ACKs may be late by what coalescing takes. */
 static uint64_t probe_timeout(const struct fcore_conn *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The transmitter: gating, first transmission, building packets (Falcon 9.1.2, 9.1.3). */
-#include "core/conn.h"
+#include "core/parts.h"
 
 #include <errno.h>
 

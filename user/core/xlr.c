@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The rules of xlr.h, and whom they match. Without a rule they cost one comparison a transaction. */
-#include "core/conn.h"
+#include "core/parts.h"
 
 #include <errno.h>
 
