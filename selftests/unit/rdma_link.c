@@ -113,6 +113,7 @@ static void lost(void **state)
 }
 
 /* The peer's queue pair is destroyed. */
+/* The connection stays a while, for what has not been acknowledged. */
 static void left(void **state)
 {
 	(void)state;
@@ -120,7 +121,10 @@ static void left(void **state)
 	assert_true(env_rtr(&qa, &env_b, 0));
 	env_settle(1000);
 	env_put(&qb);
-	env_settle(1000);
+	env_settle(SECOND);
+	assert_int_equal(qa.downs, 0);
+	assert_int_equal(env_live(&env_a) + env_live(&env_b), 2);
+	env_settle(SECOND + 1000);
 	assert_int_equal(qa.downs, 1);
 	assert_non_null(strstr(qa.why, "has left it"));
 	assert_int_equal(qb.downs, 0);

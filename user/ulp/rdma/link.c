@@ -77,13 +77,17 @@ void link_free(struct rdma_link *link, const char *why)
 int rdma_links_open(struct rdma *r)
 {
 	r->links = calloc(1, sizeof(*r->links));
-	return r->links ? 0 : -ENOMEM;
+	if (!r->links)
+		return -ENOMEM;
+	TAILQ_INIT(&r->links->leaving);
+	return 0;
 }
 
 void rdma_links_close(struct rdma *r)
 {
 	if (!r->links)
 		return;
+	link_leave_run(r, UINT64_MAX);
 	for (unsigned int i = 0; i < LINK_BUCKETS; i++)
 		while (!LIST_EMPTY(&r->links->buckets[i]))
 			link_free(LIST_FIRST(&r->links->buckets[i]), "the agent stops");
@@ -166,6 +170,8 @@ void rdma_link_unwait(struct rdma_link_wait *w)
 void rdma_link_put(struct rdma_link *link)
 {
 	if (link->kind == LINK_RC) {
+		if (link->state == LINK_UP)
+			link_leave(link);
 		link_free(link, "the queue pair has left it");
 		return;
 	}

@@ -21,6 +21,8 @@ enum link_const {
 	LINK_HIGHER_MS = 500,		/* that the higher end waits longer than the lower one */
 	LINK_IDLE_MS = 30000,		/* that datagrams' links outlive their last address handle */
 	LINK_WAIT_MS = 3000,		/* that datagrams wait for their link */
+	LINK_LEAVE_MS = 1000,		/* that a connection outlives its queue pair */
+	LINK_LEAVING_MAX = 256,		/* connections that do; with more, the oldest goes at once */
 };
 
 enum link_kind {
@@ -77,6 +79,7 @@ struct rdma_link {
 };
 
 LIST_HEAD(link_list, rdma_link);
+TAILQ_HEAD(link_leaving_list, link_leaving);
 
 /* All of a layer. */
 struct rdma_links {
@@ -85,6 +88,8 @@ struct rdma_links {
 	uint64_t next_at;		/* ns: no earlier time is in that list; 0: look */
 	struct rdma_link **by_cid;	/* NULL: that connection is nobody's */
 	uint32_t ncids;			/* elements */
+	struct link_leaving_list leaving;	/* connections whose queue pair has gone */
+	uint32_t nleaving;
 };
 
 /* ---- what rdma.c calls, with r->now set ------------------------------------------------------------ */
@@ -100,6 +105,16 @@ int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn);
 void rdma_links_conn_down(struct rdma *r, uint32_t cid, const char *why);
 void rdma_links_refused(struct rdma *r, uint32_t cid, const char *why);
 void rdma_links_conn_gone(struct rdma *r, uint32_t cid);
+
+/* ---- link_leave.c: connections that outlive their queue pair ---------------------------------------- */
+
+/* Take |link|'s connection from it, to be hung up later. Short of memory it stays with the link. */
+void link_leave(struct rdma_link *link);
+/* Connection |cid|, which is no link's, is gone: its number may be another's from now on. */
+void link_left(struct rdma_links *l, uint32_t cid);
+/* Hang up what has stayed long enough; at UINT64_MAX, all. */
+void link_leave_run(struct rdma *r, uint64_t now);
+uint64_t link_leave_deadline(const struct rdma_links *l);
 
 /* ---- link_offer.c: bytes and addresses ------------------------------------------------------------ */
 

@@ -273,8 +273,10 @@ void rdma_links_conn_down(struct rdma *r, uint32_t cid, const char *why)
 	struct rdma_link *link = cid < r->links->ncids ? r->links->by_cid[cid] : NULL;
 	bool was_up = link && link->state == LINK_UP;
 
-	if (!link)
+	if (!link) {
+		link_left(r->links, cid);
 		return;
+	}
 	say(link, why);
 	/* There is no session yet; the agent goes on by itself. */
 	if (link->state == LINK_DIALLING && cid == link->cid)
@@ -379,6 +381,7 @@ uint32_t rdma_links_run(struct rdma *r)
 	struct rdma_link *link = LIST_FIRST(&now);
 	uint32_t n = 0;
 
+	link_leave_run(r, r->now);
 	if (r->now < l->next_at || !link)
 		return 0;
 	link->in_timed.le_prev = &LIST_FIRST(&now);
@@ -396,5 +399,8 @@ uint32_t rdma_links_run(struct rdma *r)
 
 uint64_t rdma_links_deadline(const struct rdma *r)
 {
-	return LIST_EMPTY(&r->links->timed) ? UINT64_MAX : r->links->next_at;
+	uint64_t leave = link_leave_deadline(r->links);
+	uint64_t at = LIST_EMPTY(&r->links->timed) ? UINT64_MAX : r->links->next_at;
+
+	return leave < at ? leave : at;
 }

@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+#
+# falcon-run, and what applications see of a device: ibv_devices, ibv_devinfo, sysfs, fi_info.
+# shellcheck source=selftests/apps/apps.sh disable=SC2317 # functions that tap_run calls
+. "$(dirname "$0")/apps.sh"
+tap_need ibv_devices ibv_devinfo fi_info python3
+
+# says TEXT COMMAND...: it fails, and says so.
+says()
+{
+	local out
+
+	! out=$("${@:2}" 2>&1) && grep -q "$1" <<<"$out" || { echo "$out"; return 1; }
+}
+
+# The value that ibv_devinfo -v has for a name, the first.
+devinfo()
+{
+	sed -n "s/^[[:blank:]]*$1:[[:blank:]]*//p" "$SCRATCH/devinfo" | head -n 1
+}
+
+try_devinfo()
+{
+	local mac guid
+
+	tap_run "ibv_devinfo -v" on a falcon-run ibv_devinfo -v
+	on a falcon-run ibv_devinfo -v >"$SCRATCH/devinfo"
+	tap_is "$(devinfo hca_id)" falcon0 "the device is falcon0"
+	tap_is "$(devinfo state)" "PORT_ACTIVE (4)" "its port is active"
+	tap_is "$(devinfo link_layer)" Ethernet "its link layer is Ethernet"
+	tap_is "$(grep -c 'GID\[.*RoCE v2' "$SCRATCH/devinfo")" 3 "an address is a GID"
+	tap_is "$(grep -c 'GID\[ *0\]:.*::ffff:10.250.0.1,' "$SCRATCH/devinfo")" 1 "IPv4 is the first"
+	mac=$(on a cat /sys/class/net/eth0/address)
+	guid=$(on a falcon-run ibv_devices | sed -n 's/.*falcon0[[:blank:]]*//p')
+	tap_is "${guid:6:4}" fffe "the GUID is made of a MAC address"
+	tap_is "${guid:10:6}" "$(tr -d : <<<"${mac:9}")" "and that is the interface's"
+	on a ip link set eth0 down
+	tap_wait 10 is_down
+	tap_is "$(on a falcon-run ibv_devinfo | sed -n 's/[[:blank:]]*state:[[:blank:]]*//p')" \
+		"PORT_DOWN (1)" "the port goes down with its interface"
+	on a ip link set eth0 up
+}
+
+is_down()
+{
+	on a falcon-run ibv_devinfo | grep -q PORT_DOWN
+}
+
+try_sysfs()
+{
+	tap_is "$(on a falcon-run ls /sys/class/infiniband/falcon0/device/net)" eth0 \
+		"behind the device is the interface"
+	tap_is "$(on a falcon-run cat /sys/class/infiniband/falcon0/ports/1/gids/0)" \
+		0000:0000:0000:0000:0000:ffff:0afa:0001 "GIDs are in sysfs"
+	tap_run "there is a device node" on a falcon-run test -c /dev/infiniband/falcon0
+	tap_run "but of our devices only" says "No such file" on a falcon-run \
+		cat /sys/class/infiniband/falcon7/node_guid
+}
+
+try_falcon_run()
+{
+	local id
+
+	tap_is "$(on a falcon-run -c)" "falcon0: interface eth0, active, 3 GIDs" "falcon-run -c"
+	tap_run "no agent there" says "there is no agent at /nonexistent" \
+		falcon-run -s /nonexistent true
+	tap_run "a variable with a bad value" says "must be one of strong" \
+		on a env FALCON_QP_ORDERING=odd falcon-run true
+	tap_run "no such command" says "No such file" on a falcon-run /nonexistent
+	on a falcon-run sh -c 'exit 7' || tap_is "$?" 7 "the status is the command's"
+	id=$(id -u nobody)
+	tap_run "no permission" says "no permission" on a setpriv --reuid="$id" --clear-groups \
+		"$TAP_BUILD/falcon-run" true
+}
+
+lab_up --clear
+tap_is "$(on a falcon-run ibv_devices | tail -n 1 | awk '{ print $1 }')" falcon0 "ibv_devices"
+try_sysfs
+tap_run "fi_info finds the device" on a falcon-run fi_info -p verbs -d falcon0
+try_falcon_run
+try_devinfo
+falcon-lab agent a stop
+tap_is "$(on a env LD_PRELOAD="$TAP_BUILD/libfalcon_verbs.so" ibv_devices 2>&1 | grep -c falcon)" 0 \
+	"without an agent there is no device"
+tap_done

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 400
+#
+# rdma-core's own tests, from the package python3-pyverbs. Those that pass are listed in pyverbs.list,
+# which may only grow; none may fail.
+# shellcheck source=selftests/apps/apps.sh
+. "$(dirname "$0")/apps.sh"
+TESTS=/usr/share/doc/rdma-core/tests
+PYTHON=/usr/bin/python3	# the one that the package is for
+[ -d $TESTS ] || tap_skip_all "python3-pyverbs is not installed"
+LIST=$(dirname "$0")/pyverbs.list
+
+names_of()
+{
+	sed -n "s/^$1 \([^ ]*\).*/\1/p" "$SCRATCH/results" | sort
+}
+
+cp -r $TESTS "$SCRATCH/tests"
+gunzip -f "$SCRATCH"/tests/*.gz
+lab_up --clear
+on a timeout 300 falcon-run $PYTHON -W ignore "$(dirname "$0")/pyverbs_run.py" "$SCRATCH/tests" falcon0 \
+	>"$SCRATCH/results" 2>&1
+tap_is "$?" 0 "the tests run to their end"
+tap_is "$(names_of bad)" "" "none fails" || true
+if [ -n "$(names_of bad)" ]; then
+	tap_note "$(cat "$SCRATCH/results")"
+fi
+tap_is "$(comm -23 <(grep -v '^#' "$LIST" | sort) <(names_of ok))" "" "what has passed once passes"
+tap_note "$(names_of ok | wc -l) pass, $(names_of skip | wc -l) are skipped:" \
+	"$(sed -n 's/^skip [^ ]* //p' "$SCRATCH/results" | sort | uniq -c | sort -rn)"
+tap_note "not listed: $(comm -13 <(grep -v '^#' "$LIST" | sort) <(names_of ok))"
+tap_done
