@@ -6,6 +6,7 @@
 tap_need falcon-run
 
 # Also what takes long: other sizes, modes and links.
+# shellcheck disable=SC2034 # for the scripts
 FULL=${FALCON_TEST_FULL:-0}
 # Where the server is: programs that need more than librdmacm meet there by TCP first, over IPv4.
 ADDRESS=10.250.0.1
@@ -15,6 +16,7 @@ GID=0
 PORT=18515
 
 # use ipv4|ipv6: from here on.
+# shellcheck disable=SC2034 # for the scripts
 use()
 {
 	case $1 in
