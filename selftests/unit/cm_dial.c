@@ -255,6 +255,34 @@ static void removed_by_dialler(void **state)
 }
 
 /* The accepting end removes it: it is dialled anew. */
+/* |arg| becomes true if the session breaks meanwhile. */
+static bool tried_21(void *arg)
+{
+	bool *broken = arg;
+
+	*broken |= !env_session_up(&a, 1) || !env_session_up(&b, 20);
+	return b.conns[21].losses > 0;
+}
+
+/* The dialler gives up before it is answered. That is no offence: the session and others stay. */
+static void given_up_unanswered(void **state)
+{
+	bool broken = false;
+
+	(void)state;
+	listen_on(&b, B);
+	dial(&a, A, B, 1, 7);
+	wait_pair(&a, 1, &b, 20);
+	dial(&a, A, B, 2, 7);
+	cm_process(a.cm, env_now());
+	cm_remove(a.cm, 2, "never mind");
+	assert_true(env_until(&b, &a, tried_21, &broken));
+	assert_false(broken);
+	dial(&a, A, B, 3, 7);
+	wait_pair(&a, 3, &b, 22);
+	assert_int_equal(a.conns[1].losses + b.conns[20].losses, 0);
+}
+
 static void removed_by_other(void **state)
 {
 	(void)state;
@@ -322,6 +350,7 @@ int main(void)
 		TEST(accepted),	       TEST(dials_up),	     TEST(both_dial),
 		TEST(refused),	       TEST(upper_layers_talk), TEST(not_listening),
 		TEST(removed_by_dialler), TEST(notes), TEST(notes_in_vain),
+		TEST(given_up_unanswered),
 		TEST(removed_by_other), TEST(reset_by_each), TEST(outlives_session),
 		TEST(dialler_restarts),
 	};

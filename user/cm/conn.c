@@ -151,7 +151,11 @@ void cm_conn_close(struct cm_conn *c, enum cm_code code, const char *text)
 {
 	struct cm_msg m = message(c, CM_MSG_CLOSE);
 
-	if (c->session->phase == CM_OPEN && m.incarnation) {
+	/*
+	 * A peer that has not answered our dial yet has said no CID of its own to tell it with: its
+	 * answer will be refused.
+	 */
+	if (c->session->phase == CM_OPEN && m.incarnation && m.dst_cid) {
 		m.code = code;
 		cm_say(&m, text);
 		cm_session_send(c->session, &m);
