@@ -34,6 +34,7 @@ enum fverbs_cm_what {
 	FVERBS_CM_GET_EVENT,		/* id: a channel -> fverbs_cm_event; EAGAIN: there is none */
 	FVERBS_CM_MIGRATE,		/* id, channel -> reported */
 	FVERBS_CM_REUSE,		/* id, value: whether its port may be in use */
+	FVERBS_CM_TIMEOUT,		/* id, value: queue pairs' timeout, 4.096 us * 2^value, 0..31 */
 };
 
 struct fverbs_cm_addr {
@@ -84,7 +85,8 @@ struct fverbs_cm_answer {
 	__u8 rnr_retry_count;
 	__u8 path_mtu;			/* enum ibv_mtu */
 	__u8 datagram;			/* 1: UD */
-	__u8 reserved[2];
+	__u8 timeout;			/* as FVERBS_CM_TIMEOUT has set it, or 14 */
+	__u8 reserved;
 	struct fverbs_cm_addr src, dst;
 };
 

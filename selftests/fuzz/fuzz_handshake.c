@@ -142,6 +142,8 @@ static size_t build(const struct cm *cm, const uint8_t *in, uint8_t *out)
 		.security = {.spi = 7, .version = FALCON_PSP_CLEAR, .generation = in[2] & 3},
 		.code = 1 + in[0] / 8 % CM_CODE_MAX,
 		.text = "text",
+		.proto = FALCON_PROTO_RDMA,
+		.note_len = in[2],
 	};
 	size_t len;
 

@@ -120,7 +120,7 @@ static void command(const uint8_t *in)
 {
 	uint64_t room[FVERBS_MSG_MAX / 8] = {};
 	struct fverbs_cm_req q = {
-		.what = in[1] % 18,
+		.what = in[1] % 19,
 		.id = pick(t.ids, t.nids, in[2]),
 		.channel = pick(t.channels, t.nchannels, in[3]),
 		.value = in[3],

@@ -28,7 +28,12 @@ static int teardown(void **state)
 /* Connected: the ids of the two ends. */
 static void join(uint32_t *at_a, uint32_t *at_b)
 {
-	listen_at(&b, "0.0.0.0", 7471, false);
+	struct fverbs_cm_req q = { .what = FVERBS_CM_TIMEOUT, .value = 32 };
+
+	q.id = listen_at(&b, "0.0.0.0", 7471, false);
+	assert_int_equal(ask(&b, &q), -EINVAL);
+	q.value = 21;
+	assert_int_equal(ask(&b, &q), 0);
 	*at_a = dial(&a, A, B, 7471, false);
 	settle(2000);
 	*at_b = expect(&b, RDMA_CM_EVENT_CONNECT_REQUEST, 100, 0);
@@ -58,6 +63,7 @@ static void connected(void **state)
 	assert_int_equal(ask_id(&b, FVERBS_CM_QUERY, y), 0);
 	assert_int_equal(b.answer.remote_qpn, 11);
 	assert_int_equal(b.answer.guid, 77);
+	assert_int_equal(b.answer.timeout, 21);
 	assert_int_equal(ntohs(b.answer.src.port), 7471);
 	assert_int_equal(b.answer.responder_resources, 3);
 	assert_int_equal(ask_id(&a, FVERBS_CM_DISCONNECT, x), 0);

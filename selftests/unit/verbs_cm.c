@@ -268,7 +268,7 @@ static void queue_pairs(void **state)
 	(void)state;
 	answer = (struct fverbs_cm_answer){ .remote_qpn = 33, .responder_resources = 4,
 		.initiator_depth = 5, .retry_count = 6, .rnr_retry_count = 7, .sgid_index = 2,
-		.path_mtu = IBV_MTU_1024, .dst = { .family = AF_INET, .addr = { 10, 0, 0, 2 } } };
+		.path_mtu = IBV_MTU_1024, .timeout = 21, .dst = { .family = AF_INET, .addr = { 10, 0, 0, 2 } } };
 	cmd.u.attr.qp_state = IBV_QPS_RTR;
 	command(RDMA_USER_CM_CMD_INIT_QP_ATTR, &q, sizeof(q));
 	assert_int_equal(q.dest_qp_num, 33);
@@ -280,6 +280,7 @@ static void queue_pairs(void **state)
 	command(RDMA_USER_CM_CMD_INIT_QP_ATTR, &q, sizeof(q));
 	assert_int_equal(q.max_rd_atomic, 5);
 	assert_int_equal(q.retry_cnt, 6);
+	assert_int_equal(q.timeout, 21);
 	assert_int_equal(q.rnr_retry, 7);
 	cmd.u.attr.qp_state = IBV_QPS_SQD;
 	assert_int_equal(command(RDMA_USER_CM_CMD_INIT_QP_ATTR, &q, sizeof(q)), -1);

@@ -11,7 +11,6 @@
 
 enum {
 	QKEY_UDP = 0x01234567,	/* RDMA_UDP_QKEY */
-	ACK_TIMEOUT = 14,	/* 4.096 us * 2^14 */
 	RNR_TIMER = 12,		/* 0.64 ms */
 	PKEY = 0xffff,
 };
@@ -281,14 +280,26 @@ static int migrate_id(const struct command *c)
 static int set_option(const struct command *c)
 {
 	const struct rdma_ucm_set_option *in = c->in;
+	const void *optval = (const void *)(uintptr_t)in->optval;
 	uint32_t value = 0;
+	uint8_t timeout;
 
-	if (in->level != RDMA_OPTION_ID || in->optname != RDMA_OPTION_ID_REUSEADDR)
+	if (in->level != RDMA_OPTION_ID)
 		return 0;
-	if (in->optlen != sizeof(value))
-		return invalid();
-	memcpy(&value, (const void *)(uintptr_t)in->optval, sizeof(value));
-	return ask_id(FVERBS_CM_REUSE, in->id, value);
+	switch (in->optname) {
+	case RDMA_OPTION_ID_REUSEADDR:
+		if (in->optlen != sizeof(value))
+			return invalid();
+		memcpy(&value, optval, sizeof(value));
+		return ask_id(FVERBS_CM_REUSE, in->id, value);
+	case RDMA_OPTION_ID_ACK_TIMEOUT:
+		if (in->optlen != sizeof(timeout))
+			return invalid();
+		memcpy(&timeout, optval, sizeof(timeout));
+		return ask_id(FVERBS_CM_TIMEOUT, in->id, timeout);
+	default:
+		return 0;
+	}
 }
 
 static int no_multicast(const struct command *c)
@@ -342,7 +353,7 @@ static void to_rts(const struct fverbs_cm_answer *a, struct ib_uverbs_qp_attr *q
 		return;
 	q->qp_attr_mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			   IBV_QP_MAX_QP_RD_ATOMIC;
-	q->timeout = ACK_TIMEOUT;
+	q->timeout = a->timeout;
 	q->retry_cnt = a->retry_count & 7;
 	q->rnr_retry = a->rnr_retry_count & 7;
 	q->max_rd_atomic = a->initiator_depth;

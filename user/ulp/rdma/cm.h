@@ -32,6 +32,7 @@ enum rcm_const {
 	RCM_RETRY_MS = 1,		/* until a channel's full socket is tried again */
 	RCM_PORT_FIRST = 32768,		/* of ports that are chosen here */
 	RCM_PORT_LAST = 60999,
+	RCM_TIMEOUT = 14,		/* 4.096 us * 2^14, unless the application has another */
 	RCM_OUT_MAX = 4096,		/* messages that wait for the next round */
 };
 
@@ -116,6 +117,7 @@ struct rcm_id {
 	uint16_t ps;
 	uint8_t qp_type;
 	bool datagram;			/* port space UDP */
+	uint8_t timeout;		/* of queue pairs: 4.096 us * 2^timeout */
 	bool reuse;			/* its port may be another's, too */
 	bool any;			/* bound to no address */
 	bool bound;			/* to |device| */

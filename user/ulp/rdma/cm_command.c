@@ -146,6 +146,7 @@ static int query(struct rdma_call *call, const struct fverbs_cm_req *q, struct r
 	a->src = id->src;
 	a->dst = id->dst;
 	a->datagram = id->datagram;
+	a->timeout = id->timeout;
 	a->remote_qpn = id->remote.qp_num;
 	a->remote_qkey = id->remote.qkey;
 	a->responder_resources = id->remote.responder_resources;
@@ -237,6 +238,14 @@ static int reuse_id(struct rdma_call *call, const struct fverbs_cm_req *q, struc
 	return 0;
 }
 
+static int set_timeout(struct rdma_call *call, const struct fverbs_cm_req *q, struct rcm_id *id)
+{
+	if (q->value > 31)
+		return rdma_call_fail(call, -EINVAL, "timeouts are from 0 to 31, not %u", q->value);
+	id->timeout = (uint8_t)q->value;
+	return 0;
+}
+
 static const struct {
 	handler fn;
 	bool id;		/* it is about one of the application's ids */
@@ -257,6 +266,7 @@ static const struct {
 	[FVERBS_CM_GET_EVENT] = { get_event, false },
 	[FVERBS_CM_MIGRATE] = { migrate_id, true },
 	[FVERBS_CM_REUSE] = { reuse_id, true },
+	[FVERBS_CM_TIMEOUT] = { set_timeout, true },
 };
 
 int rdma_cm_command(struct rdma_call *call)

@@ -33,6 +33,7 @@ struct rcm_id *rcm_id_new(struct rdma *r, struct rcm_channel *ch, uint16_t ps, u
 	id->ps = ps;
 	id->qp_type = qp_type;
 	id->datagram = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB;
+	id->timeout = RCM_TIMEOUT;
 	id->at = UINT64_MAX;
 	cm->by_place[cm->last_place] = id;
 	LIST_INSERT_HEAD(&cm->ids, id, entry);

@@ -81,6 +81,7 @@ static struct rcm_id *child_of(struct rcm_id *listener, const struct rcm_msg *m,
 	id->dst = *from;
 	id->peer = m->src_id;
 	id->remote = m->param;
+	id->timeout = listener->timeout;
 	id->state = RCM_REQ_RCVD;
 	if (rcm_find_device(id) < 0) {
 		id->state = RCM_DONE;
