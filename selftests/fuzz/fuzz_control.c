@@ -77,6 +77,18 @@ int maps_counters(const struct maps *m, struct falcon_counters *out)
 	return 0;
 }
 
+int maps_sadb_add(struct maps *m, uint32_t spi, uint32_t cid)
+{
+	(void)m, (void)spi, (void)cid;
+	abort();
+}
+
+void maps_sadb_del(struct maps *m, uint32_t spi)
+{
+	(void)m, (void)spi;
+	abort();
+}
+
 void fcore_params_default(struct fcore_params *p)
 {
 	*p = (struct fcore_params){ .ordered = true };
@@ -126,6 +138,17 @@ struct agent_conn *agent_conn_find(struct agent *a, const char *name)
 		if (a->conns[i] && !strcmp(a->conns[i]->cfg.name, name))
 			return a->conns[i];
 	return NULL;
+}
+
+struct agent_conn *agent_conn_at(const struct agent *a, uint32_t cid)
+{
+	CHECK(a == &agent);
+	return cid < a->maps.nconns ? a->conns[cid] : NULL;
+}
+
+uint32_t agent_conn_segment(const struct agent_conn *c)
+{
+	return c->max_len;
 }
 
 /* What was given, as "conn-add" would have it. */
