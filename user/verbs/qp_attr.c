@@ -57,15 +57,26 @@ static void blank(struct fverbs_qp_attr *a, uint32_t mask)
 		memset(&a->alt_ah, 0, sizeof(a->alt_ah));
 }
 
+/* Of an XRC queue pair there is one half only; perftest sets the other's attributes, too. */
+static uint32_t of_its_half(const struct ibv_qp *qp, uint32_t mask)
+{
+	if (qp->qp_type == IBV_QPT_XRC_SEND)
+		mask &= ~(uint32_t)(IBV_QP_MIN_RNR_TIMER | IBV_QP_MAX_DEST_RD_ATOMIC);
+	if (qp->qp_type == IBV_QPT_XRC_RECV)
+		mask &= ~(uint32_t)(IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+	return mask;
+}
+
 FV_EXPORT int ibv_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 {
 	struct fv_ctx *ctx = fv_ctx_of(ibqp->context);
-	struct fverbs_modify_qp req = { .qp = ibqp->handle, .mask = (uint32_t)mask };
+	struct fverbs_modify_qp req = { .qp = ibqp->handle };
 	struct fv_qp *qp = fv_qp(ibqp);
 	int rc;
 
 	if (!ctx)
 		FV_FORWARD(ibv_modify_qp, ENOSYS, ibqp, attr, mask);
+	req.mask = of_its_half(ibqp, (uint32_t)mask);
 	req.attr = to_wire(attr);
 	blank(&req.attr, req.mask);
 	/* Nothing is posted while the state changes. */
