@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "verbs/agent.h"
@@ -166,6 +167,22 @@ static void closed(void **state)
 	close(fd);
 }
 
+/* What a child closes that has our memory stays open here. */
+static void vforked(void **state)
+{
+	unsigned int before = questions;
+	pid_t pid = vfork();
+
+	(void)state;
+	if (!pid) {
+		close(chan);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(questions, before);
+	assert_int_equal(fv_cm_channel(chan), CHANNEL);
+}
+
 /* Another file in its place, that we were not told of. */
 static void replaced(void **state)
 {
@@ -268,7 +285,8 @@ static void queue_pairs(void **state)
 	(void)state;
 	answer = (struct fverbs_cm_answer){ .remote_qpn = 33, .responder_resources = 4,
 		.initiator_depth = 5, .retry_count = 6, .rnr_retry_count = 7, .sgid_index = 2,
-		.path_mtu = IBV_MTU_1024, .timeout = 21, .dst = { .family = AF_INET, .addr = { 10, 0, 0, 2 } } };
+		.path_mtu = IBV_MTU_1024, .timeout = 21,
+		.dst = { .family = AF_INET, .addr = { 10, 0, 0, 2 } } };
 	cmd.u.attr.qp_state = IBV_QPS_RTR;
 	command(RDMA_USER_CM_CMD_INIT_QP_ATTR, &q, sizeof(q));
 	assert_int_equal(q.dest_qp_num, 33);
@@ -342,8 +360,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(is_a_device), T(closed),     T(replaced),    T(malformed), T(ids),
-		T(addresses),	T(short_room), T(queue_pairs), T(events_come),
+		T(is_a_device), T(closed),    T(vforked),    T(replaced),    T(malformed),
+		T(ids),		T(addresses), T(short_room), T(queue_pairs), T(events_come),
 	};
 
 	return unit_run(tests);

@@ -31,6 +31,7 @@ static uint32_t open_channels;
 
 static struct fv_agent agent;
 static bool attached;
+static pid_t owner;		/* who has attached */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Anew in a child, and when the agent has been started again. */
@@ -46,6 +47,7 @@ static int attach(void)
 	if (!attached)
 		rc = fv_agent_open(&agent, NULL);
 	attached = !rc;
+	owner = getpid();
 	pthread_mutex_unlock(&lock);
 	errno = rc ? rc : errno;
 	return rc ? -1 : 0;
@@ -146,7 +148,8 @@ FV_EXPORT int close(int fd)
 	static int (*real)(int);
 	uint32_t channel = fv_cm_channel(fd);
 
-	if (channel)
+	/* A child that has our memory, by vfork(), closes its own descriptors only. */
+	if (channel && getpid() == owner)
 		forget(fd, channel);
 	if (!real)
 		real = (__typeof__(real))fv_real("close");
