@@ -219,7 +219,8 @@ void env_to_rtr(struct env_qp *qp, const struct env_host *to, uint32_t dest)
 	a.ah.dgid[15] = (uint8_t)(to->index + 1);
 	if (qp->type != IBV_QPT_UD)
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-	if (qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_RECV)
+	/* Both sides of XRC get what RC needs, as applications have it. */
+	if (qp->type != IBV_QPT_UD)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	assert_int_equal(env_modify(qp, mask, &a), 0);
 }
@@ -230,9 +231,7 @@ void env_to_rts(struct env_qp *qp)
 				    .rnr_retry = 7, .max_rd_atomic = 8 };
 	uint32_t mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	if (qp->type == IBV_QPT_XRC_RECV)
-		mask |= IBV_QP_TIMEOUT;
-	else if (qp->type != IBV_QPT_UD)
+	if (qp->type != IBV_QPT_UD)
 		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_MAX_QP_RD_ATOMIC;
 	assert_int_equal(env_modify(qp, mask, &a), 0);

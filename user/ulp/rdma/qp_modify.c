@@ -166,12 +166,28 @@ static int refuse(char *err, size_t errlen, const char *why)
 	return -EINVAL;
 }
 
+/* Applications give both sides of XRC the attributes of RC; what a side has not is ignored. */
+static uint32_t relevant(const struct rdma_qp *qp, uint32_t mask)
+{
+	switch (qp->type) {
+	case IBV_QPT_XRC_SEND:
+		return mask & ~(uint32_t)(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	case IBV_QPT_XRC_RECV:
+		return mask & ~(uint32_t)(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT |
+					  IBV_QP_RNR_RETRY);
+	default:
+		return mask;
+	}
+}
+
 int rdma_qp_modify(struct rdma_qp *qp, uint32_t mask, const struct fverbs_qp_attr *attr, char *err,
 		   size_t errlen)
 {
 	uint8_t to = mask & IBV_QP_STATE ? attr->qp_state : qp->state, from = qp->state;
-	const char *why = rdma_qp_transition(qp->type, from, to, mask);
+	const char *why;
 
+	mask = relevant(qp, mask);
+	why = rdma_qp_transition(qp->type, from, to, mask);
 	if (!why)
 		why = check_attr(qp, mask, attr);
 	if (why)
