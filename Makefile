@@ -63,6 +63,7 @@ tests: $(TESTS)
 bench: all tests
 	@selftests/bench/run.sh
 	@selftests/bench/congestion.sh
+	@selftests/bench/nvme.sh
 
 vmtest: all tests
 	@selftests/vm/run.sh

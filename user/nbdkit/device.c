@@ -25,6 +25,8 @@ enum {
 /* A command's place; its data are at the slot's part of the arena. */
 struct slot {
 	struct slot *next;	/* free list */
+	pthread_cond_t ended;	/* it is done, or its thread is to look after completions */
+	bool waited;		/* a thread sleeps on |ended| */
 	bool done;
 	uint16_t status;
 };
@@ -34,7 +36,7 @@ struct device {
 	struct falcon_nvme_info info;
 	unsigned int block_shift;
 	pthread_mutex_t lock;	/* of everything below, and of |f| */
-	pthread_cond_t changed;	/* a command has ended, or nobody polls any more */
+	pthread_cond_t freed;	/* a slot has become free */
 	bool polling;		/* a thread looks after completions */
 	int dead;		/* errno: the agent is gone */
 	struct slot *free;
@@ -71,7 +73,9 @@ int device_open(const char *socket, const char *name, unsigned int timeout_s, st
 		return ENOMEM;
 	}
 	pthread_mutex_init(&d->lock, NULL);
-	pthread_cond_init(&d->changed, NULL);
+	pthread_cond_init(&d->freed, NULL);
+	for (int i = 0; i < SLOTS; i++)
+		pthread_cond_init(&d->slots[i].ended, NULL);
 	rc = -falcon_nvme_open(&attr, name, &d->f);
 	if (rc)
 		snprintf(err, errlen, "%s", falcon_error(NULL));
@@ -94,7 +98,9 @@ int device_open(const char *socket, const char *name, unsigned int timeout_s, st
 void device_close(struct device *d)
 {
 	falcon_close(d->f);
-	pthread_cond_destroy(&d->changed);
+	for (int i = 0; i < SLOTS; i++)
+		pthread_cond_destroy(&d->slots[i].ended);
+	pthread_cond_destroy(&d->freed);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
@@ -143,18 +149,34 @@ static void take_completions(struct device *d)
 
 		s->done = true;
 		s->status = le16toh(cqes[i].status) >> 1;
+		if (s->waited)
+			pthread_cond_signal(&s->ended);
 	}
-	if (n)
-		pthread_cond_broadcast(&d->changed);
 }
 
-/* With the lock: until something has changed. */
-static void sleep_a_while(struct device *d)
+/* Somebody has to look after completions: whoever sleeps, or all, to see that it is over. */
+static void hand_over(struct device *d)
+{
+	for (int i = 0; i < SLOTS; i++) {
+		if (!d->slots[i].waited)
+			continue;
+		pthread_cond_signal(&d->slots[i].ended);
+		if (!d->dead && !d->slots[i].done)
+			return;
+	}
+	if (d->dead)
+		pthread_cond_broadcast(&d->freed);
+}
+
+/* With the lock: until |s| may have ended. One thread looks after completions, the others sleep. */
+static void sleep_on(struct device *d, struct slot *s)
 {
 	struct pollfd pfd = { .fd = falcon_fd(d->f), .events = POLLIN };
 
 	if (d->polling) {
-		pthread_cond_wait(&d->changed, &d->lock);
+		s->waited = true;
+		pthread_cond_wait(&s->ended, &d->lock);
+		s->waited = false;
 		return;
 	}
 	d->polling = true;
@@ -165,16 +187,17 @@ static void sleep_a_while(struct device *d)
 	}
 	d->polling = false;
 	take_completions(d);
-	/* If this thread has what it wants, another has to look. */
-	pthread_cond_broadcast(&d->changed);
+	if (s->done || d->dead)
+		hand_over(d);
 }
 
 static struct slot *get_slot(struct device *d, bool wait)
 {
 	struct slot *s;
 
+	/* Those who have the slots are looking after completions. */
 	while (!d->free && wait && !d->dead)
-		sleep_a_while(d);
+		pthread_cond_wait(&d->freed, &d->lock);
 	s = d->free;
 	if (!s || d->dead)
 		return NULL;
@@ -198,11 +221,11 @@ static int finish(struct device *d, struct slot *s)
 	int rc;
 
 	while (!s->done && !d->dead)
-		sleep_a_while(d);
+		sleep_on(d, s);
 	rc = s->done ? errno_of(s->status) : d->dead;
 	s->next = d->free;
 	d->free = s;
-	pthread_cond_broadcast(&d->changed);
+	pthread_cond_signal(&d->freed);
 	return rc;
 }
 
