@@ -223,6 +223,27 @@ static void deleted(void **state)
 	rdma_links_conn_gone(&env_a.r, rdma_link_core(qb.link)->cid);
 }
 
+/* Both queue pairs go, and one end's connection before the other's: what was dialled is not any more. */
+static void both_leave(void **state)
+{
+	uint32_t at_a, at_b;
+
+	(void)state;
+	assert_true(env_rtr(&qa, &env_b, 0));
+	assert_true(env_rtr(&qb, &env_a, 0));
+	env_settle(1000);
+	assert_joined();
+	at_a = rdma_link_core(qa.link)->cid;
+	at_b = rdma_link_core(qb.link)->cid;
+	env_put(&qa);
+	env_put(&qb);
+	assert_int_equal(env_live(&env_a) + env_live(&env_b), 2);
+	rdma_links_conn_down(&env_a.r, at_a, "peer removed the connection");
+	rdma_links_conn_down(&env_b.r, at_b, "peer removed the connection");
+	env_settle(10 * SECOND);
+	assert_int_equal(env_live(&env_a) + env_live(&env_b), 0);
+}
+
 /* A session that is not there yet is not a refusal. */
 static void no_session(void **state)
 {
@@ -288,7 +309,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refused_one_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(others_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_dialled, setup, teardown),
-		cmocka_unit_test_setup_teardown(deleted, setup, teardown),
+		cmocka_unit_test_setup_teardown(deleted, setup, teardown), cmocka_unit_test_setup_teardown(both_leave, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_session, setup, teardown),
 		cmocka_unit_test_setup_teardown(lost_early, setup, teardown),
 		cmocka_unit_test_setup_teardown(itself, setup, teardown),

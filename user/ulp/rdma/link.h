@@ -110,8 +110,8 @@ void rdma_links_conn_gone(struct rdma *r, uint32_t cid);
 
 /* Take |link|'s connection from it, to be hung up later. Short of memory it stays with the link. */
 void link_leave(struct rdma_link *link);
-/* Connection |cid|, which is no link's, is gone: its number may be another's from now on. */
-void link_left(struct rdma_links *l, uint32_t cid);
+/* Connection |cid|, which is no link's, is down: it is hung up now, and forgotten. */
+void link_left(struct rdma *r, uint32_t cid);
 /* Hang up what has stayed long enough; at UINT64_MAX, all. */
 void link_leave_run(struct rdma *r, uint64_t now);
 uint64_t link_leave_deadline(const struct rdma_links *l);

@@ -274,7 +274,7 @@ void rdma_links_conn_down(struct rdma *r, uint32_t cid, const char *why)
 	bool was_up = link && link->state == LINK_UP;
 
 	if (!link) {
-		link_left(r->links, cid);
+		link_left(r, cid);
 		return;
 	}
 	say(link, why);

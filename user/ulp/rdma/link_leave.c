@@ -49,14 +49,17 @@ void link_leave(struct rdma_link *link)
 	l->nleaving++;
 }
 
-void link_left(struct rdma_links *l, uint32_t cid)
+void link_left(struct rdma *r, uint32_t cid)
 {
 	struct link_leaving *leaving;
 
-	TAILQ_FOREACH(leaving, &l->leaving, entry) {
+	TAILQ_FOREACH(leaving, &r->links->leaving, entry) {
 		for (int i = 0; i < 2; i++) {
-			if (leaving->cid[i] == cid)
-				leaving->cid[i] = 0;
+			if (leaving->cid[i] != cid)
+				continue;
+			leaving->cid[i] = 0;
+			/* One that was dialled here would be dialled again, for ever. */
+			r->host.ulp->hangup(r->host.agent, cid, "the queue pair has left it");
 		}
 	}
 }
