@@ -3,7 +3,7 @@
  * TLS against a peer that does not keep to the protocol, beside one that does: floods, cut
  * connections, old versions, other protocols. B listens at 127.0.0.2.
  */
-#include "cm_certs.h"
+#include "cm_stage.h"
 
 #include <netinet/in.h>
 #include <openssl/err.h>
@@ -11,38 +11,12 @@
 
 #include <cm/wire.h>
 
-static struct end a, b;
-static struct ca_pair ca;
-
-#define A "127.0.0.1"
-#define B "127.0.0.2"
-
 static int setup(void **state)
 {
 	(void)state;
-	memset(&a, 0, sizeof(a));
-	memset(&b, 0, sizeof(b));
-	certs_begin();
-	assert_true(ca_make_authority(&ca, 30));
-	cert_put("ca", 0644, ca_write_cert, &ca);
-	cert_host("a", &ca, "IP:" A, 30, NULL);
-	cert_host("b", &ca, "IP:" B, 30, NULL);
-	a.chan = cert_config("a", "ca", NULL);
-	b.chan = cert_config("b", "ca", NULL);
+	stage_begin();
 	env_open(&b);
 	env_add(&b, B, A, 11, 1);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	cm_close(a.cm);
-	cm_close(b.cm);
-	cert_config_free(&a.chan);
-	cert_config_free(&b.chan);
-	ca_free(&ca);
-	certs_end();
 	return 0;
 }
 
@@ -254,7 +228,7 @@ static void garbage(void **state)
 	honest_peer_comes_up();
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, stage_end)
 
 int main(void)
 {

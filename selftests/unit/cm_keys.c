@@ -1,36 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Keys on their way through the connection manager: with a new incarnation, and by rekeying. */
-#include "cm_certs.h"
-
-static struct end a, b;
-
-#define A "127.0.0.1"
-#define B "127.0.0.2"
+#include "cm_stage.h"
 
 static int setup(void **state)
 {
 	(void)state;
-	memset(&a, 0, sizeof(a));
-	memset(&b, 0, sizeof(b));
+	stage_begin();
 	a.psp = b.psp = true;
 	a.grace_ms = b.grace_ms = 60000;
-	certs_begin();
-	cert_put("psk", 0600, put_text,
-		 "* 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n");
-	a.chan.psk_file = b.chan.psk_file = cert_path("psk");
 	env_open(&a);
 	env_open(&b);
 	env_add(&a, A, B, 1, 2);
 	env_add(&b, B, A, 2, 1);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	cm_close(a.cm);
-	cm_close(b.cm);
-	certs_end();
 	return 0;
 }
 
@@ -187,7 +168,7 @@ static void downgrade(void **state)
 	assert_int_equal(a.conns[1].established + b.conns[2].established, 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, stage_end)
 
 int main(void)
 {

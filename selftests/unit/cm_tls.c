@@ -1,46 +1,38 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Sessions over TLS between two connection managers: who is let in, who is not, and why. */
-#include "cm_certs.h"
+#include "cm_stage.h"
 
-static struct end a, b;
-static struct ca_pair ca, other_ca;
+static struct ca_pair other_ca;
 static char serial_a[CA_SERIAL_MAX], serial_b[CA_SERIAL_MAX];
 
-#define A "127.0.0.1"
-#define B "127.0.0.2"
 #define KEY1 "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 #define KEY2 "f00102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+
+static void replace(struct end *e, const char *name, const char *ca_file, const char *crl)
+{
+	cert_config_free(&e->chan);
+	e->chan = cert_config(name, ca_file, crl);
+}
 
 static int setup(void **state)
 {
 	(void)state;
-	memset(&a, 0, sizeof(a));
-	memset(&b, 0, sizeof(b));
+	stage_begin();
 	a.psp = b.psp = true;
-	certs_begin();
-	assert_true(ca_make_authority(&ca, 30));
 	assert_true(ca_make_authority(&other_ca, 30));
-	cert_put("ca", 0644, ca_write_cert, &ca);
 	cert_put("other", 0644, ca_write_cert, &other_ca);
 	cert_host("a", &ca, "DNS:a,IP:" A, 30, serial_a);
 	cert_host("b", &ca, "DNS:b.example,DNS:b,IP:" B, 30, serial_b);
 	cert_crl("crl", &ca, NULL);
-	a.chan = cert_config("a", "ca", "crl");
-	b.chan = cert_config("b", "ca", "crl");
+	replace(&a, "a", "ca", "crl");
+	replace(&b, "b", "ca", "crl");
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
-	cm_close(a.cm);
-	cm_close(b.cm);
-	cert_config_free(&a.chan);
-	cert_config_free(&b.chan);
-	ca_free(&ca);
 	ca_free(&other_ca);
-	certs_end();
-	return 0;
+	return stage_end(state);
 }
 
 static void start(void)
@@ -74,19 +66,6 @@ static void refused(const char *why)
 	if (!env_until(&a, &b, told, (void *)why))
 		fail_msg("no \"%s\", but \"%s\", \"%s\"", why, a.conns[1].reason, b.conns[2].reason);
 	assert_int_equal(a.conns[1].established + b.conns[2].established, 0);
-}
-
-static void replace(struct end *e, const char *name, const char *ca_file, const char *crl)
-{
-	cert_config_free(&e->chan);
-	e->chan = cert_config(name, ca_file, crl);
-}
-
-static void use_psk(struct end *e, const char *name, const char *line)
-{
-	cert_put(name, 0600, put_text, line);
-	cert_config_free(&e->chan);
-	e->chan.psk_file = strdup(cert_path(name));
 }
 
 static void certificates(void **state)
@@ -213,8 +192,8 @@ static void broken_file(void **state)
 static void psk(void **state)
 {
 	(void)state;
-	use_psk(&a, "psk-a", "# hosts\n" B " " KEY1 "\n");
-	use_psk(&b, "psk-b", "10.0.0.1 " KEY2 "\n* " KEY1 "\n");
+	stage_psk(&a, "psk-a", "# hosts\n" B " " KEY1 "\n");
+	stage_psk(&b, "psk-b", "10.0.0.1 " KEY2 "\n* " KEY1 "\n");
 	start();
 	wait_up();
 }
@@ -222,8 +201,8 @@ static void psk(void **state)
 static void psk_wrong(void **state)
 {
 	(void)state;
-	use_psk(&a, "psk-a", "* " KEY1 "\n");
-	use_psk(&b, "psk-b", "* " KEY2 "\n");
+	stage_psk(&a, "psk-a", "* " KEY1 "\n");
+	stage_psk(&b, "psk-b", "* " KEY2 "\n");
 	start();
 	refused("TLS");
 }
@@ -231,8 +210,8 @@ static void psk_wrong(void **state)
 static void psk_of_another(void **state)
 {
 	(void)state;
-	use_psk(&a, "psk-a", "* " KEY1 "\n");
-	use_psk(&b, "psk-b", "10.0.0.1 " KEY1 "\n");
+	stage_psk(&a, "psk-a", "* " KEY1 "\n");
+	stage_psk(&b, "psk-b", "10.0.0.1 " KEY1 "\n");
 	start();
 	refused("TLS");
 }
@@ -240,7 +219,7 @@ static void psk_of_another(void **state)
 static void psk_against_certificate(void **state)
 {
 	(void)state;
-	use_psk(&a, "psk-a", "* " KEY1 "\n");
+	stage_psk(&a, "psk-a", "* " KEY1 "\n");
 	start();
 	refused("TLS");
 }
@@ -302,9 +281,9 @@ static void bad_files(void **state)
 	replace(&a, "a", "ca", NULL);
 	cert_put("a.key", 0600, put_encrypted_key, ca.key);
 	opening_fails(&a.chan, "tls_key");
-	use_psk(&a, "psk", "* 0011\n");
+	stage_psk(&a, "psk", "* 0011\n");
 	opening_fails(&a.chan, "hexadecimal");
-	use_psk(&a, "psk", "\n");
+	stage_psk(&a, "psk", "\n");
 	opening_fails(&a.chan, "no key");
 }
 
