@@ -350,6 +350,11 @@ void rdma_links_refused(struct rdma *r, uint32_t cid, const char *why)
 	(void)r, (void)cid, (void)why;
 }
 
+void rdma_links_conn_gone(struct rdma *r, uint32_t cid)
+{
+	(void)r, (void)cid;
+}
+
 struct rdma_link *rdma_link_of(struct rdma *r, const struct fcore_conn *c)
 {
 	(void)r, (void)c;
