@@ -352,6 +352,7 @@ static void end_conn(struct env_host *h, uint32_t cid, const char *why)
 	rdma_ulp_ops.conn_down(h->r, cid, why);
 	if (core)
 		fcore_conn_close(core, kCmplDeadConn);
+	rdma_ulp_ops.conn_gone(h->r, cid);
 	c->core = NULL;
 	c->peer_cid = 0;
 	c->hung = c->dirty = false;
