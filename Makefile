@@ -64,6 +64,7 @@ bench: all tests
 	@selftests/bench/run.sh
 	@selftests/bench/congestion.sh
 	@selftests/bench/nvme.sh
+	@selftests/bench/verbs.sh
 
 vmtest: all tests
 	@selftests/vm/run.sh
