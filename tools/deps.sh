@@ -29,6 +29,7 @@ PACKAGES=(
 	libfabric-bin
 	libibverbs-dev
 	libinih-dev
+	libisal-dev
 	libjansson-dev
 	libmnl-dev
 	libnbd-bin

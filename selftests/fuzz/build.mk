@@ -76,7 +76,7 @@ FUZZ_CONTROL := $(addprefix user/agent/,commands.c own.c show.c control.c contro
 FUZZ_CP := $(addprefix tools/falcon-cp_,session.c proto.c file.c text.c) tools/mailbox.c
 
 $(eval $(call agent_fuzzer,fuzz_config,$(FUZZ_CONFIG),-ljansson -linih))
-$(eval $(call agent_fuzzer,fuzz_control,$(FUZZ_CONTROL),-ljansson -linih -lcrypto -luring))
+$(eval $(call agent_fuzzer,fuzz_control,$(FUZZ_CONTROL),-ljansson -linih -lcrypto -luring -lisal))
 $(eval $(call agent_fuzzer,fuzz_client,$(FUZZ_RAW),-Dmmap=guarded_mmap -Dmunmap=guarded_munmap))
 # The RDMA layer on real cores, as its unit tests have it.
 FUZZ_VERBS := $(wildcard user/ulp/rdma/*.c user/core/*.c) \
@@ -114,7 +114,7 @@ fuzz-tls-seeds: $(B)/falconctl
 # Both ends of NVMe over Falcon, in the world of their unit tests.
 FUZZ_NVME := $(wildcard user/ulp/nvme/*.c) selftests/unit/nvme_env.c
 
-$(eval $(call agent_fuzzer,fuzz_nvme,$(FUZZ_NVME),-lcmocka))
+$(eval $(call agent_fuzzer,fuzz_nvme,$(FUZZ_NVME),-lcmocka -lisal))
 $(FUZZ)/fuzz_nvme: $(wildcard user/ulp/nvme/*.h) selftests/unit/nvme_env.h
 
 # Long runs of steps, which it would be slow to find by itself.

@@ -144,7 +144,8 @@ static void submit(struct env *e, struct input *in, struct env_cmd *cmds, uint8_
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct env *e = env_open(2, BYTES, 9, 256 << 10);
+	struct env *e = size & 1 ? env_open_protected(2, BYTES, 9, 256 << 10) :
+				   env_open(2, BYTES, 9, 256 << 10);
 	struct env_cmd *cmds = calloc(CMDS, sizeof(*cmds));
 	struct input in = { data, data + size };
 	uint8_t *buf = calloc(1, 128 << 10);

@@ -340,6 +340,8 @@ static void refusals(void **state)
 		{"[namespace a]\npath = x\n", 1, "[namespace a]: peers is missing"},
 		{"[namespace a]\npeers = any\n", 1, "[namespace a]: path is missing"},
 		{"[namespace a]\nblock_size = 1024\n", 2, "one of 512 4096"},
+		{"[namespace a]\npath = /a\npeers = any\nprotection = /a\n", 1,
+		 "is a file of [namespace a] already"},
 		{"[namespace a]\nnsid = 65536\n", 2, "from 1 to 65535"},
 		{"[nvme d]\n[nvme d]\n", 2, "second section [nvme d]"},
 		{"[nvme d]\ntargets = 10.0.0.1/1\n", 1, "[nvme d]: local is missing"},

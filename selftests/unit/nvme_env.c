@@ -201,7 +201,7 @@ static int store_submit(struct nvme_io *io)
 {
 	struct env_store *s = (struct env_store *)io->store;
 
-	if (s->env->nios == ENV_IOS || chance(s->env, 5))
+	if (s->full || s->env->nios == ENV_IOS || chance(s->env, 5))
 		return -EAGAIN;
 	s->env->ios[s->env->nios++] = io;
 	return 0;
@@ -280,13 +280,14 @@ void env_until(struct env *e, const unsigned int *done, unsigned int n)
 	}
 }
 
-struct env *env_open(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory)
+static struct env_store new_store(struct env *e, uint64_t bytes)
 {
-	return env_open_with(n, bytes, shift, memory, NULL);
+	return (struct env_store){ .store = { .ops = &store_ops, .bytes = bytes }, .env = e,
+				   .bytes = calloc(1, bytes) };
 }
 
-struct env *env_open_with(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
-			  const struct nvme_cipher *cipher)
+static struct env *open_env(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
+			    const struct nvme_cipher *cipher, bool protected)
 {
 	static const uint8_t id[16] = "an initiator's";
 	struct env *e = calloc(1, sizeof(*e));
@@ -304,8 +305,11 @@ struct env *env_open_with(unsigned int n, uint64_t bytes, uint8_t shift, uint64_
 		struct nvme_ns_attr ns = { .name = "n", .peers = "other near", .store = &s->store,
 					   .nsid = 7, .block_shift = shift };
 
-		*s = (struct env_store){ .store = { .ops = &store_ops, .bytes = bytes }, .env = e,
-					 .bytes = calloc(1, bytes) };
+		*s = new_store(e, bytes);
+		if (protected) {
+			e->metadata[i] = new_store(e, (bytes >> shift) * 8);
+			ns.metadata = &e->metadata[i].store;
+		}
 		e->far[i].target = nvme_target_create(memory);
 		nvme_target_set_host(e->far[i].target, &host, e);
 		assert_int_equal(nvme_target_add(e->far[i].target, &ns, err, sizeof(err)), 0);
@@ -319,6 +323,34 @@ struct env *env_open_with(unsigned int n, uint64_t bytes, uint8_t shift, uint64_
 	return e;
 }
 
+struct env *env_open(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory)
+{
+	return open_env(n, bytes, shift, memory, NULL, false);
+}
+
+struct env *env_open_with(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
+			  const struct nvme_cipher *cipher)
+{
+	return open_env(n, bytes, shift, memory, cipher, false);
+}
+
+struct env *env_open_protected(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory)
+{
+	return open_env(n, bytes, shift, memory, NULL, true);
+}
+
+static uint32_t orphans(struct env *e)
+{
+	struct nvme_target_stats s;
+	uint32_t n = 0;
+
+	for (unsigned int i = 0; i < ENV_TARGETS; i++) {
+		nvme_target_stats(e->far[i].target, &s);
+		n += s.orphans;
+	}
+	return n;
+}
+
 void env_close(struct env *e)
 {
 	for (unsigned int i = 0; i < ENV_CONNS; i++) {
@@ -326,9 +358,13 @@ void env_close(struct env *e)
 		end_conn(&e->links[i].far);
 	}
 	for (unsigned int i = 0; i < ENV_TARGETS; i++)
-		e->stores[i].frozen = false;
-	while (e->nios)
-		end_io(e, 0);
+		e->stores[i].frozen = e->metadata[i].frozen = e->metadata[i].full = false;
+	while (e->nios || orphans(e)) {
+		if (e->nios)
+			end_io(e, 0);
+		for (unsigned int i = 0; i < ENV_TARGETS; i++)
+			nvme_ulp_ops.pump(&e->far[i], e->now);
+	}
 	for (unsigned int i = 0; i < ENV_TARGETS; i++) {
 		struct nvme_target_stats s;
 
@@ -337,6 +373,7 @@ void env_close(struct env *e)
 		assert_int_equal(s.orphans + s.conns, 0);
 		nvme_target_destroy(e->far[i].target);
 		free(e->stores[i].bytes);
+		free(e->metadata[i].bytes);
 	}
 	nvme_initiator_destroy(e->near.initiator);
 	free(e);

@@ -59,6 +59,7 @@ struct env_store {
 	int fail;		/* errno of every request; 0: none */
 	unsigned int flushes, fuas;
 	bool frozen;		/* requests stay where they are */
+	bool full;		/* no requests are taken */
 };
 
 struct env {
@@ -66,6 +67,7 @@ struct env {
 	struct nvme_ulp near;			/* the initiator's */
 	struct nvme_ulp far[ENV_TARGETS];
 	struct env_store stores[ENV_TARGETS];
+	struct env_store metadata[ENV_TARGETS];	/* env_open_protected() */
 	struct env_link links[ENV_CONNS];
 	struct nvme_io *ios[ENV_IOS];
 	unsigned int nios;
@@ -80,6 +82,8 @@ struct env *env_open(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t mem
 /* The same with a cipher, or NULL, in the initiator. */
 struct env *env_open_with(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
 			  const struct nvme_cipher *cipher);
+/* The same with protection information, 8 bytes for each block in |metadata|. */
+struct env *env_open_protected(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory);
 void env_close(struct env *e);
 /* One thing happens. */
 void env_step(struct env *e);

@@ -157,12 +157,52 @@ static void refused(void **state)
 	close(fd);
 }
 
+static void metadata_file(void **state)
+{
+	char small[] = "/tmp/falcon-store-XXXXXX";
+	uint8_t *memory = aligned_alloc(4096, MEMORY);
+	struct nvme_ring *ring;
+	struct nvme_store *s;
+
+	(void)state;
+	close(mkstemp(small));
+	unlink(small);
+	assert_int_equal(no_ring(&ring, memory), 0);
+	s = nvme_store_open_metadata(small, 100, 8, false, err, sizeof(err));
+	assert_non_null(s);
+	assert_int_equal(s->bytes, 800);
+	nvme_store_attach(s, ring);
+	memset(memory, 0x5a, 24);
+	assert_int_equal(run(ring, s, NVME_IO_WRITE, true, memory, 8, 24), 0);
+	assert_int_equal(run(ring, s, NVME_IO_ZERO, false, NULL, 16, 8), 0);
+	nvme_ring_close(ring);
+	nvme_store_close(s);
+	/* Found as it was left, and longer. */
+	assert_int_equal(no_ring(&ring, memory), 0);
+	s = nvme_store_open_metadata(small, 200, 8, false, err, sizeof(err));
+	assert_non_null(s);
+	assert_int_equal(s->bytes, 1600);
+	nvme_store_attach(s, ring);
+	assert_int_equal(run(ring, s, NVME_IO_READ, false, memory + 64, 0, 40), 0);
+	assert_memory_equal(memory + 64, "\0\0\0\0\0\0\0\0ZZZZZZZZ\0\0\0\0\0\0\0\0ZZZZZZZZ\0\0\0\0\0\0\0",
+			    40);
+	nvme_ring_close(ring);
+	nvme_store_close(s);
+	free(memory);
+	unlink(small);
+	assert_null(nvme_store_open_metadata("/dev/null", 1, 8, false, err, sizeof(err)));
+	assert_non_null(strstr(err, "needs a file"));
+	assert_null(nvme_store_open_metadata("/nonexistent/x", 1, 8, false, err, sizeof(err)));
+	assert_non_null(strstr(err, "No such file"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_what_it_wrote),
 		cmocka_unit_test(many),
 		cmocka_unit_test(refused),
+		cmocka_unit_test(metadata_file),
 	};
 	int fd = mkstemp(path), rc = ftruncate(fd, BYTES);
 

@@ -4,7 +4,7 @@
 AGENT_SRCS := $(wildcard user/agent/*.c user/cm/*.c user/io/*.c user/rue/*.c user/ulp/*.c \
 	user/ulp/nvme/*.c user/ulp/rdma/*.c)
 AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd openssl libseccomp libcap liburing
-AGENT_LIBS := $(shell pkg-config --libs $(AGENT_PKGS)) -ldl -lpthread
+AGENT_LIBS := $(shell pkg-config --libs $(AGENT_PKGS)) -lisal -ldl -lpthread
 
 $(B)/falcond: $(AGENT_SRCS:%.c=$(B)/obj/%.o) $(B)/libfcore.a $(B)/libfcrypto.a
 	$(call say,LD,$@)

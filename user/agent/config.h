@@ -154,6 +154,7 @@ struct peer_config {
 struct namespace_config {
 	char name[CONFIG_NAME_MAX];
 	char path[CONFIG_PATH_MAX];		/* file or block device */
+	char protection[CONFIG_PATH_MAX];	/* file of protection information; "": none */
 	uint32_t nsid;
 	uint32_t block_size;			/* enum config_block_size */
 	bool read_only;

@@ -228,6 +228,8 @@ static const struct config_key namespace_keys[] = {
 	 .unit = "bytes", .help = "logical block"},
 	{"read_only", ENUM(off_on), AT(struct namespace_config, read_only), .def = "off",
 	 .help = "on: commands that write are refused"},
+	{"protection", STRING, AT(struct namespace_config, protection), .def = "",
+	 .help = "file of the blocks' protection information; none: they have none"},
 	{"peers", STRING, AT(struct namespace_config, peers), .def = "",
 	 .help = "names in the certificates of agents that may use it, or any"},
 	{"iops", UINT(1, UINT32_MAX), AT(struct namespace_config, iops), .zero = "unlimited",

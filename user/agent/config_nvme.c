@@ -107,6 +107,16 @@ static int check_namespace(const struct agent_config *cfg, unsigned int i, char 
 			 ns->path[0] ? "peers" : "path");
 		return -EINVAL;
 	}
+	for (unsigned int k = 0; k < cfg->nnamespaces && ns->protection[0]; k++) {
+		const struct namespace_config *other = &cfg->namespaces[k];
+
+		if (strcmp(ns->protection, other->path) &&
+		    (k >= i || strcmp(ns->protection, other->protection)))
+			continue;
+		snprintf(err, errlen, "[namespace %s]: protection %s is a file of [namespace %s] "
+			 "already", ns->name, ns->protection, other->name);
+		return -EINVAL;
+	}
 	for (unsigned int k = 0; k < i; k++) {
 		if (cfg->namespaces[k].nsid != ns->nsid)
 			continue;

@@ -14,6 +14,7 @@
 #include "crypto/locked.h"
 #include "crypto/xts.h"
 #include "ulp/nvme/nvme.h"
+#include "ulp/nvme/pi.h"
 
 enum { NVME_MEMORY = 64 << 20 };	/* bytes of the target's data memory */
 
@@ -21,6 +22,7 @@ struct agent_nvme {
 	struct agent *a;
 	struct nvme_ulp ulp;
 	struct nvme_store **stores;	/* |config.nnamespaces| */
+	struct nvme_store **metadata;	/* beside |stores|; NULL: no protection information */
 	struct nvme_ring *ring;		/* NULL: no namespaces */
 	struct nvme_apps *apps;
 	struct xts_cipher *ciphers;	/* |config.nnvmes| */
@@ -57,6 +59,20 @@ static int open_cipher(const struct nvme_config *cfg, struct xts_cipher *out)
 	return rc;
 }
 
+static bool open_stores(struct agent_nvme *n, unsigned int i, char *err, size_t errlen)
+{
+	const struct namespace_config *ns = &n->a->config.namespaces[i];
+	uint32_t block = config_block_bytes(ns);
+
+	n->stores[i] = nvme_store_open(ns->path, block, ns->read_only, err, errlen);
+	if (!n->stores[i] || !ns->protection[0])
+		return n->stores[i];
+	n->metadata[i] = nvme_store_open_metadata(ns->protection, n->stores[i]->bytes / block,
+						  sizeof(struct nvme_pi), ns->read_only, err,
+						  errlen);
+	return n->metadata[i];
+}
+
 int agent_nvme_prepare(struct agent *a)
 {
 	const struct agent_config *cfg = &a->config;
@@ -65,9 +81,11 @@ int agent_nvme_prepare(struct agent *a)
 	a->nvme = calloc(1, sizeof(*a->nvme));
 	if (a->nvme && cfg->nnamespaces)
 		a->nvme->stores = calloc(cfg->nnamespaces, sizeof(*a->nvme->stores));
+	if (a->nvme && cfg->nnamespaces)
+		a->nvme->metadata = calloc(cfg->nnamespaces, sizeof(*a->nvme->metadata));
 	if (a->nvme && cfg->nnvmes)
 		a->nvme->ciphers = calloc(cfg->nnvmes, sizeof(*a->nvme->ciphers));
-	if (!a->nvme || (cfg->nnamespaces && !a->nvme->stores) ||
+	if (!a->nvme || (cfg->nnamespaces && (!a->nvme->stores || !a->nvme->metadata)) ||
 	    (cfg->nnvmes && !a->nvme->ciphers)) {
 		log_err("out of memory");
 		return -ENOMEM;
@@ -81,13 +99,9 @@ int agent_nvme_prepare(struct agent *a)
 			return rc;
 	}
 	for (unsigned int i = 0; i < cfg->nnamespaces; i++) {
-		const struct namespace_config *ns = &cfg->namespaces[i];
-
-		a->nvme->stores[i] = nvme_store_open(ns->path, config_block_bytes(ns),
-						     ns->read_only, err, sizeof(err));
-		if (a->nvme->stores[i])
+		if (open_stores(a->nvme, i, err, sizeof(err)))
 			continue;
-		log_err("namespace %s: %s", ns->name, err);
+		log_err("namespace %s: %s", cfg->namespaces[i].name, err);
 		return -EINVAL;
 	}
 	return 0;
@@ -97,13 +111,16 @@ static int add_namespace(struct agent_nvme *n, unsigned int i, char *err, size_t
 {
 	const struct namespace_config *cfg = &n->a->config.namespaces[i];
 	struct nvme_ns_attr attr = {
-		.peers = cfg->peers, .store = n->stores[i], .nsid = cfg->nsid,
+		.peers = cfg->peers, .store = n->stores[i],
+		.metadata = n->metadata[i], .nsid = cfg->nsid,
 		.block_shift = cfg->block_size == CONFIG_BLOCK_512 ? 9 : 12,
 		.read_only = cfg->read_only, .iops = cfg->iops, .bps = cfg->bytes_per_s,
 	};
 
 	memcpy(attr.name, cfg->name, sizeof(attr.name));
 	nvme_store_attach(n->stores[i], n->ring);
+	if (n->metadata[i])
+		nvme_store_attach(n->metadata[i], n->ring);
 	log_info("namespace %s nsid=%u path=%s direct=%s", cfg->name, cfg->nsid, cfg->path,
 		 nvme_store_direct(n->stores[i]) ? "yes" : "no");
 	return nvme_target_add(n->ulp.target, &attr, err, errlen);
@@ -232,10 +249,13 @@ void agent_nvme_close(struct agent *a)
 	nvme_apps_destroy(n->apps);
 	for (unsigned int i = 0; n->stores && i < a->config.nnamespaces; i++)
 		nvme_store_close(n->stores[i]);
+	for (unsigned int i = 0; n->metadata && i < a->config.nnamespaces; i++)
+		nvme_store_close(n->metadata[i]);
 	for (unsigned int i = 0; n->ciphers && i < a->config.nnvmes; i++)
 		xts_free(n->ciphers[i].xts);
 	free(n->ciphers);
 	free(n->stores);
+	free(n->metadata);
 	free(n);
 	a->nvme = NULL;
 }
@@ -390,11 +410,12 @@ void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t
 		nvme_target_stats(t, &all);
 	for (unsigned int i = 0; t && nvme_target_ns(t, i, &attr, &s); i++)
 		json_array_append_new(rows, json_pack(
-			"{s:s, s:i, s:s, s:I, s:i, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+			"{s:s, s:i, s:s, s:I, s:i, s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
 			"s:I, s:I}",
 			"name", attr.name, "nsid", (int)attr.nsid, "path",
 			a->config.namespaces[i].path, "bytes", (json_int_t)attr.store->bytes,
-			"block_size", 1 << attr.block_shift, "read_only", attr.read_only, "peers",
+			"block_size", 1 << attr.block_shift, "read_only", attr.read_only,
+			"protected", attr.metadata != NULL, "peers",
 			attr.peers, "initiators", (json_int_t)all.conns, "reads",
 			(json_int_t)s.reads, "writes", (json_int_t)s.writes, "others",
 			(json_int_t)s.others, "errors", (json_int_t)s.errors, "read_bytes",

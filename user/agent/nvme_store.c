@@ -87,6 +87,27 @@ struct nvme_store *nvme_store_open(const char *path, uint32_t block, bool read_o
 	return NULL;
 }
 
+struct nvme_store *nvme_store_open_metadata(const char *path, uint64_t blocks, uint32_t bytes,
+					    bool read_only, char *err, size_t errlen)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), rc = 0;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		rc = -errno;
+	else if (!S_ISREG(st.st_mode))
+		rc = -EMEDIUMTYPE;
+	else if ((uint64_t)st.st_size / bytes < blocks)
+		rc = ftruncate(fd, (off_t)(blocks * bytes)) < 0 ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	if (rc == 0)
+		return nvme_store_open(path, bytes, read_only, err, errlen);
+	snprintf(err, errlen, "%s: %s", path,
+		 rc == -EMEDIUMTYPE ? "protection information needs a file" : strerror(-rc));
+	return NULL;
+}
+
 void nvme_store_close(struct nvme_store *s)
 {
 	struct file_store *f = (struct file_store *)s;

@@ -17,6 +17,12 @@ struct nvme_ring;
  */
 struct nvme_store *nvme_store_open(const char *path, uint32_t block, bool read_only, char *err,
 				   size_t errlen);
+/*
+ * The metadata of |blocks| blocks, |bytes| each, in the file |path|, which is made if there is none,
+ * and made longer if it is too short. As nvme_store_open().
+ */
+struct nvme_store *nvme_store_open_metadata(const char *path, uint64_t blocks, uint32_t bytes,
+					    bool read_only, char *err, size_t errlen);
 void nvme_store_close(struct nvme_store *s);
 /* Whether the page cache is not used. */
 bool nvme_store_direct(const struct nvme_store *s);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ulp/nvme/initiator_priv.h"
+#include "ulp/nvme/pi.h"
 
 struct nvme_initiator *nvme_initiator_create(const uint8_t *id)
 {
@@ -236,6 +237,14 @@ static void begin_waiting(struct nvme_dev *dev)
 	}
 }
 
+/* No metadata, or protection information of type 1 alone, which the target inserts and checks. */
+static bool format_known(const struct nvme_id_ns *id)
+{
+	uint16_t ms = le16toh(id->lbaf[id->flbas & 0xf].ms);
+
+	return id->dps == NVME_NS_DPS_PI_TYPE1 ? ms == sizeof(struct nvme_pi) : !id->dps && !ms;
+}
+
 void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status)
 {
 	const struct nvme_id_ns *id = (const struct nvme_id_ns *)c->buf;
@@ -253,7 +262,8 @@ void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status)
 	c->block_shift = id->lbaf[id->flbas & 0xf].ds;
 	c->blocks = le64toh(id->nsze);
 	c->read_only = id->nsattr & 1;
-	c->known = c->block_shift >= 9 && c->block_shift <= 12 && c->blocks &&
+	c->protect = id->dps & NVME_NS_DPS_PI_MASK;
+	c->known = format_known(id) && c->block_shift >= 9 && c->block_shift <= 12 && c->blocks &&
 		   c->blocks <= UINT64_MAX >> c->block_shift >> 8;
 	if (!c->known)
 		return nvme_iconn_reset(c, "the target's namespace is of a format not known here");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ulp/nvme/initiator_priv.h"
+#include "ulp/nvme/pi.h"
 
 enum { TAG_SHIFT = 8 };		/* a tag is a generation above an index of this many bits */
 _Static_assert(INCMDS == 1 << TAG_SHIFT, "indexes fill their bits");
@@ -87,6 +88,17 @@ static void number(struct nvme_piece *p)
 	p->total = (uint16_t)(n + other - 1);
 }
 
+/* The tags of a request to a namespace with protection information (README.md of include/falcon). */
+static void protect(const struct nvme_piece *p, struct falcon_nvme_cmd *cmd)
+{
+	if (opcode(p) != nvme_cmd_read && opcode(p) != nvme_cmd_write &&
+	    opcode(p) != nvme_cmd_compare && opcode(p) != nvme_cmd_verify)
+		return;
+	cmd->prinfo = NVME_PRINFO_ACT | NVME_PRINFO_GUARD | NVME_PRINFO_REFTAG;
+	cmd->reftag = (uint32_t)p->lba;
+	cmd->apptag = cmd->apptag_mask = 0;
+}
+
 static void fill(struct nvme_incmd *n)
 {
 	const struct nvme_piece *p = n->piece;
@@ -117,6 +129,8 @@ static void fill(struct nvme_incmd *n)
 		cmd.dtype = opcode(p) == nvme_cmd_write ? cdw12 >> 20 & 0xf : 0;
 		cmd.dspec = opcode(p) == nvme_cmd_write ? (uint16_t)(cdw13 >> 16) : 0;
 		cmd.dsm = data ? (uint8_t)cdw13 : 0;
+		if (c->protect)
+			protect(p, &cmd);
 	} else {
 		cmd.reftag = NVME_IDENTIFY_CNS_NS;
 	}

@@ -46,6 +46,7 @@ struct nvme_iconn {
 	bool command;			/* the target knows FALCON_NVME_COMMAND */
 	bool known;			/* the target has said what the namespace is */
 	bool read_only;
+	bool protect;			/* its blocks have protection information */
 	uint8_t block_shift;
 	uint64_t blocks;
 	uint32_t unit;			/* bytes of data of an nCMD */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ulp/nvme/pi.h"
 #include "ulp/nvme/target_priv.h"
 
 struct nvme_target *nvme_target_create(uint64_t memory)
@@ -23,8 +24,10 @@ struct nvme_target *nvme_target_create(uint64_t memory)
 	}
 	TAILQ_INIT(&t->conns);
 	TAILQ_INIT(&t->submit);
-	for (unsigned int i = 0; i < NVME_MAX_NS; i++)
+	for (unsigned int i = 0; i < NVME_MAX_NS; i++) {
 		TAILQ_INIT(&t->ns[i].queue);
+		TAILQ_INIT(&t->ns[i].exclusive);
+	}
 	return t;
 }
 
@@ -75,12 +78,19 @@ int nvme_target_add(struct nvme_target *t, const struct nvme_ns_attr *attr, char
 		snprintf(err, errlen, "namespace %s has no room for one block", attr->name);
 		return -EINVAL;
 	}
+	if (attr->metadata && attr->metadata->bytes / sizeof(struct nvme_pi) <
+			      attr->store->bytes >> attr->block_shift) {
+		snprintf(err, errlen, "namespace %s has no room for the protection information of "
+			 "all its blocks", attr->name);
+		return -EINVAL;
+	}
 	ns->attr = *attr;
 	ns->peers = strdup(attr->peers);
 	if (!ns->peers)
 		return -ENOMEM;
 	ns->attr.peers = ns->peers;
-	ns->attr.read_only |= attr->store->read_only;
+	ns->attr.read_only |= attr->store->read_only ||
+			      (attr->metadata && attr->metadata->read_only);
 	ns->blocks = attr->store->bytes >> attr->block_shift;
 	t->nns++;
 	return 0;

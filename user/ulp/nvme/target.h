@@ -29,6 +29,8 @@ struct nvme_ns_attr {
 	char name[NVME_NS_NAME_MAX];	/* for people */
 	const char *peers;	/* who sees it: names separated by commas or blanks, or "any" */
 	struct nvme_store *store;	/* stays the caller's, for as long as the target lives */
+	/* 8 bytes for each block, the caller's as |store| is; NULL: no protection information */
+	struct nvme_store *metadata;
 	uint32_t nsid;		/* 1..65535 */
 	uint8_t block_shift;	/* log2 of the logical block: 9 or 12 */
 	bool read_only;

@@ -30,7 +30,9 @@ static void release_memory(struct nvme_tcmd *cmd)
 		nvme_pool_put(pool, cmd->buf, cmd->mem);
 	if (cmd->other)
 		nvme_pool_put(pool, cmd->other, cmd->mem);
-	cmd->buf = cmd->other = NULL;
+	if (cmd->md)
+		nvme_pool_put(pool, cmd->md, nvme_tpi_bytes(cmd));
+	cmd->buf = cmd->other = cmd->md = NULL;
 }
 
 /* Nothing refers to |cmd| any more. */
@@ -48,6 +50,7 @@ static void retire(struct nvme_tcmd *cmd)
 	if (cmd->ns && cmd->status && !c->down)
 		cmd->ns->stats.errors++;
 	release_memory(cmd);
+	nvme_tpi_end(cmd);
 	TAILQ_INSERT_HEAD(&c->free, cmd, link);
 	if (--c->used == 0 && c->down) {
 		TAILQ_REMOVE(&c->t->conns, c, link);
@@ -127,7 +130,7 @@ static void start(struct nvme_tcmd *cmd, const struct falcon_nvme_hdr *h,
 		      h->type == FALCON_NVME_READ_REQUEST ? nvme_cmd_read : nvme_cmd_write;
 	cmd->phase = TCMD_GATHER;
 	cmd->unit = c->unit ? c->unit * 512U : FALCON_NVME_NCMD_DATA;
-	cmd->limited = cmd->sending = false;
+	cmd->limited = cmd->sending = cmd->metadata = false;
 	cmd->here = cmd->data = cmd->answered = cmd->cursor = cmd->refs = cmd->status = 0;
 	cmd->bytes = cmd->mem = 0;
 	cmd->ns = NULL;
@@ -221,7 +224,10 @@ static bool get_memory(struct nvme_tcmd *cmd)
 	cmd->buf = nvme_pool_get(pool, cmd->mem);
 	if (cmd->buf && !cmd->admin && cmd->opcode == nvme_cmd_compare)
 		cmd->other = nvme_pool_get(pool, cmd->mem);
-	if (cmd->buf && (cmd->other || cmd->admin || cmd->opcode != nvme_cmd_compare))
+	if (cmd->buf && nvme_tpi_bytes(cmd))
+		cmd->md = nvme_pool_get(pool, nvme_tpi_bytes(cmd));
+	if (cmd->buf && (cmd->other || cmd->admin || cmd->opcode != nvme_cmd_compare) &&
+	    (cmd->md || !nvme_tpi_bytes(cmd)))
 		return true;
 	release_memory(cmd);
 	cmd->conn->t->stats.no_memory++;
@@ -249,6 +255,12 @@ bool nvme_tcmd_admit(struct nvme_tcmd *cmd, uint64_t now)
 	return true;
 }
 
+/* What has written its data has to write their metadata, whoever waits for it. */
+static bool in_store(const struct nvme_tcmd *cmd)
+{
+	return cmd->phase == TCMD_IO || (cmd->phase == TCMD_SUBMIT && cmd->metadata);
+}
+
 static void io_done(struct nvme_io *io, int res)
 {
 	struct nvme_tcmd *cmd = (struct nvme_tcmd *)((char *)io - offsetof(struct nvme_tcmd, io));
@@ -256,7 +268,15 @@ static void io_done(struct nvme_io *io, int res)
 
 	t->ready++;
 	cmd->refs--;
+	if (nvme_tpi_goes_on(cmd, res)) {
+		/* Before all others, which may wait for the blocks. */
+		cmd->phase = TCMD_SUBMIT;
+		TAILQ_INSERT_HEAD(&t->submit, cmd, link);
+		nvme_tcmd_submit(cmd);
+		return;
+	}
 	nvme_exec_finish(cmd, res);
+	nvme_tpi_end(cmd);
 	if (!cmd->conn->down)
 		return answer(cmd);
 	t->stats.orphans--;
@@ -267,6 +287,8 @@ bool nvme_tcmd_submit(struct nvme_tcmd *cmd)
 {
 	struct nvme_target *t = cmd->conn->t;
 
+	if (!nvme_tpi_begin(cmd))
+		return false;
 	if (nvme_exec_prepare(cmd)) {
 		cmd->io.done = io_done;
 		if (cmd->io.store->ops->submit(&cmd->io) < 0)
@@ -411,7 +433,7 @@ void nvme_target_on_completion(struct nvme_tncmd *n, enum falcon_completion_code
 	(void)code;
 	cmd->refs--;
 	if (cmd->conn->down) {
-		if (!cmd->refs && cmd->phase != TCMD_IO)
+		if (!cmd->refs && !in_store(cmd))
 			retire(cmd);
 		return;
 	}
@@ -429,10 +451,10 @@ void nvme_tcmd_abandon(struct nvme_tcmd *cmd)
 	t->stats.dropped++;
 	if (cmd->phase == TCMD_QUEUED)
 		TAILQ_REMOVE(&(cmd->ns ? cmd->ns : &t->ns[0])->queue, cmd, link);
+	else if (in_store(cmd))
+		t->stats.orphans++;
 	else if (cmd->phase == TCMD_SUBMIT)
 		TAILQ_REMOVE(&t->submit, cmd, link);
-	else if (cmd->phase == TCMD_IO)
-		t->stats.orphans++;
-	if (!cmd->refs)
+	if (!cmd->refs && !in_store(cmd))
 		retire(cmd);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ulp/nvme/pi.h"
 #include "ulp/nvme/target_priv.h"
 
 enum { IDENTIFY_BYTES = 4096 };
@@ -53,6 +54,7 @@ static uint16_t check_range(const struct nvme_tcmd *cmd)
 static uint16_t check_io(struct nvme_tcmd *cmd)
 {
 	uint64_t bytes = 0;
+	uint16_t status;
 
 	switch (cmd->opcode) {
 	case nvme_cmd_flush:
@@ -69,13 +71,14 @@ static uint16_t check_io(struct nvme_tcmd *cmd)
 	default:
 		return NVME_SC_INVALID_OPCODE | NVME_SC_DNR;
 	}
-	if (bytes > NVME_POOL_MAX || (cmd->cmd.prinfo && cmd->opcode != nvme_cmd_flush))
+	if (bytes > NVME_POOL_MAX)
 		return NVME_SC_INVALID_FIELD | NVME_SC_DNR;
 	cmd->mem = (uint32_t)bytes;
 	cmd->bytes = cmd->opcode == nvme_cmd_verify ? 0 : (uint32_t)bytes;
 	if (writes(cmd) && cmd->ns->attr.read_only)
 		return NVME_SC_NS_WRITE_PROTECTED | NVME_SC_DNR;
-	return check_range(cmd);
+	status = check_range(cmd);
+	return status ? status : nvme_tpi_check(cmd);
 }
 
 void nvme_exec_check(struct nvme_tcmd *cmd)
@@ -108,6 +111,9 @@ static void identify_ns(const struct nvme_tns *ns, struct nvme_id_ns *id)
 	id->dlfeat = 1;			/* deallocated blocks read as zeros */
 	id->nsattr = ns->attr.read_only;
 	id->nmic = 1;
+	id->dpc = NVME_NS_DPC_PI_TYPE1 | NVME_NS_DPC_PI_LAST;
+	id->dps = ns->attr.metadata ? NVME_NS_DPS_PI_TYPE1 : NVME_NS_DPS_PI_NONE;
+	id->lbaf[0].ms = htole16(ns->attr.metadata ? sizeof(struct nvme_pi) : 0);
 }
 
 static void identify_ctrl(const struct nvme_target *t, struct nvme_id_ctrl *id)
@@ -190,6 +196,8 @@ bool nvme_exec_prepare(struct nvme_tcmd *cmd)
 		break;
 	default: io->op = NVME_IO_READ; break;
 	}
+	if (cmd->ns->attr.metadata)
+		nvme_tpi_prepare(cmd);
 	return true;
 }
 
@@ -217,7 +225,9 @@ void nvme_exec_finish(struct nvme_tcmd *cmd, int res)
 	if (cmd->opcode == nvme_cmd_dsm && res == -EOPNOTSUPP)
 		res = 0;
 	cmd->status = status_of(cmd, res);
-	if (!res && cmd->other && memcmp(cmd->buf, cmd->other, cmd->bytes))
+	if (!res)
+		cmd->status = nvme_tpi_verify(cmd);
+	if (!res && !cmd->status && cmd->other && memcmp(cmd->buf, cmd->other, cmd->bytes))
 		cmd->status = NVME_SCT_MEDIA << 8 | (NVME_SC_COMPARE_FAILED & 0xff);
 	if (cmd->opcode == nvme_cmd_read) {
 		s->reads++;

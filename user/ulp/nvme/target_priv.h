@@ -67,6 +67,10 @@ struct nvme_tcmd {
 	uint32_t bytes;			/* data; 0: none travel */
 	uint32_t mem;			/* bytes of |buf| */
 	uint8_t *buf, *other;		/* of the pool; |other|: what Compare reads; NULL: none */
+	uint8_t *md;			/* of the pool: metadata, nvme_tpi_bytes(); NULL: none */
+	bool metadata;			/* |io| is about the metadata; the data are done with */
+	bool exclusive;			/* on ns->exclusive */
+	TAILQ_ENTRY(nvme_tcmd) exclusive_link;
 	struct nvme_io io;
 	struct nvme_tncmd ncmds[TCMD_NCMDS];
 };
@@ -97,6 +101,7 @@ struct nvme_tns {
 	uint64_t blocks;
 	uint64_t busy_until;		/* ns: when the limits have been worked off */
 	struct nvme_tcmds queue;
+	struct nvme_tcmds exclusive;	/* those that others' blocks must not overlap */
 	struct nvme_ns_stats stats;
 };
 
@@ -139,5 +144,22 @@ bool nvme_exec_answers_data(const struct nvme_tcmd *cmd);
 bool nvme_exec_prepare(struct nvme_tcmd *cmd);
 /* The store has ended with |res|. Sets cmd->status. */
 void nvme_exec_finish(struct nvme_tcmd *cmd, int res);
+
+/* target_pi.c: protection information. */
+
+/* 0, or the status of a command whose PRINFO and tags do not suit the namespace. */
+uint16_t nvme_tpi_check(const struct nvme_tcmd *cmd);
+/* Bytes of metadata memory that |cmd| needs. */
+uint32_t nvme_tpi_bytes(const struct nvme_tcmd *cmd);
+/* |cmd| is to go to the stores. False: not while another one is there on the same blocks. */
+bool nvme_tpi_begin(struct nvme_tcmd *cmd);
+/* It is done with them, or will not go; may be called at any time. */
+void nvme_tpi_end(struct nvme_tcmd *cmd);
+/* cmd->io is as for the data. Make the metadata to write, or of it the request for them. */
+void nvme_tpi_prepare(struct nvme_tcmd *cmd);
+/* The store has ended with |res|. True: now the metadata. */
+bool nvme_tpi_goes_on(struct nvme_tcmd *cmd, int res);
+/* 0, or the status of data that were read and do not agree with their metadata. */
+uint16_t nvme_tpi_verify(const struct nvme_tcmd *cmd);
 
 #endif /* FALCON_NVME_TARGET_PRIV_H */

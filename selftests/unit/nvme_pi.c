@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Namespaces with protection information (NVMe 6.7): damage is found, and says what it is. */
+#include "nvme_env.h"
+
+#include <errno.h>
+#include <nvme/types.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <falcon/nvme.h>
+#include <ulp/nvme/pi.h>
+
+enum {
+	MIB = 1 << 20,
+	BATCH = 24,
+	CODE = 0x7ff,
+	GUARD = NVME_SCT_MEDIA << 8 | NVME_SC_GUARD_CHECK,
+	APPTAG = NVME_SCT_MEDIA << 8 | NVME_SC_APPTAG_CHECK,
+	REFTAG = NVME_SCT_MEDIA << 8 | NVME_SC_REFTAG_CHECK,
+};
+
+/* T10-DIF's polynomial bit by bit: the definition. */
+static uint16_t crc(const uint8_t *p, size_t n)
+{
+	uint16_t r = 0;
+
+	for (size_t i = 0; i < n * 8; i++) {
+		uint16_t bit = p[i / 8] >> (7 - i % 8) & 1;
+
+		r = (uint16_t)(r << 1 ^ ((r >> 15 ^ bit) ? 0x8bb7 : 0));
+	}
+	return r;
+}
+
+static void made_and_checked(void **state)
+{
+	uint8_t data[4 * 512];
+	struct nvme_pi pi[4], good[4];
+	struct nvme_pi_range r = { .data = data, .blocks = 4, .shift = 9, .prinfo = 7,
+				   .reftag = UINT32_MAX - 1, .apptag = 0x1234,
+				   .apptag_mask = 0xff };
+	uint64_t seed = 7;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)unit_random(&seed);
+	nvme_pi_insert(&r, good);
+	for (unsigned int i = 0; i < 4; i++) {
+		assert_int_equal(falcon_ntoh16(good[i].guard), crc(data + i * 512, 512));
+		assert_int_equal(falcon_ntoh16(good[i].apptag), 0x1234);
+		assert_int_equal(falcon_ntoh32(good[i].reftag), (uint32_t)(UINT32_MAX - 1 + i));
+	}
+	assert_int_equal(nvme_pi_verify(&r, good), 0);
+	for (unsigned int bit = 0; bit < sizeof(data) * 8; bit++) {
+		data[bit / 8] ^= 1 << bit % 8;
+		assert_int_equal(nvme_pi_verify(&r, good), GUARD);
+		data[bit / 8] ^= 1 << bit % 8;
+	}
+	for (unsigned int bit = 0; bit < 64; bit++) {
+		int want = bit < 16 ? GUARD : bit < 24 ? 0 : bit < 32 ? APPTAG : REFTAG;
+
+		memcpy(pi, good, sizeof(pi));
+		((uint8_t *)&pi[3])[bit / 8] ^= 1 << bit % 8;
+		assert_int_equal(nvme_pi_verify(&r, pi), want);
+		r.prinfo = want == GUARD ? 3 : want == APPTAG ? 5 : 6;
+		assert_int_equal(nvme_pi_verify(&r, pi), 0);
+		r.prinfo = 7;
+		pi[3].apptag = UINT16_MAX;
+		assert_int_equal(nvme_pi_verify(&r, pi), 0);
+	}
+}
+
+/* Many commands on few blocks, connections lost: never a block without its own information. */
+static void same_blocks(bool cut, uint8_t shift, uint32_t max_len)
+{
+	static const uint8_t ops[] = { nvme_cmd_read, nvme_cmd_write, nvme_cmd_write,
+				       nvme_cmd_write_zeroes, nvme_cmd_verify, nvme_cmd_flush };
+	struct env *e = env_open_protected(2, MIB, shift, 256 << 10);
+	struct env_cmd *cmds = calloc(BATCH, sizeof(*cmds));
+	uint8_t *data[BATCH];
+
+	e->max_len = max_len;
+	for (unsigned int i = 0; i < BATCH; i++)
+		data[i] = malloc(16 << shift);
+	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
+	for (int round = 0; round < 40; round++) {
+		unsigned int done = 0;
+
+		for (unsigned int i = 0; i < BATCH; i++) {
+			memset(data[i], (int)unit_random(&e->seed), 16 << shift);
+			env_start(e, &cmds[i], ops[unit_random(&e->seed) % ARRAY_SIZE(ops)],
+				  unit_random(&e->seed) % 8, unit_random(&e->seed) % 16, data[i],
+				  &done);
+		}
+		for (uint64_t s = cut ? unit_random(&e->seed) % 300 : 0; s; s--)
+			env_step(e);
+		if (cut)
+			env_cut(e, (unsigned int)(unit_random(&e->seed) % ENV_TARGETS));
+		env_until(e, &done, BATCH);
+		for (unsigned int i = 0; i < BATCH; i++)
+			assert_int_equal(cmds[i].status, 0);
+	}
+	assert_int_equal(env_do(e, nvme_cmd_verify, 0, 31, NULL), 0);
+	assert_true(e->metadata[0].flushes > 0);
+	for (unsigned int i = 0; i < BATCH; i++)
+		free(data[i]);
+	free(cmds);
+	env_close(e);
+}
+
+static void overlapping(void **state)
+{
+	(void)state;
+	same_blocks(false, 9, 1400);
+	same_blocks(true, 9, 1400);
+	same_blocks(true, 12, 4300);
+}
+
+/* Everything that reads |lba| ends with |want|, and of its neighbours nothing. */
+static void expect(struct env *e, uint64_t lba, uint16_t want)
+{
+	uint8_t *data = malloc(8 * 512);
+
+	assert_int_equal(env_do(e, nvme_cmd_read, lba, 0, data) & CODE, want);
+	assert_int_equal(env_do(e, nvme_cmd_read, lba - 2, 7, data) & CODE, want);
+	assert_int_equal(env_do(e, nvme_cmd_verify, lba, 0, NULL) & CODE, want);
+	assert_int_equal(env_do(e, nvme_cmd_compare, lba, 0, data) & CODE,
+			 want ? want : NVME_SCT_MEDIA << 8 | NVME_SC_COMPARE_FAILED);
+	assert_int_equal(env_do(e, nvme_cmd_read, lba - 1, 0, data), 0);
+	assert_int_equal(env_do(e, nvme_cmd_read, lba + 1, 0, data), 0);
+	free(data);
+}
+
+static void damaged_medium(void **state)
+{
+	struct env *e = env_open_protected(1, MIB, 9, MIB);
+	uint8_t *blocks = e->stores[0].bytes, *md = e->metadata[0].bytes;
+	uint8_t *data = malloc(16 * 512);
+
+	(void)state;
+	for (int i = 0; i < 16 * 512; i++)
+		data[i] = (uint8_t)(i / 512 + i + 1);
+	assert_int_equal(env_do(e, nvme_cmd_write, 8, 15, data), 0);
+	expect(e, 12, 0);
+	blocks[12 * 512 + 77] ^= 0x10;
+	expect(e, 12, GUARD);
+	assert_int_equal(env_do(e, nvme_cmd_write, 12, 0, data), 0);
+	expect(e, 12, 0);
+	/* The information of a block that was written is lost: it was not for zeros. */
+	memset(md + 12 * 8, 0, 8);
+	expect(e, 12, GUARD);
+	/* A block in another's place, with all that belongs to it. */
+	memcpy(blocks + 12 * 512, blocks + 15 * 512, 512);
+	memcpy(md + 12 * 8, md + 15 * 8, 8);
+	expect(e, 12, REFTAG);
+	/* Deallocated: zeros, which are guarded as well. */
+	assert_int_equal(env_do(e, nvme_cmd_write_zeroes, 12, 0, NULL), 0);
+	assert_int_equal(env_do(e, nvme_cmd_read, 12, 0, data), 0);
+	assert_int_equal(data[0] | data[511], 0);
+	blocks[12 * 512 + 511] ^= 1;
+	expect(e, 12, GUARD);
+	free(data);
+	env_close(e);
+}
+
+static void failing_metadata(void **state)
+{
+	struct env *e = env_open_protected(1, MIB, 9, MIB);
+	struct nvme_ns_attr ns = { .name = "m", .peers = "any", .store = &e->stores[0].store,
+				   .metadata = &e->metadata[0].store, .nsid = 8,
+				   .block_shift = 9 };
+	uint8_t data[512] = { 1 };
+	char err[160];
+
+	(void)state;
+	e->metadata[0].fail = -EIO;
+	assert_int_equal(env_do(e, nvme_cmd_write, 5, 0, data) & CODE,
+			 NVME_SCT_MEDIA << 8 | NVME_SC_WRITE_FAULT);
+	assert_int_equal(env_do(e, nvme_cmd_read, 5, 0, data) & CODE,
+			 NVME_SCT_MEDIA << 8 | NVME_SC_READ_ERROR);
+	e->metadata[0].fail = 0;
+	expect(e, 5, GUARD);
+	e->metadata[0].store.bytes--;
+	assert_int_equal(nvme_target_add(e->far[0].target, &ns, err, sizeof(err)), -EINVAL);
+	assert_non_null(strstr(err, "no room for the protection information"));
+	env_close(e);
+}
+
+/* The initiator goes for ever between a write's data and their information: it is stored. */
+static void lost_between(void **state)
+{
+	struct env *e = env_open_protected(1, MIB, 9, MIB);
+	struct nvme_pi_range r = { .data = e->stores[0].bytes + 512, .blocks = 1, .shift = 9,
+				   .prinfo = 7, .reftag = 1 };
+	const struct nvme_pi *pi = (struct nvme_pi *)e->metadata[0].bytes + 1;
+	uint8_t data[512] = { 1 };
+	unsigned int done = 0;
+	struct env_cmd cmd;
+
+	(void)state;
+	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
+	e->metadata[0].full = true;
+	env_start(e, &cmd, nvme_cmd_write, 1, 0, data, &done);
+	for (int i = 0; i < 100000 && !r.data[0]; i++)
+		env_step(e);
+	assert_int_equal(nvme_pi_verify(&r, pi), GUARD);
+	e->refuse = true;
+	env_cut(e, 0);
+	for (int i = 0; i < 100; i++)
+		env_step(e);
+	e->metadata[0].full = false;
+	for (int i = 0; i < 100; i++)
+		env_step(e);
+	assert_int_equal(nvme_pi_verify(&r, pi), 0);
+	assert_int_equal(falcon_ntoh32(pi->reftag), 1);
+	env_close(e);
+	assert_int_equal(done, 1);
+}
+
+/* The status with which the target answers a request of one block that no initiator here sends. */
+static uint16_t asked(struct env *e, uint8_t prinfo, uint32_t reftag, uint16_t apptag)
+{
+	static uint32_t icmd = 0x800000;
+	struct falcon_nvme_hdr h = { .type = FALCON_NVME_READ_REQUEST, .icmd = icmd++ };
+	struct falcon_nvme_cmd c = { .initiator_nsid = 1, .target_nsid = 7, .slba = 9, .unit = 2,
+				     .prinfo = prinfo, .reftag = reftag, .apptag = apptag,
+				     .apptag_mask = UINT16_MAX };
+	struct fcore_conn *far = &e->links[0].far;
+	struct falcon_nvme_request w;
+
+	falcon_nvme_request_pack(&h, &c, &w);
+	nvme_ulp_ops.on_push(far->ulp, far, 0, &w, sizeof(w), e->now);
+	assert_int_equal(far->outcome, FCORE_PUSH_ACK);
+	for (int step = 0; step < 10000; step++) {
+		for (unsigned int i = 0; i < e->limit; i++) {
+			const struct falcon_nvme_response *r = (void *)far->txns[i].hdr;
+			struct falcon_nvme_hdr got;
+
+			if (far->txns[i].used && falcon_nvme_nbth_unpack(r, sizeof(*r), &got) &&
+			    got.icmd == h.icmd)
+				return falcon_nvme_status(r) & CODE;
+		}
+		env_step(e);
+	}
+	fail_msg("no answer");
+	return 0;
+}
+
+static void requests(void **state)
+{
+	struct env *e = env_open_protected(1, MIB, 9, MIB);
+	uint8_t data[512] = { 1 };
+
+	(void)state;
+	assert_int_equal(env_do(e, nvme_cmd_write, 9, 0, data), 0);
+	assert_int_equal(asked(e, 0, UINT32_MAX, UINT16_MAX), NVME_SC_INVALID_FIELD);
+	assert_int_equal(asked(e, 7, 9, 0), NVME_SC_INVALID_FIELD);
+	assert_int_equal(asked(e, 8 | 7, 9, 0), 0);
+	assert_int_equal(asked(e, 8 | 7, 9, 4), APPTAG);
+	assert_int_equal(asked(e, 8 | 5, 9, 4), 0);
+	assert_int_equal(asked(e, 8 | 7, 8, 0), NVME_SC_INVALID_PI);
+	assert_int_equal(asked(e, 8, UINT32_MAX, UINT16_MAX), 0);
+	env_close(e);
+	e = env_open(1, MIB, 9, MIB);
+	assert_int_equal(env_do(e, nvme_cmd_write, 9, 0, data), 0);
+	assert_int_equal(asked(e, 8 | 7, 9, 0), NVME_SC_INVALID_FIELD);
+	env_close(e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(made_and_checked),
+		cmocka_unit_test(overlapping),
+		cmocka_unit_test(damaged_medium),
+		cmocka_unit_test(failing_metadata),
+		cmocka_unit_test(lost_between),
+		cmocka_unit_test(requests),
+	};
+
+	return unit_run(tests);
+}
