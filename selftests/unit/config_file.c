@@ -238,7 +238,8 @@ static void nvme_sections(void **state)
 {
 	static const char text[] =
 		"[namespace a]\npath = /srv/a\npeers = x.example y\nnsid = 7\nblock_size = 512\n"
-		"read_only = on\niops = 1000\nmbytes_per_s = 5\n[namespace b]\npath = b\npeers = any\n"
+		"read_only = on\niops = 1000\nmbytes_per_s = 5\n"
+		"[namespace b]\npath = b\npeers = any\nmemory_mbytes = 96\n"
 		"[nvme d]\nlocal = fd00::1\ntargets = fd00::2/1, fd00::3/65535\npeer = x\nnsid = 3\n"
 		"function = 4\nstripe_kbytes = 1024\nchunk_gbytes = 32\ntimeout_ms = 200\n"
 		"read_only = on\n";
@@ -257,6 +258,8 @@ static void nvme_sections(void **state)
 	assert_int_equal(cfg.namespaces[0].bytes_per_s, 5000000);
 	assert_int_equal(config_block_bytes(&cfg.namespaces[1]), 4096);
 	assert_int_equal(cfg.namespaces[1].iops + cfg.namespaces[1].bytes_per_s, 0);
+	assert_int_equal(cfg.namespaces[0].memory, 64 << 20);
+	assert_int_equal(config_nvme_memory(&cfg), 96 << 20);
 	assert_int_equal(cfg.nnvmes, 1);
 	assert_int_equal(config_nvme_dev(&cfg.nvmes[0], &dev, err, sizeof(err)), 0);
 	assert_int_equal(dev.ntargets, 2);
@@ -342,6 +345,7 @@ static void refusals(void **state)
 		{"[namespace a]\nblock_size = 1024\n", 2, "one of 512 4096"},
 		{"[namespace a]\npath = /a\npeers = any\nprotection = /a\n", 1,
 		 "is a file of [namespace a] already"},
+		{"[namespace a]\nmemory_mbytes = 1025\n", 2, "from 1 to 1024"},
 		{"[namespace a]\nnsid = 65536\n", 2, "from 1 to 65535"},
 		{"[nvme d]\n[nvme d]\n", 2, "second section [nvme d]"},
 		{"[nvme d]\ntargets = 10.0.0.1/1\n", 1, "[nvme d]: local is missing"},

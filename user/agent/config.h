@@ -161,6 +161,7 @@ struct namespace_config {
 	char peers[CONFIG_PATH_MAX];		/* names, or "any" */
 	uint64_t iops;				/* commands a second; 0: no limit */
 	uint64_t bytes_per_s;			/* 0: no limit */
+	uint64_t memory;			/* bytes for data under way; the largest counts */
 	uint64_t set;
 	unsigned int line;
 };

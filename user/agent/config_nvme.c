@@ -12,6 +12,16 @@ uint32_t config_block_bytes(const struct namespace_config *ns)
 	return ns->block_size == CONFIG_BLOCK_512 ? 512 : 4096;
 }
 
+uint64_t config_nvme_memory(const struct agent_config *cfg)
+{
+	uint64_t most = 0;
+
+	for (unsigned int i = 0; i < cfg->nnamespaces; i++)
+		if (cfg->namespaces[i].memory > most)
+			most = cfg->namespaces[i].memory;
+	return most;
+}
+
 /* log2 of |v| in units of 1 << |unit|; -1: not a power of two. */
 static int shift_of(uint64_t v, unsigned int unit)
 {

@@ -17,6 +17,9 @@ int config_nvme_finish(const struct agent_config *cfg, unsigned int *line, char 
 int config_nvme_dev(const struct nvme_config *cfg, struct nvme_dev_attr *out, char *err,
 		    size_t errlen);
 
+/* Bytes of data memory that the target has for all namespaces; 0: there are none. */
+uint64_t config_nvme_memory(const struct agent_config *cfg);
+
 /* Bytes of a namespace's logical block. */
 uint32_t config_block_bytes(const struct namespace_config *ns);
 

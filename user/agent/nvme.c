@@ -16,8 +16,6 @@
 #include "ulp/nvme/nvme.h"
 #include "ulp/nvme/pi.h"
 
-enum { NVME_MEMORY = 64 << 20 };	/* bytes of the target's data memory */
-
 struct agent_nvme {
 	struct agent *a;
 	struct nvme_ulp ulp;
@@ -132,7 +130,7 @@ static int open_target(struct agent_nvme *n, char *err, size_t errlen)
 	void *memory;
 	int rc;
 
-	n->ulp.target = nvme_target_create(NVME_MEMORY);
+	n->ulp.target = nvme_target_create(config_nvme_memory(&n->a->config));
 	if (!n->ulp.target)
 		return -ENOMEM;
 	nvme_target_set_host(n->ulp.target, &agent_ulp_host, n->a);
