@@ -62,6 +62,17 @@ verified()
 		--verify=crc32c --verify_fatal=1 --randrepeat=1 --minimal" >"$SCRATCH/fio" 2>&1
 }
 
+# Every job of the collection ends, and none with an error.
+job_collection()
+{
+	local job
+
+	for job in "$TAP_TOP"/tools/fio/*.fio; do
+		nbd "$1" "URI=\$uri SIZE=${MB}M RUNTIME=1 fio --minimal '$job'" >"$SCRATCH/fio" 2>&1 ||
+			{ tap_note "$job"; return 1; }
+	done
+}
+
 # errors HOST OBJECT: what has ended in error there.
 errors()
 {
@@ -175,6 +186,7 @@ tap_run "512-byte blocks: qemu-io patterns" patterns host=10.250.0.2
 tap_run "512-byte blocks: a file system" file_system host=10.250.0.2
 tap_run "a device of its own, by name" connect_disk
 tap_run "random sizes with verify" verified device=disk 512/40:4k/30:64k/20:128k/10
+tap_run "the collection of fio jobs" job_collection device=disk
 tap_run "the target dies and comes back" target_dies
 tap_run "the target is killed $KILLS times: the medium has it all" killed_often
 tap_is "$(errors a nvme)" 0 "no command has ended in error"
