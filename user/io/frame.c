@@ -4,29 +4,34 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+/* Two numbers that one instruction works on, whatever the processor: the compiler sees to it. */
+typedef uint64_t pair __attribute__((vector_size(16)));
+
 /* Ones' complement sum of |len| bytes in memory order, not folded; |sum| carries on. */
 static uint64_t sum_bytes(const void *data, size_t len, uint64_t sum)
 {
+	const pair low = { 0xffffffff, 0xffffffff };
 	const uint8_t *p = data;
-	uint64_t v, a = 0, b = 0;
+	pair u, v, a = {}, b = {};
 	uint32_t w;
 
-	for (; len >= 16; len -= 16, p += 16) {
-		memcpy(&v, p, 8);
-		a += (v & 0xffffffff) + (v >> 32);
-		memcpy(&v, p + 8, 8);
-		b += (v & 0xffffffff) + (v >> 32);
+	for (; len >= 32; len -= 32, p += 32) {
+		memcpy(&u, p, 16);
+		memcpy(&v, p + 16, 16);
+		a += (u & low) + (u >> 32);
+		b += (v & low) + (v >> 32);
 	}
+	a += b;
 	for (; len >= 4; len -= 4, p += 4) {
 		memcpy(&w, p, 4);
-		a += w;
+		sum += w;
 	}
 	if (len) {
 		w = 0;
 		memcpy(&w, p, len);
-		b += w;
+		sum += w;
 	}
-	return sum + a + b;
+	return sum + a[0] + a[1];
 }
 
 static uint16_t fold(uint64_t sum)
