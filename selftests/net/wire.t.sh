@@ -221,13 +221,13 @@ try_all()
 
 FLOWS=16
 
-# One volley for each of the flows, by source port and flow label.
+# One volley for each of the flows, by source port and flow label; for label 0 the kernel draws one.
 send_flows()
 {
 	local i
 
 	for ((i = 0; i < FLOWS; i++)); do
-		on a numbered send "$1" 50 100 10 $((49152 + i)) $((1000 * i)) $((16 * i + i))
+		on a numbered send "$1" 50 100 10 $((49152 + i)) $((1000 * i)) $((4096 + 17 * i))
 	done
 }
 
