@@ -7,7 +7,7 @@ VERBS_BINS := $(VERBS_TESTS:%=$(VERBS_DIR)/%.t)
 VERBS_FAKE := $(wildcard selftests/unit/verbs/*.c)
 
 $(VERBS_BINS): $(VERBS_DIR)/%.t: $(B)/asan/selftests/unit/%.o \
-	$(patsubst %.c,$(B)/asan/%.o,$(VERBS_FAKE) $(filter-out %/redirect.c %/tree.c,$(VERBS_SRC)) $(VERBS_SHARED))
+	$(patsubst %.c,$(B)/asan/%.o,$(VERBS_FAKE) $(filter-out %/redirect.c %/tree.c %/tree_sweep.c,$(VERBS_SRC)) $(VERBS_SHARED))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -rdynamic -o $@ $^ -libverbs -lrdmacm -lcmocka -ljansson -lpthread
@@ -22,3 +22,10 @@ $(VERBS_DIR)/verbs_cm.t: $(B)/asan/selftests/unit/verbs_cm.o \
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -libverbs -lcmocka -lpthread
 
 TESTS += $(VERBS_DIR)/verbs_cm.t
+
+$(VERBS_DIR)/verbs_tree.t: $(B)/asan/selftests/unit/verbs_tree.o $(B)/asan/user/verbs/tree_sweep.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+
+TESTS += $(VERBS_DIR)/verbs_tree.t

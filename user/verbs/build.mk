@@ -17,7 +17,7 @@ all: $(B)/libfalcon_verbs.so
 
 # It attaches itself, to see whether that can be done.
 RUN_SRC := tools/falcon-run.c user/verbs/agent.c user/verbs/area.c user/verbs/env.c user/verbs/tree.c \
-	$(VERBS_SHARED)
+	user/verbs/tree_sweep.c $(VERBS_SHARED)
 PROGRAMS += $(B)/falcon-run
 
 $(B)/falcon-run: $(RUN_SRC:%.c=$(B)/obj/%.o)

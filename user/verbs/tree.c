@@ -23,6 +23,7 @@ enum {
 };
 
 static char top[PATH];
+static char base[PATH / 2];	/* where all trees are */
 static pthread_once_t top_once = PTHREAD_ONCE_INIT;
 
 /* Whether |dir| is there, made if need be, and nobody else's. */
@@ -38,7 +39,6 @@ static bool own_directory(const char *dir)
 static void find_top(void)
 {
 	const char *run = getenv("XDG_RUNTIME_DIR"), *socket = fv_env_string(FV_ENV_SOCKET);
-	char base[PATH / 2];
 	size_t len;
 
 	if (!geteuid())
@@ -160,7 +160,9 @@ void fv_tree_write(const struct fverbs_device *d)
 	if (!fv_tree_top() || !d->name[0] || memchr(d->name, '/', sizeof(d->name)) ||
 	    !memchr(d->name, 0, sizeof(d->name)) || !memchr(d->netdev, 0, sizeof(d->netdev)))
 		return;
-	mkdir(top, 0755);
+	if (!mkdir(top, 0755))
+		fv_tree_sweep(base);
+	fv_tree_claim(top, fv_env_string(FV_ENV_SOCKET));
 	if (snprintf(dir, sizeof(dir), "%s/class/infiniband/%s", top, d->name) >= (int)sizeof(dir))
 		return;
 	put(dir, "node_type", "1: CA");
