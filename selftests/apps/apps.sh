@@ -61,3 +61,32 @@ pair()
 {
 	tap_run "$1" run_pair "${@:2}"
 }
+
+cm_client()
+{
+	# shellcheck disable=SC2086 # words
+	on b timeout 30 falcon-run $1 >"$SCRATCH/client" 2>&1
+}
+
+said()
+{
+	[ -z "$1" ] || grep -q "$1" "$SCRATCH/server"
+}
+
+# run_cm SERVER CLIENT [TEXT]: two command lines, words separated by blanks, for programs that meet by
+# librdmacm alone: the client starts when the server has said TEXT. Without, it is refused, and tries
+# again, until the server listens.
+run_cm()
+{
+	local server rc=0
+
+	: >"$SCRATCH/server"	# of the last one nothing is to be read
+	# shellcheck disable=SC2086 # words
+	on a timeout 60 falcon-run stdbuf -oL $1 >"$SCRATCH/server" 2>&1 &
+	server=$!
+	tap_wait 20 said "${3:-}" && tap_wait 30 cm_client "$2" || rc=98
+	[ "$rc" -eq 0 ] || kill $server 2>/dev/null
+	wait $server || [ "$rc" -ne 0 ] || rc=99
+	[ "$rc" -eq 0 ] || { echo "status $rc"; tail -n 30 "$SCRATCH/server" "$SCRATCH/client"; }
+	return $rc
+}

@@ -15,6 +15,14 @@ perf()
 	pair "$LINK: ib_$*" "ib_$1" -d falcon0 -x $GID -F "${@:2}"
 }
 
+# The same with librdmacm, which then is all that they meet by.
+perf_cm()
+{
+	local command="ib_$1 -R -F ${*:2}"
+
+	tap_run "$LINK: ib_$1 -R ${*:2}" run_cm "$command" "$command $ADDRESS"
+}
+
 # One of each, on a link as it is now.
 each()
 {
@@ -43,6 +51,8 @@ more()
 	perf send_bw -s 4096 -n 200 -r 64 --use-srq
 	perf write_bw -s 64 -n 200 -I 64
 	perf atomic_bw -n 200 -A CMP_AND_SWAP
+	perf_cm write_bw -s 65536 -n 200
+	perf_cm send_lat -s 64 -n 200
 }
 
 lab_up --clear
