@@ -85,7 +85,8 @@ target_dies()
 	local pid rc before
 
 	before=$(disk_writes)
-	verified device=disk 512/30:4k/30:64k/30:128k/10 &
+	# Some seconds at least, so that the end does not come before the kill.
+	SECONDS_OF_FIO=${SECONDS_OF_FIO:-5} verified device=disk 512/30:4k/30:64k/30:128k/10 &
 	pid=$!
 	tap_wait 30 writes_beyond $((before + 50)) || return 1
 	falcon-lab agent b kill && falcon-lab agent b start || return 1
