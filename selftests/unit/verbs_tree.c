@@ -135,5 +135,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_claimed_again, begin, end),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unit_run(tests);
 }
