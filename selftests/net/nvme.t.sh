@@ -173,17 +173,6 @@ connect_disk()
 	on a falconctl nvme connect disk local=10.250.0.1 targets=10.250.0.2/1
 }
 
-# with_restarts NAME COMMAND: a test in which the target's agent goes away.
-with_restarts()
-{
-	if [ -n "${FALCON_TEST_FULL:-}" ]; then
-		tap_run "$@"
-	else
-		tap_skip "$1" \
-			"one in six fails, a command ends in error; FALCON_TEST_FULL=1 runs it"
-	fi
-}
-
 random_file in $((MB << 20))
 for f in one two three four; do
 	truncate -s $((MB << 20)) "$SCRATCH/$f"
@@ -199,9 +188,9 @@ tap_run "512-byte blocks: a file system" file_system host=10.250.0.2
 tap_run "a device of its own, by name" connect_disk
 tap_run "random sizes with verify" verified device=disk 512/40:4k/30:64k/20:128k/10
 tap_run "the collection of fio jobs" job_collection device=disk
+tap_run "the target dies and comes back" target_dies
+tap_run "the target is killed $KILLS times: the medium has it all" killed_often
 tap_is "$(errors a nvme)" 0 "no command has ended in error"
-with_restarts "the target dies and comes back" target_dies
-with_restarts "the target is killed $KILLS times: the medium has it all" killed_often
 tap_run "a namespace that is not there" strangers
 
 lab_up --clear --mtu 3498 --loss 1 --export "$TWO" --hosts 3 --export "$THREE"
@@ -214,7 +203,7 @@ lab_up --clear --export "$FOUR"
 tap_run "protection information: qemu-io patterns" patterns host=10.250.0.2
 tap_run "protection information: nbdcopy" copies host=10.250.0.2
 tap_is "$(errors b namespace)" 0 "no block was taken for damaged"
-with_restarts "a damaged block is found" damage_found
+tap_run "a damaged block is found" damage_found
 
 lab_up --loss 1 --export "$TWO"
 tap_run "encrypted, 1 % loss: qemu-img convert" converts host=10.250.0.2

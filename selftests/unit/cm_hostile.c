@@ -185,6 +185,32 @@ static void by_the_book(void **state)
 	assert_true(env_until(&b, NULL, b_down, NULL));
 }
 
+/* The peer's READY comes after its first packet: up once, and by an offer that is used up then. */
+static void packet_before_ready(void **state)
+{
+	struct cm_msg open, m = an_open(5), ready = {.type = CM_MSG_READY, .src_cid = 1,
+						     .dst_cid = 11, .incarnation = 5};
+	int fd = greet(&open);
+
+	(void)state;
+	say(fd, &m);
+	hear_type(fd, CM_MSG_READY);
+	assert_false(b.conns[11].up);
+	cm_heard(b.cm, 11);
+	assert_true(b.conns[11].up);
+	b.conns[11].up = false;
+	cm_heard(b.cm, 11);
+	cm_heard(b.cm, 12);
+	ready.peer_incarnation = open.incarnation;
+	say(fd, &ready);
+	m = an_open(6);
+	say(fd, &m);
+	assert_true(hear_type(fd, CM_MSG_OPEN).incarnation != open.incarnation);
+	hear_type(fd, CM_MSG_READY);
+	assert_false(b.conns[11].up);
+	close(fd);
+}
+
 static void byte_by_byte(void **state)
 {
 	uint8_t out[2 * CM_WIRE_MAX];
@@ -498,7 +524,7 @@ static void bad_listener(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(by_the_book),   TEST(byte_by_byte),  TEST(strangers),
+		TEST(by_the_book), TEST(packet_before_ready),   TEST(byte_by_byte),  TEST(strangers),
 		TEST(guests),	     TEST(malformed),	  TEST(refused_opens),
 		TEST(stale),	     TEST(restarts_without_close),
 		TEST(connects_anew), TEST(mutated),	  TEST(never_reads),

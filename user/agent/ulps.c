@@ -27,13 +27,28 @@ static struct ulp *ulp_of(struct fcore_conn *c)
 	return ((struct agent_conn *)fcore_conn_user(c))->ulp;
 }
 
+/*
+ * The upper layer of |fc|, which hears that the connection is up before it gets anything of it: the
+ * peer's READY goes another way than its packets, and may come later. NULL: it is not up.
+ */
+static struct ulp *ulp_for_peer(struct fcore_conn *fc)
+{
+	struct agent_conn *c = fcore_conn_user(fc);
+
+	if (c->state == AGENT_CONN_RECEIVING)
+		cm_heard(c->agent->cm, c->cfg.local_cid);
+	return c->state == AGENT_CONN_UP ? c->ulp : NULL;
+}
+
 static void on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn,
 		    const void *payload, uint32_t len)
 {
-	struct ulp *ulp = ulp_of(c);
+	struct ulp *ulp = ulp_for_peer(c);
 	struct agent *a = arg;
 
-	if (proto == ulp->ops->proto)
+	if (!ulp)
+		fcore_push_done(c, rsn, FCORE_PUSH_RNR, 0, 0, a->now);
+	else if (proto == ulp->ops->proto)
 		ulp->ops->on_push(ulp->self, c, rsn, payload, len, a->now);
 	else
 		fcore_push_done(c, rsn, FCORE_PUSH_INVALID_CID, 0, 0, a->now);
@@ -42,10 +57,12 @@ static void on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn
 static void on_pull(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn, const void *hdr,
 		    uint32_t hdr_len, uint16_t request_len)
 {
-	struct ulp *ulp = ulp_of(c);
+	struct ulp *ulp = ulp_for_peer(c);
 	struct agent *a = arg;
 
-	if (proto == ulp->ops->proto)
+	if (!ulp)
+		fcore_pull_rnr(c, rsn, 0, a->now);
+	else if (proto == ulp->ops->proto)
 		ulp->ops->on_pull(ulp->self, c, rsn, hdr, hdr_len, request_len, a->now);
 	else
 		fcore_pull_respond(c, rsn, &(struct fcore_response){ 0 }, a->now);

@@ -149,7 +149,7 @@ struct cm_ops {
 	 */
 	int (*establish)(void *arg, uint32_t cid, const struct cm_values *ours,
 			 const struct cm_values *peer, char *err, size_t errlen);
-	/* The peer is ready to receive: transmit. Follows establish(). */
+	/* The peer is ready to receive: transmit. Follows establish(), once. */
 	void (*ready)(void *arg, uint32_t cid);
 	/*
 	 * The connection is not up, for |reason|. Also called without an establish() before, when
@@ -247,6 +247,13 @@ void cm_reset(struct cm *cm, uint32_t cid, const char *reason);
  * up; -EALREADY: the peer has not answered the last rekeying yet.
  */
 int cm_rekey(struct cm *cm, uint32_t cid);
+
+/*
+ * A packet of connection |cid| has come by what establish() has set up. The peer transmits only when it
+ * is ready itself, so that stands for a READY that has not come yet, and ops->ready() follows. May be
+ * called from within the callbacks for other connections.
+ */
+void cm_heard(struct cm *cm, uint32_t cid);
 
 /* The MTU that the next incarnation's OPEN tells the peer, bytes. */
 void cm_set_mtu(struct cm *cm, uint32_t cid, uint32_t mtu);

@@ -186,14 +186,26 @@ static void on_open(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 	establish(cm, c, m);
 }
 
-static void on_ready(struct cm *cm, struct cm_conn *c, const struct cm_msg *m)
+static void become_ready(struct cm *cm, struct cm_conn *c)
 {
-	if (c->state != CM_RECEIVING || m->incarnation != c->peer_incarnation ||
-	    m->peer_incarnation != c->ours.incarnation)
-		return;
 	c->state = CM_READY;
 	c->reason[0] = 0;
 	cm->ops->ready(cm->arg, c->cfg.local_cid);
+}
+
+static void on_ready(struct cm *cm, struct cm_conn *c, const struct cm_msg *m)
+{
+	if (c->state == CM_RECEIVING && m->incarnation == c->peer_incarnation &&
+	    m->peer_incarnation == c->ours.incarnation)
+		become_ready(cm, c);
+}
+
+void cm_heard(struct cm *cm, uint32_t cid)
+{
+	struct cm_conn *c = cid < FALCON_MAX_CONNS ? cm->conns[cid] : NULL;
+
+	if (c && c->state == CM_RECEIVING)
+		become_ready(cm, c);
 }
 
 static void on_close(struct cm *cm, struct cm_conn *c, const struct cm_msg *m)
