@@ -6,193 +6,34 @@
  */
 #include "agent_attack.h"
 
-enum {
-	ESP_MIN = 8 + 16 + 8 + 2 + 16,	/* UDP's length of the shortest packet that may be Falcon's */
-	INNER_LEN = 20,
+enum { INNER_LEN = 20 };
+
+static struct attack on = {
+	.encap = FALCON_ESP_AES_GCM_128,
+	.spi_off = 0,
+	.iv_off = FALCON_ESP_IV_OFF,
+	.min = 8 + FALCON_ESP_HDR_LEN + 8 + FALCON_ESP_TRAILER_LEN + 16,
+	.word = 4,
+	.reflected = FALCON_V_pass_spi,
+	.not_ours = FALCON_V_pass_spi,
 };
 
-static void open_stage(uint8_t encap)
+static enum falcon_verdict flip_wants(uint32_t bit, enum falcon_verdict v)
 {
-	struct stage_frame f;
-
-	stage_open(encap);
-	stage_next(1, &f);
-	accepted(&f);
-}
-
-static int fresh(void **state)
-{
-	(void)state;
-	open_stage(FALCON_ESP_AES_GCM_128);
-	return 0;
-}
-
-static int done(void **state)
-{
-	(void)state;
-	stage_close();
-	for (unsigned int i = 0; i < ARRAY_SIZE(stage.sadb); i++)
-		assert_int_equal(stage.sadb[i].spi, 0);
-	return 0;
-}
-
-static void set_spi(struct stage_frame *f, uint32_t spi)
-{
-	*(uint32_t *)(f->data + where(f).sec_off) = htonl(spi);
-}
-
-static void forged(void **state)
-{
-	const uint8_t key[SA_KEY_MAX] = "my own";
-	struct sa *own = stage.peer[1].sa;
-	struct stage_frame f;
-
-	(void)state;
-	stage.peer[1].sa = sa_new(SA_SEAL, FALCON_ESP_AES_GCM_128, sa_spi(own), key);
-	stage_next(1, &f);
-	refused(&f, FALCON_V_drop_auth);
-	sa_free(stage.peer[1].sa);
-	stage.peer[1].sa = own;
-	stage.peer[1].psn--;
-	stage_next(1, &f);
-	accepted(&f);
-}
-
-/* Every bit from the ESP header to the ICV. */
-static void flip_all(uint8_t encap)
-{
-	struct stage_frame f, g;
-	uint32_t first;
-
-	open_stage(encap);
-	stage_next(1, &f);
-	first = where(&f).sec_off * 8u;
-	for (uint32_t bit = first; bit < f.len * 8; bit++) {
-		enum falcon_verdict want = FALCON_V_drop_auth, v;
-
-		g = f;
-		g.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		v = stage_receive(&g);
-		if (bit < first + 32) {
-			/* Nobody's SPI, or another connection's. */
-			want = v == FALCON_V_drop_auth ? v : FALCON_V_pass_spi;
-		} else if (bit >= first + 64 && bit < first + 128 && v == FALCON_V_drop_replay) {
-			want = v;	/* an IV of long ago */
-		}
-		refused(&g, want);
-	}
-	accepted(&f);
-	stage_close();
+	/* Nobody's SPI, or another connection's. */
+	if (bit < 32)
+		return v == FALCON_V_drop_auth ? v : FALCON_V_pass_spi;
+	/* An IV of long ago. */
+	if (bit >= 64 && bit < 128 && v == FALCON_V_drop_replay)
+		return v;
+	return FALCON_V_drop_auth;
 }
 
 static void flipped(void **state)
 {
 	(void)state;
-	flip_all(FALCON_ESP_AES_GCM_128);
-	flip_all(FALCON_ESP_AES_GCM_256);
-}
-
-static void truncated(void **state)
-{
-	struct stage_frame f, g;
-	struct falcon_frame p;
-
-	(void)state;
-	stage_next(1, &f);
-	p = where(&f);
-	for (uint32_t len = 0; len < f.len; len++) {
-		g = f;
-		g.len = len;
-		refused(&g, len < p.sec_off + 16u ? FALCON_V_pass_not_falcon
-						  : FALCON_V_drop_ip_length);
-	}
-	/* IP and UDP changed to match: too short, not in whole words, or another ICV. */
-	for (uint32_t len = 8 + 16; len < p.udp_len; len++) {
-		g = f;
-		set_length(&g, len);
-		refused(&g, len < ESP_MIN ? FALCON_V_drop_truncated
-					  : len % 4 ? FALCON_V_drop_esp : FALCON_V_drop_auth);
-	}
-	g = f;
-	set_length(&g, p.udp_len + 4u);
-	refused(&g, FALCON_V_drop_auth);
-	accepted(&f);
-}
-
-static void replayed(void **state)
-{
-	struct stage_frame f, g;
-	uint64_t remote_time;
-
-	(void)state;
-	stage_next(1, &f);
-	accepted(&f);
-	stage_next(1, &g);
-	accepted(&g);
-	remote_time = stage.shared[1].rx.remote_time;
-	for (int i = 0; i < 3; i++) {
-		uint32_t pushes = stage.pushes;
-
-		/* Within the margin the windows know it. */
-		assert_true(falcon_verdict_answers(stage_receive(&f)));
-		assert_int_equal(stage.pushes, pushes);
-		assert_int_equal(stage.shared[1].rx.remote_time, remote_time);
-	}
-	stage.peer[1].clock += stage.config.replay_margin;
-	stage_next(1, &g);
-	accepted(&g);
-	refused(&f, FALCON_V_drop_replay);
-}
-
-/* An IV from the future would shut the peer out: it must be authenticated first. */
-static void remote_time_moves_only_after_authentication(void **state)
-{
-	struct stage_frame f, g;
-
-	(void)state;
-	stage_next(1, &f);
-	g = f;
-	g.data[where(&f).sec_off + FALCON_ESP_IV_OFF] ^= 0x10;
-	refused(&g, FALCON_V_drop_auth);
-	accepted(&f);
-}
-
-/* Our own packets sent back to us. */
-static void reflected(void **state)
-{
-	struct frame_template t;
-	struct frame_route r = { .encap = FALCON_ESP_AES_GCM_128 };
-	struct falcon_hdr h = { .cid = 1, .type = FALCON_PUSH_DATA, .psn = STAGE_PSN + 1 };
-	struct fcore_packet pkt = {};
-	struct stage_frame f;
-
-	(void)state;
-	stage_address(r.src_addr, 2);
-	stage_address(r.dst_addr, 1);
-	frame_template_init(&t, &r);
-	pkt.hdr_len = falcon_hdr_pack(&h, pkt.hdr);
-	f.len = (uint32_t)frame_build(&t, stage.conn[1].sec.tx, &pkt, 2000000000, f.data);
-	refused(&f, FALCON_V_pass_spi);
-	set_spi(&f, stage.shared[1].id.cur_spi);
-	refused(&f, FALCON_V_drop_auth);
-	*(uint32_t *)(f.data + ETH_HLEN + 12) = htonl(0x0a000001);
-	refused(&f, FALCON_V_drop_address);
-}
-
-/* Of another connection's key, which only the key itself keeps apart. */
-static void cross_connection(void **state)
-{
-	struct stage_frame f, g;
-
-	(void)state;
-	stage_next(1, &f);
-	g = f;
-	set_spi(&g, stage.shared[2].id.cur_spi);
-	refused(&g, FALCON_V_drop_auth);
-	stage_next(2, &g);
-	set_spi(&g, stage.shared[1].id.cur_spi);
-	refused(&g, FALCON_V_drop_auth);
-	accepted(&f);
+	flip_all(FALCON_ESP_AES_GCM_128, flip_wants);
+	flip_all(FALCON_ESP_AES_GCM_256, flip_wants);
 }
 
 static void wrong_spi(void **state)
@@ -201,65 +42,22 @@ static void wrong_spi(void **state)
 
 	(void)state;
 	stage_next(1, &f);
-	set_spi(&f, stage.shared[1].id.cur_spi ^ 0x80000000);
+	set_spi(&on, &f, stage.shared[1].id.cur_spi ^ 0x80000000);
 	refused(&f, FALCON_V_pass_spi);
 	/* What falcon_sadb says is not enough: it has to be the connection's. */
 	assert_int_equal(maps_sadb_add(&stage.a.maps, 9999, 1), 0);
-	set_spi(&f, 9999);
+	set_spi(&on, &f, 9999);
 	refused(&f, FALCON_V_drop_spi);
 	maps_sadb_del(&stage.a.maps, 9999);
-	set_spi(&f, 0);
+	set_spi(&on, &f, 0);
 	assert_int_equal(stage_receive(&f), FALCON_V_pass_not_falcon);
 }
 
-/* Right in every other way, but clear, or PSP. */
 static void downgraded(void **state)
 {
-	static const uint8_t encaps[] = { FALCON_PSP_CLEAR, FALCON_PSP_AES_GCM_128 };
-	struct frame_template keep = stage.peer[1].tmpl;
-	struct sa *own = stage.peer[1].sa;
-	struct stage_frame f;
-
 	(void)state;
-	for (unsigned int i = 0; i < ARRAY_SIZE(encaps); i++) {
-		struct frame_route r = { .encap = encaps[i], .path = 5 };
-
-		r.spi = stage.shared[1].id.cur_spi;
-		stage_address(r.dst_addr, 1);
-		stage_address(r.src_addr, 2);
-		frame_template_init(&stage.peer[1].tmpl, &r);
-		stage.peer[1].sa = sa_new(SA_SEAL, encaps[i], r.spi, stage.peer[1].told.key);
-		stage_next(1, &f);
-		refused(&f, FALCON_V_drop_psp_version);
-		sa_free(stage.peer[1].sa);
-	}
-	stage.peer[1].sa = own;
-	stage.peer[1].tmpl = keep;
-}
-
-static void old_spi_and_expired_generation(void **state)
-{
-	struct stage_frame f, g;
-	char err[128];
-
-	(void)state;
-	stage_next(1, &f);
-	stage_next(2, &g);
-	assert_int_equal(rekey_conn(&stage.conn[1], err, sizeof(err)), 0);
-	stage_turn(1);
-	stage_answer(1);
-	stage_turn(stage.a.config.agent.key_settle_ns);
-	refused(&f, FALCON_V_pass_spi);
-	assert_int_equal(rekey_all(&stage.a, err, sizeof(err)), 0);
-	stage_turn(1);
-	for (uint32_t cid = 1; cid <= STAGE_CONNS; cid++)
-		stage_answer(cid);
-	stage_turn(stage.a.config.agent.key_settle_ns);
-	refused(&g, FALCON_V_pass_spi);
-	/* Not even if the connection still named the SPI. */
-	stage.shared[2].id.cur_spi_gen--;
-	stage_next(2, &g);
-	refused(&g, FALCON_V_drop_spi);
+	downgraded_to(FALCON_PSP_CLEAR);
+	downgraded_to(FALCON_PSP_AES_GCM_128);
 }
 
 /* The peer of |cid| seals |len| bytes of |contents|, and says that they are |next_header|. */
@@ -370,30 +168,23 @@ static void out_of_the_tunnel(void **state)
 	accepted(&f);
 }
 
-static void cross_tenant(void **state)
-{
-	(void)state;
-	for_another_function(1);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(forged, fresh, done),
+		ATTACK(forged),
 		cmocka_unit_test(flipped),
-		cmocka_unit_test_setup_teardown(truncated, fresh, done),
-		cmocka_unit_test_setup_teardown(replayed, fresh, done),
-		cmocka_unit_test_setup_teardown(remote_time_moves_only_after_authentication, fresh,
-						done),
-		cmocka_unit_test_setup_teardown(reflected, fresh, done),
-		cmocka_unit_test_setup_teardown(cross_connection, fresh, done),
-		cmocka_unit_test_setup_teardown(wrong_spi, fresh, done),
-		cmocka_unit_test_setup_teardown(cross_tenant, fresh, done),
-		cmocka_unit_test_setup_teardown(downgraded, fresh, done),
-		cmocka_unit_test_setup_teardown(old_spi_and_expired_generation, fresh, done),
-		cmocka_unit_test_setup_teardown(cid_within, fresh, done),
-		cmocka_unit_test_setup_teardown(contents, fresh, done),
-		cmocka_unit_test_setup_teardown(out_of_the_tunnel, fresh, done),
+		ATTACK(truncated),
+		ATTACK(replayed),
+		ATTACK(remote_time_moves_only_after_authentication),
+		ATTACK(reflected),
+		ATTACK(cross_connection),
+		ATTACK(wrong_spi),
+		ATTACK(cross_tenant),
+		ATTACK(downgraded),
+		ATTACK(old_spi_and_expired_generation),
+		ATTACK(cid_within),
+		ATTACK(contents),
+		ATTACK(out_of_the_tunnel),
 	};
 
 	return unit_run(tests);
