@@ -47,6 +47,66 @@ static void fill_ops(struct verbs_context *v)
 	v->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 }
 
+/*
+ * Put a socket of our own under descriptor |fd|, at whose end the application waits for events: those
+ * that the agent's end brings about come through it, and then it is silent, not at its end.
+ */
+static int take_over(int fd)
+{
+	int pair[2], flags = fcntl(fd, F_GETFL);
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	if (flags >= 0)
+		fcntl(pair[0], F_SETFL, flags);
+	if (dup3(pair[0], fd, O_CLOEXEC) < 0) {
+		close(pair[0]);
+		close(pair[1]);
+		return -1;
+	}
+	close(pair[0]);
+	return pair[1];
+}
+
+static void send_local(int fd, const void *event, size_t len)
+{
+	/* If it does not fit, there are events enough to wake whoever waits. */
+	if (fd >= 0 && send(fd, event, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return;
+}
+
+void fv_wake_waiter(struct fv_cq *cq)
+{
+	const struct fverbs_completion_event event = { .cookie = cq->cookie };
+	struct fv_channel *ch;
+
+	if (!cq->cq.channel || !cq->cookie ||
+	    !__atomic_exchange_n(&cq->shm->armed, FVERBS_ARMED_NO, __ATOMIC_ACQ_REL))
+		return;
+	ch = FV_CAST(struct fv_channel, channel, cq->cq.channel);
+	send_local(ch->local, &event, sizeof(event));
+}
+
+/* What the agent's end has to do with event channels and |async|. */
+static void lost(struct fv_agent *agent)
+{
+	struct fv_ctx *ctx = FV_CAST(struct fv_ctx, agent, agent);
+	const struct fverbs_async_event fatal = {
+		.type = IBV_EVENT_DEVICE_FATAL, .device = ctx->device->index,
+	};
+
+	pthread_mutex_lock(&ctx->lock);
+	for (struct fv_channel *ch = ctx->channels; ch; ch = ch->next)
+		ch->local = take_over(ch->channel.fd);
+	agent->async_local = take_over(agent->async);
+	send_local(agent->async_local, &fatal, sizeof(fatal));
+	for (uint32_t i = 0; i < ctx->table_size; i++) {
+		if (ctx->table[i].object && ctx->table[i].kind == FV_KIND_CQ)
+			fv_wake_waiter(ctx->table[i].object);
+	}
+	pthread_mutex_unlock(&ctx->lock);
+}
+
 FV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct fv_ctx *ctx;
@@ -58,7 +118,7 @@ FV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	if (!ctx)
 		return NULL;
 	ctx->mrs = calloc(MR_BUCKETS, sizeof(struct fv_mr *));
-	rc = ctx->mrs ? fv_agent_open(&ctx->agent, fv_ctx_lost) : ENOMEM;
+	rc = ctx->mrs ? fv_agent_open(&ctx->agent, lost) : ENOMEM;
 	if (rc) {
 		free(ctx->mrs);
 		free(ctx);
@@ -106,63 +166,4 @@ FV_EXPORT int ibv_close_device(struct ibv_context *context)
 	free(ctx->mrs);
 	free(ctx);
 	return 0;
-}
-
-/*
- * Put a socket of our own under descriptor |fd|, at whose end the application waits for events: those
- * that the agent's end brings about come through it, and then it is silent, not at its end.
- */
-static int take_over(int fd)
-{
-	int pair[2], flags = fcntl(fd, F_GETFL);
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return -1;
-	if (flags >= 0)
-		fcntl(pair[0], F_SETFL, flags);
-	if (dup3(pair[0], fd, O_CLOEXEC) < 0) {
-		close(pair[0]);
-		close(pair[1]);
-		return -1;
-	}
-	close(pair[0]);
-	return pair[1];
-}
-
-static void send_local(int fd, const void *event, size_t len)
-{
-	/* If it does not fit, there are events enough to wake whoever waits. */
-	if (fd >= 0 && send(fd, event, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return;
-}
-
-void fv_wake_waiter(struct fv_cq *cq)
-{
-	const struct fverbs_completion_event event = { .cookie = cq->cookie };
-	struct fv_channel *ch;
-
-	if (!cq->cq.channel || !cq->cookie ||
-	    !__atomic_exchange_n(&cq->shm->armed, FVERBS_ARMED_NO, __ATOMIC_ACQ_REL))
-		return;
-	ch = FV_CAST(struct fv_channel, channel, cq->cq.channel);
-	send_local(ch->local, &event, sizeof(event));
-}
-
-void fv_ctx_lost(struct fv_agent *agent)
-{
-	struct fv_ctx *ctx = FV_CAST(struct fv_ctx, agent, agent);
-	const struct fverbs_async_event fatal = {
-		.type = IBV_EVENT_DEVICE_FATAL, .device = ctx->device->index,
-	};
-
-	pthread_mutex_lock(&ctx->lock);
-	for (struct fv_channel *ch = ctx->channels; ch; ch = ch->next)
-		ch->local = take_over(ch->channel.fd);
-	agent->async_local = take_over(agent->async);
-	send_local(agent->async_local, &fatal, sizeof(fatal));
-	for (uint32_t i = 0; i < ctx->table_size; i++) {
-		if (ctx->table[i].object && ctx->table[i].kind == FV_KIND_CQ)
-			fv_wake_waiter(ctx->table[i].object);
-	}
-	pthread_mutex_unlock(&ctx->lock);
 }

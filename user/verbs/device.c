@@ -97,7 +97,8 @@ static struct fv_device *get_device(const struct fverbs_device *attr, uint32_t i
 	return d;
 }
 
-int fv_devices(struct fv_device **out, int max)
+/* The devices that the agent has now; at most |max|. Returns how many, or a negative errno. */
+static int list_ours(struct fv_device **out, int max)
 {
 	struct fverbs_device attr;
 	struct fv_agent agent;
@@ -148,7 +149,7 @@ FV_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	int n, m, i;
 
 	theirs = real_list(&m);
-	n = fv_devices(ours, FVERBS_DEVICES_MAX);
+	n = list_ours(ours, FVERBS_DEVICES_MAX);
 	if (n < 0 && !theirs) {
 		if (num_devices)
 			*num_devices = 0;

@@ -19,7 +19,6 @@
 #define FV_EXPORT __attribute__((visibility("default")))
 
 enum fv_const {
-	FV_GRH_BYTES = 40,	/* before the payload of a datagram */
 	FV_PKEY_DEFAULT = 0xffff,
 	FV_TABLE_MAX = 1 << 20,	/* queue pairs, completion queues and SRQs of a context */
 	FV_DM_MAX = 64 << 20,	/* bytes of "device" memory */
@@ -209,7 +208,7 @@ struct fv_qp {
 	uint32_t slot;
 	uint32_t max_inline;		/* bytes */
 	uint32_t copy_max;		/* bytes of payload to copy */
-	uint32_t mr_generation;		/* of |mr| */
+	uint32_t mr_generation;		/* of |known| */
 	struct fv_mr known;		/* the region used last; lkey 0: none */
 	bool sig_all;
 	bool is_ex;			/* ibv_wr_*() may be used */
@@ -306,14 +305,6 @@ struct ibv_qp *fv_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *
 
 /* ---- among the files ---- */
 
-/* How a queue pair shall behave, beside what verbs can say. */
-struct fv_qp_modes {
-	enum fverbs_ordering ordering;
-	enum fverbs_errors errors;
-};
-
-struct ibv_qp *fv_qp_create(struct fv_ctx *ctx, struct ibv_qp_init_attr_ex *attr,
-			    const struct fv_qp_modes *modes);
 /* Operations that a queue pair of |type| has; enum ibv_qp_create_send_ops_flags. */
 uint64_t fv_qp_ex_ops(enum ibv_qp_type type);
 /* Fill in what ibv_wr_*() jumps through for |ops|. */
@@ -337,10 +328,6 @@ struct fverbs_ah_attr fv_ah_to_wire(const struct ibv_ah_attr *attr);
 struct ibv_ah_attr fv_ah_from_wire(const struct fverbs_ah_attr *attr);
 /* Where |sge| lies if it may be read here and now: in a region that |qp| may name. NULL if not. */
 const void *fv_mr_memory(struct fv_qp *qp, const struct ibv_sge *sge);
-/* What the agent's end has to do with event channels and |async|. */
-void fv_ctx_lost(struct fv_agent *agent);
 void fv_device_put(struct fv_device *device);
-/* The devices that the agent has now; at most |max|. Returns how many, or a negative errno. */
-int fv_devices(struct fv_device **out, int max);
 
 #endif /* FALCON_VERBS_FV_H */

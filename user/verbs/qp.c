@@ -7,6 +7,12 @@
 #include "falcon/verbs_ext.h"
 #include "verbs/fv.h"
 
+/* How a queue pair shall behave, beside what verbs can say. */
+struct modes {
+	enum fverbs_ordering ordering;
+	enum fverbs_errors errors;
+};
+
 static bool has_send(const struct fv_qp *qp)
 {
 	return qp->qp.qp_type != IBV_QPT_XRC_RECV;
@@ -102,7 +108,7 @@ static void note_cap(struct fv_qp *qp)
 
 /* Have the agent make it. */
 static int create(struct fv_ctx *ctx, struct fv_qp *qp, const struct ibv_qp_init_attr_ex *attr,
-		  const struct fv_qp_modes *modes)
+		  const struct modes *modes)
 {
 	struct fverbs_create_qp req = {
 		.sq = qp->sq.place, .rq = qp->rq.place, .cookie = qp->cookie, .slot = qp->slot,
@@ -176,8 +182,8 @@ static void link_qp(struct fv_ctx *ctx, struct fv_qp *qp)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-struct ibv_qp *fv_qp_create(struct fv_ctx *ctx, struct ibv_qp_init_attr_ex *attr,
-			    const struct fv_qp_modes *modes)
+static struct ibv_qp *make_qp(struct fv_ctx *ctx, struct ibv_qp_init_attr_ex *attr,
+			      const struct modes *modes)
 {
 	int rc = check(ctx, attr), slot;
 	struct fv_qp *qp = NULL;
@@ -218,18 +224,18 @@ struct ibv_qp *fv_qp_create(struct fv_ctx *ctx, struct ibv_qp_init_attr_ex *attr
 	return &qp->qp;
 }
 
-static struct fv_qp_modes modes_of_environment(void)
+static struct modes modes_of_environment(void)
 {
-	return (struct fv_qp_modes){
+	return (struct modes){
 		.ordering = fv_env_choice(FV_ENV_ORDERING), .errors = fv_env_choice(FV_ENV_ERRORS),
 	};
 }
 
 struct ibv_qp *fv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	const struct fv_qp_modes modes = modes_of_environment();
+	const struct modes modes = modes_of_environment();
 
-	return fv_qp_create(fv_ctx_of(context), attr, &modes);
+	return make_qp(fv_ctx_of(context), attr, &modes);
 }
 
 FV_EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -254,7 +260,7 @@ FV_EXPORT struct ibv_qp *falcon_create_qp(struct ibv_context *context,
 					  const struct falcon_qp_attr *falcon)
 {
 	struct fv_ctx *ctx = fv_ctx_of(context);
-	struct fv_qp_modes modes;
+	struct modes modes;
 
 	if (!ctx || falcon->size < sizeof(*falcon) ||
 	    falcon->ordering > FALCON_QP_UNORDERED ||
@@ -264,7 +270,7 @@ FV_EXPORT struct ibv_qp *falcon_create_qp(struct ibv_context *context,
 	}
 	modes.ordering = (enum fverbs_ordering)falcon->ordering;
 	modes.errors = (enum fverbs_errors)falcon->errors;
-	return fv_qp_create(ctx, attr, &modes);
+	return make_qp(ctx, attr, &modes);
 }
 
 struct ibv_qp *fv_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)

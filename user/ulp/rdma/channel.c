@@ -99,10 +99,8 @@ static void post_async(struct rdma_ctx *ctx, const struct fverbs_async_event *ev
 	if (!ctx->events && send_async(ctx, event, counter))
 		return;
 	e = ctx->nevents < RDMA_MAX_ASYNC ? calloc(1, sizeof(*e)) : NULL;
-	if (!e) {
-		ctx->events_lost++;
+	if (!e)
 		return;
-	}
 	*e = (struct rdma_event){ .event = *event, .counter = counter };
 	*ctx->events_tail = e;
 	ctx->events_tail = &e->next;

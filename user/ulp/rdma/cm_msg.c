@@ -52,7 +52,8 @@ void rcm_say_again(struct rcm_id *id)
 	rcm_later(id->r, id->at);
 }
 
-void rcm_say(struct rcm_id *id, enum rcm_type type, uint16_t reason, uint32_t tries)
+/* Send a message of |type|, |tries| times until rcm_hush(); 0: once. */
+static void say(struct rcm_id *id, enum rcm_type type, uint16_t reason, uint32_t tries)
 {
 	id->last = (struct rcm_msg){
 		.type = (uint8_t)type,
@@ -78,7 +79,7 @@ int rcm_connect(struct rcm_id *id, const struct fverbs_cm_param *p)
 		return -EINVAL;
 	id->local = *p;
 	id->state = RCM_REQ_SENT;
-	rcm_say(id, id->datagram ? RCM_SIDR_REQ : RCM_REQ, 0, RCM_TRIES);
+	say(id, id->datagram ? RCM_SIDR_REQ : RCM_REQ, 0, RCM_TRIES);
 	return 0;
 }
 
@@ -93,7 +94,7 @@ int rcm_accept(struct rcm_id *id, const struct fverbs_cm_param *p)
 {
 	if (id->state == RCM_REP_RCVD) {
 		id->state = RCM_CONNECTED;
-		rcm_say(id, RCM_RTU, 0, 0);
+		say(id, RCM_RTU, 0, 0);
 		return 0;
 	}
 	if (id->state != RCM_REQ_RCVD)
@@ -102,17 +103,17 @@ int rcm_accept(struct rcm_id *id, const struct fverbs_cm_param *p)
 	id->local = *p;
 	if (id->datagram) {
 		id->state = RCM_DONE;
-		rcm_say(id, RCM_SIDR_REP, 0, 0);
+		say(id, RCM_SIDR_REP, 0, 0);
 		return 0;
 	}
 	id->state = RCM_REP_SENT;
-	rcm_say(id, RCM_REP, 0, RCM_TRIES);
+	say(id, RCM_REP, 0, RCM_TRIES);
 	return 0;
 }
 
 static void refuse(struct rcm_id *id, uint16_t reason)
 {
-	rcm_say(id, id->datagram ? RCM_SIDR_REP : RCM_REJ, reason, 0);
+	say(id, id->datagram ? RCM_SIDR_REP : RCM_REJ, reason, 0);
 	id->state = RCM_DONE;
 }
 
@@ -136,7 +137,7 @@ int rcm_disconnect(struct rcm_id *id)
 	case RCM_REP_RCVD:
 		id->local = (struct fverbs_cm_param){};
 		id->state = RCM_DREQ_SENT;
-		rcm_say(id, RCM_DREQ, 0, RCM_TRIES / 2);
+		say(id, RCM_DREQ, 0, RCM_TRIES / 2);
 		return 0;
 	case RCM_DREQ_SENT:
 	case RCM_DONE:
@@ -152,7 +153,7 @@ void rcm_leave(struct rcm_id *id)
 	switch (id->state) {
 	case RCM_REQ_SENT:
 		if (!id->datagram)
-			rcm_say(id, RCM_REJ, RCM_REJ_CONSUMER, 0);
+			say(id, RCM_REJ, RCM_REJ_CONSUMER, 0);
 		break;
 	case RCM_REQ_RCVD:
 	case RCM_REP_RCVD:
@@ -161,7 +162,7 @@ void rcm_leave(struct rcm_id *id)
 		break;
 	case RCM_REP_SENT:
 	case RCM_CONNECTED:
-		rcm_say(id, RCM_DREQ, 0, 0);
+		say(id, RCM_DREQ, 0, 0);
 		break;
 	default:
 		break;

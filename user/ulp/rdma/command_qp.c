@@ -404,11 +404,6 @@ struct rdma_link *rdma_ah_link(const struct rdma_ah *ah)
 	return ah->link;
 }
 
-const struct fverbs_ah_attr *rdma_ah_attr(const struct rdma_ah *ah)
-{
-	return &ah->attr;
-}
-
 void rdma_qp_drop(struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle)
 {
 	if (kind == RDMA_KIND_QP)

@@ -18,7 +18,7 @@ bool rdma_access_valid(uint32_t access)
 	       !(access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC));
 }
 
-void rdma_mr_put(struct rdma_mr *mr)
+static void put_mr(struct rdma_mr *mr)
 {
 	if (!mr || --mr->refs)
 		return;
@@ -33,7 +33,7 @@ void rdma_mr_kill(struct rdma_mr *mr)
 	mr->pd = NULL;
 	if (mr->area)
 		mr->area->uses--;
-	rdma_mr_put(mr);
+	put_mr(mr);
 }
 
 /* [addr, addr + len) within |mr|? */
@@ -102,6 +102,6 @@ enum rdma_fault rdma_resolve_remote(struct rdma_qp *qp, struct rdma_pd *pd, uint
 
 void rdma_span_put(struct rdma_span *span)
 {
-	rdma_mr_put(span->mr);
+	put_mr(span->mr);
 	*span = (struct rdma_span){};
 }

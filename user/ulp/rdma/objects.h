@@ -87,7 +87,6 @@ struct rdma_ctx {
 	bool copying;			/* in r->copying */
 	struct rdma_event *events, **events_tail;	/* that the socket had no room for */
 	uint32_t nevents;
-	uint64_t events_lost;		/* because RDMA_MAX_ASYNC waited already */
 };
 
 struct rdma_pd {
@@ -224,7 +223,6 @@ void rdma_key_replace(struct rdma *r, struct rdma_mr *old, struct rdma_mr *mr);
 
 /* It no longer exists; spans of it lead nowhere. */
 void rdma_mr_kill(struct rdma_mr *mr);
-void rdma_mr_put(struct rdma_mr *mr);
 /* Access flags that may go together (InfiniBand 10.6.3). */
 bool rdma_access_valid(uint32_t access);
 void rdma_mw_unbind(struct rdma_mr *mw);
@@ -259,8 +257,6 @@ int rdma_srq_number(struct rdma *r, struct rdma_srq *srq);
 void rdma_srq_arm(struct rdma_srq *srq, uint32_t limit);
 /* As rdma_cq_move(); of requests that no message has taken. */
 int rdma_srq_move(struct rdma_srq *srq, struct rdma_ring *ring);
-/* Requests that wait in it. */
-uint32_t rdma_srq_waiting(const struct rdma_srq *srq);
 
 /* ---- command_*.c ----------------------------------------------------------------------------- */
 

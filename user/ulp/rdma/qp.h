@@ -181,7 +181,6 @@ struct rdma_item {
 /* A receive request that has been taken for a message. */
 struct rdma_msg {
 	bool used;
-	bool failed;			/* completed in error: what follows of it is dropped */
 	uint32_t rmsn;
 	uint32_t got, total;		/* bytes; |total| is UINT32_MAX until the last packet has come */
 	uint32_t end;			/* bytes: ordered, where the next packet begins */
@@ -308,8 +307,6 @@ void rdma_qp_send_error(struct rdma_qp *qp);
 
 /* Start requests and hand transactions to the core. Returns how much was done. */
 uint32_t rdma_req_run(struct rdma_qp *qp);
-/* Fetch the next request into qp->cut. False: there is none. */
-bool rdma_req_fetch(struct rdma_qp *qp);
 /* Check qp->cut and count its bytes. Returns enum ibv_wc_status. */
 uint8_t rdma_req_check(struct rdma_qp *qp);
 /* Make the next transaction of qp->cut. False: nothing to make it of now. */
@@ -353,19 +350,11 @@ void rdma_resp_pull(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_
 void rdma_resp_unpark(struct rdma_qp *qp);
 /* Answer a pull with the error |it->nak|. */
 void rdma_resp_error(struct rdma_item *it, struct fcore_conn *c);
-/*
- * The message of |h|, whose receive request is taken if it has none. NULL: the packet has been answered
- * (RNR, an error).
- */
-struct rdma_msg *rdma_msg_of(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_t rsn);
-/* |it| completes the receive request of |m| with |status|. */
-void rdma_msg_complete(struct rdma_item *it, struct rdma_msg *m, uint8_t status);
 /* Copy |len| bytes to |off| of what |recv| names. enum ibv_wc_status. */
 uint8_t rdma_scatter(struct rdma_move *m, struct rdma_pd *pd, const struct rdma_recv *recv,
 		     uint32_t off, const uint8_t *data, uint32_t len);
 /* The packet counts: the sequence goes on behind it. */
 void rdma_resp_took(struct rdma_qp *qp, const struct falcon_rdma_hdr *h);
-struct rdma_srq *rdma_qp_srq(struct rdma_qp *qp, const struct falcon_rdma_hdr *h);
 /* Whose memory requests of peers reach; with XRC the SRQ's. NULL: no such SRQ. */
 struct rdma_pd *rdma_qp_remote_pd(struct rdma_qp *qp, const struct falcon_rdma_hdr *h);
 

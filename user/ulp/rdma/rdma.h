@@ -204,7 +204,6 @@ int rdma_srq_take(struct rdma_srq *srq, struct rdma_recv *out);
 struct rdma_srq *rdma_srq_find(struct rdma *r, uint32_t num);
 uint32_t rdma_srq_num(const struct rdma_srq *srq);
 struct rdma_pd *rdma_srq_pd(const struct rdma_srq *srq);
-struct rdma_ctx *rdma_srq_ctx(const struct rdma_srq *srq);
 /* XRC: its completion queue and domain; else NULL. */
 struct rdma_cq *rdma_srq_cq(const struct rdma_srq *srq);
 struct rdma_xrcd *rdma_srq_xrcd(const struct rdma_srq *srq);
@@ -221,7 +220,6 @@ void rdma_async_forget(struct rdma_ctx *ctx, const uint32_t *counter);
 struct rdma_ah *rdma_ah_find(struct rdma_ctx *ctx, uint32_t handle);
 struct rdma_pd *rdma_ah_pd(const struct rdma_ah *ah);
 struct rdma_link *rdma_ah_link(const struct rdma_ah *ah);
-const struct fverbs_ah_attr *rdma_ah_attr(const struct rdma_ah *ah);
 
 /* Device |index|, or NULL. */
 const struct fverbs_device *rdma_device(const struct rdma *r, uint32_t index);

@@ -12,7 +12,8 @@ static void copy_once(void *to, const void *from, size_t len)
 	__asm__ volatile("" : : : "memory");
 }
 
-bool rdma_req_fetch(struct rdma_qp *qp)
+/* Fetch the next request into qp->cut. False: there is none. */
+static bool fetch(struct rdma_qp *qp)
 {
 	struct rdma_ring *sq = &qp->init.sq;
 	uint32_t waiting = falcon_load(&rdma_ring_idx(sq)->tail) - sq->pos;
@@ -118,7 +119,7 @@ static uint32_t prepare(struct rdma_qp *qp)
 	for (; n < QP_BUDGET && !qp->stopped; n++) {
 		if (qp->state != IBV_QPS_RTS && (qp->state != IBV_QPS_SQD || !cut->op))
 			break;
-		if (!cut->op && !rdma_req_fetch(qp))
+		if (!cut->op && !fetch(qp))
 			break;
 		if (!cut->started) {
 			if (!may_start(qp) || (qp->type == IBV_QPT_UD && !rdma_ud_ready(qp)))
@@ -155,7 +156,7 @@ static void fail_lost(struct rdma_qp *qp)
 	LIST_FOREACH(t, &qp->txns, all)
 		if (t->state == RDMA_TXN_CORE)
 			return;
-	if (qp->op_head == qp->init.sq.pos && !rdma_req_fetch(qp))
+	if (qp->op_head == qp->init.sq.pos && !fetch(qp))
 		return;
 	if (qp->state == IBV_QPS_ERR)
 		return;

@@ -4,7 +4,8 @@
 
 #include "ulp/rdma/qp.h"
 
-struct rdma_srq *rdma_qp_srq(struct rdma_qp *qp, const struct falcon_rdma_hdr *h)
+/* Where a message's receive request comes from; NULL: the queue pair's own, or, with XRC, no such SRQ. */
+static struct rdma_srq *srq_of(struct rdma_qp *qp, const struct falcon_rdma_hdr *h)
 {
 	struct rdma_srq *srq;
 
@@ -20,7 +21,7 @@ struct rdma_pd *rdma_qp_remote_pd(struct rdma_qp *qp, const struct falcon_rdma_h
 
 	if (qp->type != IBV_QPT_XRC_RECV)
 		return qp->init.pd;
-	srq = rdma_qp_srq(qp, h);
+	srq = srq_of(qp, h);
 	return srq ? rdma_srq_pd(srq) : NULL;
 }
 
@@ -66,7 +67,6 @@ static int take(struct rdma_qp *qp, struct rdma_msg *m, struct rdma_srq *srq, ui
 	if (rc == 0 || rc == -EPROTO)
 		return rc;
 	m->used = true;
-	m->failed = false;
 	m->rmsn = rmsn;
 	m->got = m->end = 0;
 	m->total = UINT32_MAX;
@@ -79,6 +79,18 @@ static void not_ready(struct rdma_qp *qp, uint32_t rsn)
 {
 	qp->stats.not_ready++;
 	fcore_push_done(qp->rx_core, rsn, FCORE_PUSH_RNR, qp->attr.min_rnr_timer, 0, qp->r->now);
+}
+
+/* |it| completes the receive request of |m| with |status|. */
+static void complete(struct rdma_item *it, struct rdma_msg *m, uint8_t status)
+{
+	struct rdma_qp *qp = it->qp;
+
+	it->cq = cq_of(qp, m);
+	it->cqe = rdma_qp_cqe(qp, it->cq, m->recv.wr_id, status);
+	it->cqe.opcode = IBV_WC_RECV;
+	it->cqe.src_qp = qp->attr.dest_qp_num;
+	m->used = false;
 }
 
 /* It ends here, as an item that has failed. */
@@ -94,7 +106,7 @@ static void reject(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_t
 	rdma_resp_took(qp, h);
 	rdma_item_fail(it, nak, event);
 	if (m)
-		rdma_msg_complete(it, m, status);
+		complete(it, m, status);
 	rdma_item_placed(it);
 }
 
@@ -125,7 +137,7 @@ static bool ends(uint8_t opcode)
 /* Requests are taken in the order of messages, also for those whose packets are still to come. */
 static struct rdma_msg *take_up_to(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_t rsn)
 {
-	struct rdma_srq *srq = rdma_qp_srq(qp, h);
+	struct rdma_srq *srq = srq_of(qp, h);
 
 	if (qp->type == IBV_QPT_XRC_RECV && !srq) {
 		reject_invalid(qp, h, rsn);
@@ -153,7 +165,11 @@ static struct rdma_msg *take_up_to(struct rdma_qp *qp, const struct falcon_rdma_
 	}
 }
 
-struct rdma_msg *rdma_msg_of(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_t rsn)
+/*
+ * The message of |h|, whose receive request is taken if it has none. NULL: the packet has been answered
+ * (RNR, an error).
+ */
+static struct rdma_msg *msg_of(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_t rsn)
 {
 	struct rdma_msg *m = &qp->msgs[h->rmsn % qp->nmsgs];
 	int32_t ahead = falcon_seq_diff(h->rmsn, qp->rx_rmsn);
@@ -168,17 +184,6 @@ struct rdma_msg *rdma_msg_of(struct rdma_qp *qp, const struct falcon_rdma_hdr *h
 		return NULL;
 	}
 	return take_up_to(qp, h, rsn);
-}
-
-void rdma_msg_complete(struct rdma_item *it, struct rdma_msg *m, uint8_t status)
-{
-	struct rdma_qp *qp = it->qp;
-
-	it->cq = cq_of(qp, m);
-	it->cqe = rdma_qp_cqe(qp, it->cq, m->recv.wr_id, status);
-	it->cqe.opcode = IBV_WC_RECV;
-	it->cqe.src_qp = qp->attr.dest_qp_num;
-	m->used = false;
 }
 
 /* Immediate data or an invalidated key, with the completion. */
@@ -242,14 +247,12 @@ static void place_send(struct rdma_item *it, struct rdma_msg *m, const struct fa
 		rdma_move_cancel(&it->move);
 		rdma_item_fail(it, status == IBV_WC_LOC_LEN_ERR ? FALCON_RDMA_NAK_INVALID :
 								  FALCON_RDMA_NAK_OPERATION, -1);
-		rdma_msg_complete(it, m, status);
+		complete(it, m, status);
 		return;
 	}
 	if (ends(h->opcode)) {
-		struct rdma_msg copy = *m;
-
-		rdma_msg_complete(it, m, IBV_WC_SUCCESS);
-		m->used = copy.used;
+		complete(it, m, IBV_WC_SUCCESS);
+		m->used = true;	/* until is_complete(): unordered, others may be on their way */
 		it->cqe.byte_len = h->offset + len;
 		carry(it, h);
 	}
@@ -268,7 +271,7 @@ void rdma_resp_send(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_
 		reject_invalid(qp, h, rsn);
 		return;
 	}
-	m = rdma_msg_of(qp, h, rsn);
+	m = msg_of(qp, h, rsn);
 	if (!m) {
 		/* It will be delivered again, or the sequence has ended. */
 		qp->rx_kind = kind;
@@ -330,7 +333,7 @@ static void place_write(struct rdma_item *it, struct rdma_msg *m, struct rdma_pd
 
 	it->len = len;
 	if (m) {
-		rdma_msg_complete(it, m, IBV_WC_SUCCESS);
+		complete(it, m, IBV_WC_SUCCESS);
 		it->cqe.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
 		carry(it, h);
 	}
@@ -360,7 +363,7 @@ void rdma_resp_write(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32
 		return;
 	}
 	if (falcon_rdma_headers(h->opcode) & FALCON_RDMA_HAS_IMMDT) {
-		m = rdma_msg_of(qp, h, rsn);
+		m = msg_of(qp, h, rsn);
 		if (!m) {
 			qp->rx_kind = kind;
 			return;

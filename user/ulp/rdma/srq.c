@@ -68,11 +68,6 @@ struct rdma_pd *rdma_srq_pd(const struct rdma_srq *srq)
 	return srq->pd;
 }
 
-struct rdma_ctx *rdma_srq_ctx(const struct rdma_srq *srq)
-{
-	return srq->ctx;
-}
-
 struct rdma_cq *rdma_srq_cq(const struct rdma_srq *srq)
 {
 	return srq->cq;
@@ -83,7 +78,8 @@ struct rdma_xrcd *rdma_srq_xrcd(const struct rdma_srq *srq)
 	return srq->xrcd;
 }
 
-uint32_t rdma_srq_waiting(const struct rdma_srq *srq)
+/* Requests that wait in it. */
+static uint32_t waiting_in(const struct rdma_srq *srq)
 {
 	return falcon_load(&rdma_ring_idx(&srq->ring)->tail) - srq->ring.pos;
 }
@@ -91,7 +87,7 @@ uint32_t rdma_srq_waiting(const struct rdma_srq *srq)
 /* Fewer wait than the limit, which was not so before: tell, once. */
 static void check_limit(struct rdma_srq *srq)
 {
-	if (!srq->limit || rdma_srq_waiting(srq) >= srq->limit)
+	if (!srq->limit || waiting_in(srq) >= srq->limit)
 		return;
 	srq->limit = 0;
 	rdma_async_event(srq->ctx, srq->cookie, IBV_EVENT_SRQ_LIMIT_REACHED, &srq->async);
@@ -120,7 +116,7 @@ int rdma_srq_take(struct rdma_srq *srq, struct rdma_recv *out)
 
 int rdma_srq_move(struct rdma_srq *srq, struct rdma_ring *ring)
 {
-	uint32_t waiting = rdma_srq_waiting(srq);
+	uint32_t waiting = waiting_in(srq);
 
 	if (waiting > srq->ring.entries || waiting > ring->entries ||
 	    ring->stride != srq->ring.stride)
