@@ -217,6 +217,49 @@ static void lost_between(void **state)
 	assert_int_equal(done, 1);
 }
 
+/* A command that waits for the blocks of another holds up neither other blocks nor other namespaces. */
+static void waits_alone(void **state)
+{
+	struct env *e = env_open_protected(1, MIB, 9, MIB);
+	struct nvme_ns_attr ns = { .name = "plain", .peers = "any", .store = &e->stores[1].store,
+				   .nsid = 8, .block_shift = 9 };
+	struct nvme_dev_attr attr = *nvme_dev_attr(e->dev);
+	struct nvme_dev *protected = e->dev;
+	struct env_cmd cmds[4];
+	unsigned int done = 0, plain = 0;
+	uint8_t data[4][1024] = { { 1 }, { 2 } };
+	char err[160];
+
+	(void)state;
+	strcpy(attr.name, "plain");
+	attr.targets[0].nsid = 8;
+	assert_int_equal(nvme_target_add(e->far[0].target, &ns, err, sizeof(err)), 0);
+	assert_int_equal(nvme_initiator_add(e->near.initiator, &attr, err, sizeof(err)), 0);
+	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
+	e->metadata[0].frozen = true;
+	env_start(e, &cmds[0], nvme_cmd_write, 4, 0, data[0], &done);
+	for (int i = 0; i < 100000 && !e->stores[0].bytes[4 * 512]; i++)
+		env_step(e);
+	env_start(e, &cmds[1], nvme_cmd_write, 4, 1, data[1], &done);
+	for (int i = 0; i < 1000; i++)
+		env_step(e);
+	/* Behind the one that waits: its blocks are another's turn first. */
+	env_start(e, &cmds[2], nvme_cmd_read, 5, 0, data[2], &done);
+	e->dev = nvme_dev_find(e->near.initiator, "plain");
+	env_start(e, &cmds[3], nvme_cmd_read, 0, 0, data[3], &plain);
+	env_until(e, &plain, 1);
+	assert_int_equal(cmds[3].status, 0);
+	assert_int_equal(done, 0);
+	e->metadata[0].frozen = false;
+	env_until(e, &done, 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(cmds[i].status, 0);
+	assert_int_equal(data[2][0], data[1][512]);
+	assert_int_equal(e->stores[0].bytes[4 * 512], 2);
+	e->dev = protected;
+	env_close(e);
+}
+
 /* The status with which the target answers a request of one block that no initiator here sends. */
 static uint16_t asked(struct env *e, uint8_t prinfo, uint32_t reftag, uint16_t apptag)
 {
@@ -275,6 +318,7 @@ int main(void)
 		cmocka_unit_test(damaged_medium),
 		cmocka_unit_test(failing_metadata),
 		cmocka_unit_test(lost_between),
+		cmocka_unit_test(waits_alone),
 		cmocka_unit_test(requests),
 	};
 

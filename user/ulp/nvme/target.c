@@ -286,16 +286,31 @@ static uint32_t send_all(struct nvme_target *t)
 	return n;
 }
 
+/* What waits for blocks holds up nobody else; a store that is full is so for all. */
+static uint32_t submit_all(struct nvme_target *t)
+{
+	struct nvme_tcmd *cmd, *next;
+	uint32_t n = 0;
+
+	for (cmd = TAILQ_FIRST(&t->submit); cmd; cmd = next) {
+		next = TAILQ_NEXT(cmd, link);
+		if (!nvme_tpi_begin(cmd))
+			continue;
+		if (!nvme_tcmd_submit(cmd))
+			break;
+		n++;
+	}
+	return n;
+}
+
 uint32_t nvme_target_pump(struct nvme_target *t, uint64_t now)
 {
-	struct nvme_tcmd *cmd;
 	uint32_t n;
 
 	t->now = now;
 	t->ready = 0;
 	n = admit(t);
-	while ((cmd = TAILQ_FIRST(&t->submit)) && nvme_tcmd_submit(cmd))
-		n++;
+	n += submit_all(t);
 	return n + send_all(t);
 }
 

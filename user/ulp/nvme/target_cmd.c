@@ -287,8 +287,6 @@ bool nvme_tcmd_submit(struct nvme_tcmd *cmd)
 {
 	struct nvme_target *t = cmd->conn->t;
 
-	if (!nvme_tpi_begin(cmd))
-		return false;
 	if (nvme_exec_prepare(cmd)) {
 		cmd->io.done = io_done;
 		if (cmd->io.store->ops->submit(&cmd->io) < 0)

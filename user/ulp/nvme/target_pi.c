@@ -53,14 +53,16 @@ bool nvme_tpi_begin(struct nvme_tcmd *cmd)
 {
 	struct nvme_tcmd *other;
 
-	if (cmd->admin || cmd->exclusive || !cmd->ns->attr.metadata ||
-	    cmd->opcode == nvme_cmd_flush)
+	if (cmd->admin || !cmd->ns->attr.metadata || cmd->opcode == nvme_cmd_flush)
 		return true;
-	TAILQ_FOREACH(other, &cmd->ns->exclusive, exclusive_link)
+	if (!cmd->exclusive) {
+		cmd->exclusive = true;
+		TAILQ_INSERT_TAIL(&cmd->ns->exclusive, cmd, exclusive_link);
+	}
+	/* In the order in which they came: nobody waits for ever. */
+	for (other = cmd; (other = TAILQ_PREV(other, nvme_tcmds, exclusive_link));)
 		if (overlap(cmd, other))
 			return false;
-	cmd->exclusive = true;
-	TAILQ_INSERT_TAIL(&cmd->ns->exclusive, cmd, exclusive_link);
 	return true;
 }
 

@@ -101,7 +101,7 @@ struct nvme_tns {
 	uint64_t blocks;
 	uint64_t busy_until;		/* ns: when the limits have been worked off */
 	struct nvme_tcmds queue;
-	struct nvme_tcmds exclusive;	/* those that others' blocks must not overlap */
+	struct nvme_tcmds exclusive;	/* those in the stores or about to go, oldest first */
 	struct nvme_ns_stats stats;
 };
 
@@ -126,7 +126,7 @@ enum fcore_push_outcome nvme_tcmd_request(struct nvme_tconn *c, const struct fal
 					  const struct falcon_nvme_cmd *cmd);
 /* Go on with a tCMD of a namespace's queue. False: it has to wait. */
 bool nvme_tcmd_admit(struct nvme_tcmd *cmd, uint64_t now);
-/* Give a tCMD to the store. False: there is no room. */
+/* Give a tCMD to the store, which nvme_tpi_begin() allows. False: there is no room. */
 bool nvme_tcmd_submit(struct nvme_tcmd *cmd);
 /* Send what |cmd| has to send. False: the core takes no more. */
 bool nvme_tcmd_send(struct nvme_tcmd *cmd);
@@ -151,7 +151,7 @@ void nvme_exec_finish(struct nvme_tcmd *cmd, int res);
 uint16_t nvme_tpi_check(const struct nvme_tcmd *cmd);
 /* Bytes of metadata memory that |cmd| needs. */
 uint32_t nvme_tpi_bytes(const struct nvme_tcmd *cmd);
-/* |cmd| is to go to the stores. False: not while another one is there on the same blocks. */
+/* |cmd| is to go to the stores. False: not before an earlier one on the same blocks is done. */
 bool nvme_tpi_begin(struct nvme_tcmd *cmd);
 /* It is done with them, or will not go; may be called at any time. */
 void nvme_tpi_end(struct nvme_tcmd *cmd);
