@@ -12,7 +12,22 @@ WARN_FUNCTION=60	# lines, remarked only
 MAX_COLUMNS=110		# 100 is the aim
 TOP='bpf include selftests tools user LICENSE Makefile README.md'
 
-# files PATTERN...: of the tree, as git knows it, with what is new; outside git, all but build/.
+# find_files PATTERN...: what git ls-files would, by find: all but build/, but ':!FOLDER', what matches.
+find_files()
+{
+	local p names=() not=(-path ./build -o -path ./.git)
+
+	for p; do
+		case $p in
+		:!*) not+=(-o -path "./${p#:!}") ;;
+		*) names+=(-o -path "./$p") ;;
+		esac
+	done
+	[ ${#names[@]} -gt 0 ] || names=(-o -true)
+	find . \( "${not[@]}" \) -prune -o -type f \( "${names[@]:1}" \) -printf '%P\n'
+}
+
+# files PATTERN...: of the tree, as git knows it, with what is new; without git, all but build/.
 files()
 {
 	if git rev-parse --git-dir >/dev/null 2>&1; then
@@ -20,12 +35,7 @@ files()
 			[ -f "$f" ] && printf '%s\n' "$f"
 		done
 	else
-		local p names=()
-
-		for p; do
-			names+=(-o -path "./$p")
-		done
-		find . -path ./build -prune -o -type f \( "${names[@]:1}" \) -printf '%P\n'
+		find_files "$@"
 	fi | sort
 }
 

@@ -11,7 +11,7 @@ tap_need falcond falconctl falcon-cp jq
 
 RUN=/run/falcon-$FALCON_LAB
 
-# Slow enough for the copy not to be over before the agent is.
+# At 50 Mbit/s ten seconds: the copy is not over before the agent is.
 random_file big $((64 * 1024 * 1024))
 random_file small 300000
 
@@ -54,8 +54,8 @@ try_kill()
 {
 	local host=$1 before
 
-	start_copy
 	before=$(map_ids "$host")
+	start_copy
 	falcon-lab agent "$host" kill
 	copy_fails "$2"
 	tap_run "$2: the agent starts again" falcon-lab agent "$host" start
@@ -79,7 +79,7 @@ try_stop()
 	tap_run "and copies" put a b b small
 }
 
-lab_up --clear --rate 200mbit
+lab_up --clear --rate 50mbit
 serve b
 try_kill a "sender's agent killed"
 try_kill b "receiver's agent killed"

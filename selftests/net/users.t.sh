@@ -13,14 +13,17 @@ RUN=/run/falcon-$FALCON_LAB
 ALICE=4000001 BOB=4000002 EVE=4000003 STAFF=4000011
 ENDS=(local=10.250.0.1 remote=10.250.0.2)
 
-# as UID COMMAND...: on host a, in group $STAFF if that is Bob.
+# They need not reach the tree.
+chmod 755 "$SCRATCH"
+install -D -t "$SCRATCH/bin" "$TAP_BUILD/falconctl" "$TAP_BUILD/falcon-perf"
+
+# as UID PROGRAM ARGUMENT...: on host a, in group $STAFF if that is Bob.
 as()
 {
 	local uid=$1 groups=(--clear-groups)
 
-	shift
 	[ "$uid" != "$BOB" ] || groups=(--groups "$STAFF")
-	on a setpriv --reuid "$uid" --regid "$uid" "${groups[@]}" "$@"
+	on a setpriv --reuid "$uid" --regid "$uid" "${groups[@]}" "$SCRATCH/bin/$2" "${@:3}"
 }
 
 # says TEXT UID COMMAND...: it fails, and gives the reason.
