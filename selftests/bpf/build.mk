@@ -4,7 +4,7 @@
 
 BPF_TESTS := verdict_drop verdict_psp verdict_esp verdict_rx verdict_ack verdict_answer s11_receiver spi \
 	differential mutate starve room
-BPF_STAGE := env conn packet reference traffic verdict
+BPF_STAGE := env conn packet reference traffic verdict verdict_steps
 BPF_BINS := $(BPF_TESTS:%=$(B)/selftests/bpf/%.t)
 
 $(BPF_BINS): $(B)/selftests/bpf/%.t: $(B)/obj/selftests/bpf/%.o \

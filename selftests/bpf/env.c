@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "env.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <cmocka.h>
 #include <errno.h>
 #include <linux/if_link.h>
 #include <net/if.h>
@@ -12,7 +16,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <xdp/xsk.h>
-
 
 static void *map_mem(int fd, size_t value_size, size_t entries)
 {
@@ -159,6 +162,27 @@ void env_close(struct env *e)
 	ring_buffer__free(e->rings);
 	bpf_object__close(e->obj);
 	free(e->percpu);
+}
+
+int env_main(struct env *e, const char *group, const struct CMUnitTest *tests, size_t n,
+	     int (*more)(void))
+{
+	const char *why;
+	int rc = env_open(e, &why);
+
+	if (rc == 0 && more && more()) {
+		fprintf(stderr, "cannot set the stage of %s: %s\n", group, strerror(errno));
+		return 1;
+	}
+	if (rc) {
+		if (rc > 0)
+			printf("1..0 # SKIP %s\n", why);
+		return rc < 0;
+	}
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	rc = _cmocka_run_group_tests(group, tests, n, NULL, NULL);
+	env_close(e);
+	return rc;
 }
 
 void env_reset(struct env *e)

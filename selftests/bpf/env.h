@@ -18,6 +18,9 @@
 #include "falcon/rue.h"
 #include "packet.h"
 
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+struct CMUnitTest;
 struct bpf_object;
 struct ring_buffer;
 
@@ -61,6 +64,13 @@ struct env_result {
 
 /* Path of |name| under the build directory that this test program lies in. */
 void env_object_path(const char *name, char *path, size_t len);
+
+/*
+ * Run |n| tests as a group named |group| on this stage, results in TAP; |more|, unless NULL, sets the
+ * rest of it, 0 or an error with errno set. For use as "return env_main();".
+ */
+int env_main(struct env *e, const char *group, const struct CMUnitTest *tests, size_t n,
+	     int (*more)(void));
 
 /* Set the stage. 0; 1 with *|why| set if it cannot be had here (no root); -1 after an error. */
 int env_open(struct env *e, const char **why);

@@ -150,21 +150,8 @@ int main(void)
 		cmocka_unit_test(drop_metadata__no_room_in_front),
 		cmocka_unit_test(drop_no_room__no_room_behind),
 	};
-	const char *why;
-	int rc = env_open(&env, &why);
+	int rc = env_main(&env, "room", tests, ARRAY_SIZE(tests), load);
 
-	if (rc == 0 && load()) {
-		perror("headroom.bpf.o");
-		return 1;
-	}
-	if (rc) {
-		if (rc > 0)
-			printf("1..0 # SKIP %s\n", why);
-		return rc < 0;
-	}
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
 	bpf_object__close(obj);
-	env_close(&env);
 	return rc;
 }

@@ -9,17 +9,10 @@
 
 #include "falcon/rx.h"
 
-#define HEADER(name)                                                                               \
-	static void name(struct env *e, struct falcon_conn *c, struct verdict_packet *p)
-#define FRAMED HEADER
-#define VERIFY(name)                                                                               \
-	static void name(struct env *e, struct falcon_conn *c, const struct falcon_conn *before,   \
-			 const struct verdict_packet *p, const struct env_result *r)
-#define UNUSED ((void)e, (void)c, (void)p)
-
 /* The peer acknowledges, in a packet on an ordered connection, in the middle of the window. */
-static void piggyback(struct falcon_conn *c, struct verdict_packet *p)
+HEADER(piggyback)
 {
+	UNUSED;
 	c->id.flags |= FALCON_CONN_ORDERED;
 	c->rx_acked.next_rsn = p->hdr.rsn;
 	p->hdr.rdbpsn += 3;
@@ -116,61 +109,35 @@ FRAMED(bad_csum)
 	p->frame[p->len - 1] ^= 1;
 }
 
-HEADER(with_piggyback)
-{
-	(void)e;
-	piggyback(c, p);
-}
-
 HEADER(bad_length)
 {
-	with_piggyback(e, c, p);
+	UNUSED;
 	p->hdr.request_len++;
 }
 
 HEADER(bad_spi)
 {
-	with_piggyback(e, c, p);
+	UNUSED;
 	p->shape.spi ^= 1;
-}
-
-HEADER(bad_pcid)
-{
-	with_piggyback(e, c, p);
-	e->config->pcid_match = 1;
-	c->id.pcid ^= 1;
-}
-
-HEADER(replayed)
-{
-	with_piggyback(e, c, p);
-	c->rx.remote_time = p->shape.iv + e->config->replay_margin;
-}
-
-/* Connection not alive: no piggyback. */
-HEADER(not_alive)
-{
-	with_piggyback(e, c, p);
-	c->id.flags &= ~(uint32_t)FALCON_CONN_ALIVE;
 }
 
 /* Duplicates. */
 HEADER(acked_before)
 {
-	with_piggyback(e, c, p);
+	UNUSED;
 	falcon_ring_set(c->rx.data_rx, FALCON_DATA_WORDS, p->hdr.psn);
 	falcon_ring_set(c->rx_acked.data_ack, FALCON_DATA_WORDS, p->hdr.psn);
 }
 
 HEADER(below_the_window)
 {
-	with_piggyback(e, c, p);
+	UNUSED;
 	p->hdr.psn = ENV_PSN - 2;
 }
 
 HEADER(received_before)
 {
-	with_piggyback(e, c, p);
+	UNUSED;
 	falcon_ring_set(c->rx.data_rx, FALCON_DATA_WORDS, p->hdr.psn);
 }
 
@@ -196,7 +163,7 @@ HEADER(resync_acked_before)
 
 HEADER(resync_request_received_before)
 {
-	with_piggyback(e, c, p);
+	UNUSED;
 	make_resync(p, FALCON_PULL_REQUEST);
 	falcon_ring_set(c->rx.req_rx, FALCON_REQ_WORDS, p->hdr.psn);
 }
@@ -217,16 +184,10 @@ VERIFY(acked_without_credit)
 	assert_int_equal(e->credits[ENV_XSK].refused, 1);
 }
 
-/* Over a limit: credits (the NIC's), and zones as the agent has published them. */
-HEADER(no_credit)
-{
-	with_piggyback(e, c, p);
-	e->credits[ENV_XSK].credits = 0;
-}
-
+/* Over a limit: zones as the agent has published them. */
 HEADER(red_not_next)
 {
-	with_piggyback(e, c, p);
+	UNUSED;
 	c->rx_acked.zone = FALCON_ZONE_RED;
 	p->hdr.rsn += FALCON_RED_AHEAD;
 }
@@ -246,14 +207,14 @@ HEADER(red_pull_not_next)
 
 HEADER(red_everywhere)
 {
-	with_piggyback(e, c, p);
+	UNUSED;
 	e->config->zone = FALCON_ZONE_RED;
 	p->hdr.rsn += FALCON_RED_AHEAD;
 }
 
 HEADER(red_next)
 {
-	with_piggyback(e, c, p);
+	UNUSED;
 	c->rx_acked.zone = e->config->zone = FALCON_ZONE_RED;
 }
 
@@ -265,7 +226,7 @@ HEADER(red_unordered)
 
 HEADER(closed)
 {
-	with_piggyback(e, c, p);
+	UNUSED;
 	c->rx_acked.zone = FALCON_ZONE_CLOSED;
 }
 
@@ -278,7 +239,7 @@ HEADER(closed_behind_next)
 
 HEADER(closed_everywhere)
 {
-	with_piggyback(e, c, p);
+	UNUSED;
 	c->rx_acked.zone = FALCON_ZONE_RED;
 	e->config->zone = FALCON_ZONE_CLOSED;
 }
@@ -324,14 +285,15 @@ HEADER(closed_no_socket)
 	p->queue = 1;
 }
 
-#define ROW(n, v, h, check) { #n, FALCON_V_##v, .header = h, .verify = check }
+#define ROW(n, v, h, check)                                                                        \
+	{ #n, FALCON_V_##v, .base = piggyback, .header = h, .verify = check }
 
 static const struct verdict_case cases[] = {
-	{ "s11_receiver_integrity_checksum", FALCON_V_drop_csum, .header = with_piggyback,
+	{ "s11_receiver_integrity_checksum", FALCON_V_drop_csum, .base = piggyback,
 	  .framed = bad_csum, .verify = no_piggyback },
 	ROW(s11_receiver_integrity_length, drop_length, bad_length, no_piggyback),
 	ROW(s11_receiver_security_spi, drop_spi, bad_spi, no_piggyback),
-	ROW(s11_receiver_security_pcid, drop_pcid, bad_pcid, no_piggyback),
+	ROW(s11_receiver_security_pcid, drop_pcid, pcid_differs, no_piggyback),
 	ROW(s11_receiver_security_replay, drop_replay, replayed, no_piggyback),
 	ROW(s11_receiver_duplicate_acked_before, dup_acked, acked_before, acked),
 	ROW(s11_receiver_duplicate_below_window, old_acked, below_the_window, acked),

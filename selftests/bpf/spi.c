@@ -111,16 +111,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spi_check__all_combinations),
 	};
-	const char *why;
-	int rc = env_open(&env, &why);
 
-	if (rc) {
-		if (rc > 0)
-			printf("1..0 # SKIP %s\n", why);
-		return rc < 0;
-	}
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
-	env_close(&env);
-	return rc;
+	return env_main(&env, "spi", tests, ARRAY_SIZE(tests), NULL);
 }

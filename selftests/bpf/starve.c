@@ -333,21 +333,8 @@ int main(void)
 		cmocka_unit_test(short_of_frames__claims_equal_frames),
 		cmocka_unit_test(control__credit_without_frames_loses_claims),
 	};
-	const char *why;
-	int rc = env_open(&env, &why);
+	int rc = env_main(&env, "starve", tests, ARRAY_SIZE(tests), attach);
 
-	if (rc == 0 && attach()) {
-		perror("attach");
-		return 1;
-	}
-	if (rc) {
-		if (rc > 0)
-			printf("1..0 # SKIP %s\n", why);
-		return rc < 0;
-	}
-	cmocka_set_message_output(CM_OUTPUT_TAP);
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
 	bpf_object__close(peer);
-	env_close(&env);
 	return rc;
 }

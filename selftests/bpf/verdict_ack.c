@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-#define PACKED(name)                                                                               \
-	static void name(struct env *e, struct falcon_conn *c, struct verdict_packet *p)
-#define VERIFY(name)                                                                               \
-	static void name(struct env *e, struct falcon_conn *c, const struct falcon_conn *before,   \
-			 const struct verdict_packet *p, const struct env_result *r)
-
 /* A BACK that acknowledges 5 data packets and 2 requests. */
 static struct falcon_ack good_back(const struct falcon_conn *c)
 {

@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-#define HEADER(name)                                                                               \
-	static void name(struct env *e, struct falcon_conn *c, struct verdict_packet *p)
-#define VERIFY(name)                                                                               \
-	static void name(struct env *e, struct falcon_conn *c, const struct falcon_conn *before,   \
-			 const struct verdict_packet *p, const struct env_result *r)
-
 /* All but the ACK itself: the ends exchanged, what belongs to the path kept, the rest fresh. */
 static void check_turned(struct env *e, const struct falcon_conn *c, const struct verdict_packet *p,
 			 const struct env_result *r, struct packet_reply *out)
@@ -202,7 +196,7 @@ VERIFY(both_own_sent)
 	check_own(c, &out, FALCON_OWN_DATA | FALCON_OWN_REQ);
 }
 
-HEADER(no_credit)
+HEADER(new_no_credit)
 {
 	busy(c, p);
 	p->hdr.psn = ENV_PSN + 9;
@@ -210,9 +204,9 @@ HEADER(no_credit)
 	e->credits[ENV_XSK].credits = 0;
 }
 
-HEADER(no_credit_request)
+HEADER(new_no_credit_request)
 {
-	no_credit(e, c, p);
+	new_no_credit(e, c, p);
 	p->hdr.type = FALCON_PULL_REQUEST;
 }
 
@@ -285,9 +279,9 @@ static const struct verdict_case cases[] = {
 	  .verify = both_own_sent },
 	{ "oow_acked: no credit", FALCON_V_oow_acked, .header = no_credit_beyond,
 	  .verify = own_sent },
-	{ "resource_nacked: data", FALCON_V_resource_nacked, .header = no_credit,
+	{ "resource_nacked: data", FALCON_V_resource_nacked, .header = new_no_credit,
 	  .verify = data_nacked },
-	{ "resource_nacked: request", FALCON_V_resource_nacked, .header = no_credit_request,
+	{ "resource_nacked: request", FALCON_V_resource_nacked, .header = new_no_credit_request,
 	  .verify = request_nacked },
 };
 

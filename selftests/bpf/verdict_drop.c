@@ -2,12 +2,6 @@
 /* Every reason for which a frame is dropped, or is none of ours: nothing may change. */
 #include "verdict.h"
 
-#define FRAMED(name)                                                                               \
-	static void name(struct env *e, struct falcon_conn *c, struct verdict_packet *p)
-#define PACKED FRAMED
-#define HEADER FRAMED
-#define UNUSED ((void)e, (void)c, (void)p)
-
 static struct falcon_psp_hdr *psp_of(struct verdict_packet *p)
 {
 	return (void *)(p->frame + packet_sec_off(&p->shape));
@@ -320,12 +314,6 @@ HEADER(other_function_resync)
 	p->payload = 0;
 }
 
-HEADER(not_alive)
-{
-	UNUSED;
-	c->id.flags &= ~(uint32_t)FALCON_CONN_ALIVE;
-}
-
 HEADER(wrong_saddr)
 {
 	UNUSED;
@@ -342,21 +330,6 @@ HEADER(wrong_family)
 {
 	UNUSED;
 	c->id.flags ^= FALCON_CONN_IPV6;
-}
-
-HEADER(pcid_differs)
-{
-	UNUSED;
-	e->config->pcid_match = 1;
-	p->shape.cookie ^= 1;
-	if (!p->shape.vc)
-		c->id.pcid = 1;
-}
-
-HEADER(replayed)
-{
-	UNUSED;
-	c->rx.remote_time = p->shape.iv + e->config->replay_margin;
 }
 
 /* The agent's side. */
@@ -383,13 +356,6 @@ FRAMED(longer_than_buffers)
 	((struct falcon_push_hdr *)big)->request_len =
 		htobe16((uint16_t)(p->falcon_len - sizeof(struct falcon_push_hdr)));
 	p->len = packet_build(&p->shape, big, p->falcon_len, p->frame);
-}
-
-HEADER(steered_no_credit)
-{
-	UNUSED;
-	c->id.flags |= FALCON_CONN_STEER;
-	e->credits[ENV_XSK].credits = 0;
 }
 
 PACKED(nack_no_credit)
@@ -469,7 +435,8 @@ static const struct verdict_case cases[] = {
 	{ "drop_no_agent: other interface", FALCON_V_drop_no_agent, .header = other_interface },
 	{ "drop_no_agent: no socket", FALCON_V_drop_no_agent, .header = queue_without_socket },
 	{ "drop_too_big", FALCON_V_drop_too_big, .framed = longer_than_buffers },
-	{ "drop_no_credit: steered", FALCON_V_drop_no_credit, .header = steered_no_credit },
+	{ "drop_no_credit: steered", FALCON_V_drop_no_credit, .base = offload_off,
+	  .header = no_credit },
 	{ "drop_no_credit: NACK", FALCON_V_drop_no_credit, .packed = nack_no_credit },
 };
 

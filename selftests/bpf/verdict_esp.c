@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-#define FRAMED(name)                                                                               \
-	static void name(struct env *e, struct falcon_conn *c, struct verdict_packet *p)
-#define PACKED FRAMED
-#define HEADER FRAMED
-#define UNUSED ((void)e, (void)c, (void)p)
-
 static uint8_t *udp_of(struct verdict_packet *p)
 {
 	return p->frame + packet_udp_off(&p->shape);
@@ -32,39 +26,13 @@ HEADER(esp)
 
 HEADER(with_pcid_match)
 {
-	esp(e, c, p);
+	UNUSED;
 	e->config->pcid_match = 1;
-}
-
-HEADER(tunnel4)
-{
-	esp(e, c, p);
-	c->id.flags |= FALCON_CONN_TUNNEL;
-	p->shape.inner_len = FALCON_INNER_IPV4_LEN;
-}
-
-HEADER(tunnel6)
-{
-	tunnel4(e, c, p);
-	p->shape.inner_len = FALCON_INNER_IPV6_LEN;
-}
-
-/* Nobody sees before decryption that the inner header is missing. */
-HEADER(untunneled)
-{
-	esp(e, c, p);
-	c->id.flags |= FALCON_CONN_TUNNEL;
-}
-
-HEADER(offload_off)
-{
-	esp(e, c, p);
-	c->id.flags |= FALCON_CONN_STEER;
 }
 
 HEADER(previous_spi)
 {
-	esp(e, c, p);
+	UNUSED;
 	c->id.prev_spi = p->shape.spi = 0x4711;
 	env_sadb(e, 0x4711, c->id.cid);
 }
@@ -82,8 +50,7 @@ PACKED(shortest)
 	p->falcon_len = 8;
 }
 
-static void handed_on(struct env *e, struct falcon_conn *c, const struct falcon_conn *before,
-		      const struct verdict_packet *p, const struct env_result *r)
+VERIFY(handed_on)
 {
 	size_t first = packet_sec_off(&p->shape) + FALCON_ESP_HDR_LEN;
 	struct falcon_meta m;
@@ -102,16 +69,8 @@ static void handed_on(struct env *e, struct falcon_conn *c, const struct falcon_
 	assert_memory_equal(r->buf + sizeof(m), p->frame, p->len);
 }
 
-static void at_no_cost(struct env *e, struct falcon_conn *c, const struct falcon_conn *before,
-		       const struct verdict_packet *p, const struct env_result *r)
-{
-	(void)c, (void)before, (void)p, (void)r;
-	assert_int_equal(e->credits[ENV_XSK].credits, 64);
-}
-
 /* The kernel gets it as it came. */
-static void untouched(struct env *e, struct falcon_conn *c, const struct falcon_conn *before,
-		      const struct verdict_packet *p, const struct env_result *r)
+VERIFY(untouched)
 {
 	at_no_cost(e, c, before, p, r);
 	assert_int_equal(r->len, p->len);
@@ -120,86 +79,46 @@ static void untouched(struct env *e, struct falcon_conn *c, const struct falcon_
 
 HEADER(unknown_spi)
 {
-	esp(e, c, p);
+	UNUSED;
 	p->shape.spi ^= 0x100;
 }
 
 /* It is one of ours, and not this connection's any more. */
 HEADER(stale_entry)
 {
-	esp(e, c, p);
+	UNUSED;
 	p->shape.spi ^= 0x100;
 	env_sadb(e, p->shape.spi, c->id.cid);
 }
 
 HEADER(of_another_connection)
 {
-	esp(e, c, p);
+	UNUSED;
 	env_sadb(e, p->shape.spi, c->id.cid ^ 2);
 }
 
 HEADER(no_such_connection)
 {
-	esp(e, c, p);
+	UNUSED;
 	env_sadb(e, p->shape.spi, FALCON_MAX_CONNS);
-}
-
-HEADER(not_up)
-{
-	esp(e, c, p);
-	c->id.flags &= ~(uint32_t)FALCON_CONN_ALIVE;
 }
 
 HEADER(of_a_clear_connection)
 {
-	esp(e, c, p);
+	UNUSED;
 	c->id.flags |= FALCON_CONN_CLEAR;
 }
 
 HEADER(of_a_psp_connection)
 {
-	esp(e, c, p);
+	UNUSED;
 	c->id.encap = FALCON_PSP_AES_GCM_256;
 }
 
 HEADER(downgraded_to_psp)
 {
-	esp(e, c, p);
+	UNUSED;
 	p->shape.encap = FALCON_PSP_AES_GCM_256;
-}
-
-HEADER(downgraded_to_clear)
-{
-	esp(e, c, p);
-	p->shape.encap = FALCON_PSP_CLEAR;
-}
-
-HEADER(replayed)
-{
-	esp(e, c, p);
-	c->rx.remote_time = p->shape.iv + e->config->replay_margin;
-}
-
-HEADER(expired_generation)
-{
-	esp(e, c, p);
-	e->config->cur_spi_gen = c->id.cur_spi_gen + 1;
-}
-
-HEADER(reflected)
-{
-	uint8_t addr[16];
-
-	esp(e, c, p);
-	memcpy(addr, p->shape.saddr, sizeof(addr));
-	memcpy(p->shape.saddr, p->shape.daddr, sizeof(addr));
-	memcpy(p->shape.daddr, addr, sizeof(addr));
-}
-
-HEADER(no_credit)
-{
-	esp(e, c, p);
-	e->credits[ENV_XSK].credits = 0;
 }
 
 /* IKE beside it has zeros where the SPI would be (RFC 3948 2.2). */
@@ -273,64 +192,64 @@ FRAMED(too_short)
 	shorten(p, 4);
 }
 
-FRAMED(fragment_of_others)
-{
-	fragment(e, c, p);
-}
-
 static const struct verdict_case cases[] = {
-	{ "steered", FALCON_V_steered, .header = esp, .packed = garbage, .verify = handed_on },
-	{ "steered: PCIDs are asked for", FALCON_V_steered, .header = with_pcid_match,
+	{ "steered", FALCON_V_steered, .base = esp, .packed = garbage, .verify = handed_on },
+	{ "steered: PCIDs are asked for", FALCON_V_steered, .base = esp, .header = with_pcid_match,
 	  .packed = garbage, .verify = handed_on },
-	{ "steered: IPv4 in a tunnel", FALCON_V_steered, .header = tunnel4, .verify = handed_on },
-	{ "steered: IPv6 in a tunnel", FALCON_V_steered, .header = tunnel6, .verify = handed_on },
-	{ "steered: not in the tunnel", FALCON_V_steered, .header = untunneled,
+	{ "steered: IPv4 in a tunnel", FALCON_V_steered, .base = esp, .header = tunnel4,
 	  .verify = handed_on },
-	{ "steered: offload off", FALCON_V_steered, .header = offload_off, .packed = garbage,
+	{ "steered: IPv6 in a tunnel", FALCON_V_steered, .base = esp, .header = tunnel6,
 	  .verify = handed_on },
-	{ "steered: previous SPI", FALCON_V_steered, .header = previous_spi, .packed = garbage,
+	/* Nobody sees before decryption that the inner header is missing. */
+	{ "steered: not in the tunnel", FALCON_V_steered, .base = esp, .header = tunnel_missing,
 	  .verify = handed_on },
-	{ "steered: shortest packet", FALCON_V_steered, .header = esp, .packed = shortest,
+	{ "steered: offload off", FALCON_V_steered, .base = esp, .header = offload_off,
+	  .packed = garbage, .verify = handed_on },
+	{ "steered: previous SPI", FALCON_V_steered, .base = esp, .header = previous_spi,
+	  .packed = garbage, .verify = handed_on },
+	{ "steered: shortest packet", FALCON_V_steered, .base = esp, .packed = shortest,
 	  .verify = handed_on },
-	{ "pass_spi", FALCON_V_pass_spi, .header = unknown_spi, .verify = untouched },
+	{ "pass_spi", FALCON_V_pass_spi, .base = esp, .header = unknown_spi, .verify = untouched },
 	{ "pass_spi: a fragment of others", FALCON_V_pass_spi, .ipv4_only = true,
-	  .header = unknown_spi, .framed = fragment_of_others, .verify = untouched },
-	{ "pass_spi: others' lengths", FALCON_V_pass_spi, .header = unknown_spi,
+	  .base = esp, .header = unknown_spi, .framed = fragment, .verify = untouched },
+	{ "pass_spi: others' lengths", FALCON_V_pass_spi, .base = esp, .header = unknown_spi,
 	  .framed = udp_length, .verify = untouched },
-	{ "pass_not_falcon: IKE", FALCON_V_pass_not_falcon, .header = esp, .framed = ike,
+	{ "pass_not_falcon: IKE", FALCON_V_pass_not_falcon, .base = esp, .framed = ike,
 	  .verify = untouched },
-	{ "pass_not_falcon: keep-alive", FALCON_V_pass_not_falcon, .header = esp,
+	{ "pass_not_falcon: keep-alive", FALCON_V_pass_not_falcon, .base = esp,
 	  .framed = keep_alive, .verify = untouched },
-	{ "drop_spi: not the connection's", FALCON_V_drop_spi, .header = stale_entry,
+	{ "drop_spi: not the connection's", FALCON_V_drop_spi, .base = esp, .header = stale_entry,
 	  .verify = at_no_cost },
-	{ "drop_spi: generation has expired", FALCON_V_drop_spi, .header = expired_generation,
-	  .verify = at_no_cost },
+	{ "drop_spi: generation has expired", FALCON_V_drop_spi, .base = esp,
+	  .header = expired_generation, .verify = at_no_cost },
 	{ "drop_address: another connection's SPI", FALCON_V_drop_address,
-	  .header = of_another_connection, .verify = at_no_cost },
-	{ "drop_address: reflected", FALCON_V_drop_address, .header = reflected,
+	  .base = esp, .header = of_another_connection, .verify = at_no_cost },
+	{ "drop_address: reflected", FALCON_V_drop_address, .base = esp, .header = reflected,
 	  .verify = at_no_cost },
-	{ "drop_cid: no such connection", FALCON_V_drop_cid, .header = no_such_connection,
+	{ "drop_cid: no such connection", FALCON_V_drop_cid, .base = esp,
+	  .header = no_such_connection, .verify = at_no_cost },
+	{ "drop_not_alive", FALCON_V_drop_not_alive, .base = esp, .header = not_alive,
 	  .verify = at_no_cost },
-	{ "drop_not_alive", FALCON_V_drop_not_alive, .header = not_up, .verify = at_no_cost },
 	{ "drop_psp_version: a clear connection", FALCON_V_drop_psp_version,
-	  .header = of_a_clear_connection, .verify = at_no_cost },
+	  .base = esp, .header = of_a_clear_connection, .verify = at_no_cost },
 	{ "drop_psp_version: a connection in PSP", FALCON_V_drop_psp_version,
-	  .header = of_a_psp_connection, .verify = at_no_cost },
+	  .base = esp, .header = of_a_psp_connection, .verify = at_no_cost },
 	{ "drop_psp_version: downgraded to PSP", FALCON_V_drop_psp_version,
-	  .header = downgraded_to_psp, .verify = at_no_cost },
+	  .base = esp, .header = downgraded_to_psp, .verify = at_no_cost },
 	{ "drop_psp_version: downgraded to clear", FALCON_V_drop_psp_version,
-	  .header = downgraded_to_clear, .verify = at_no_cost },
-	{ "drop_replay", FALCON_V_drop_replay, .header = replayed, .verify = at_no_cost },
-	{ "drop_no_credit", FALCON_V_drop_no_credit, .header = no_credit },
-	{ "drop_ip_fragment", FALCON_V_drop_ip_fragment, .ipv4_only = true, .header = esp,
+	  .base = esp, .header = downgraded_to_clear, .verify = at_no_cost },
+	{ "drop_replay", FALCON_V_drop_replay, .base = esp, .header = replayed,
+	  .verify = at_no_cost },
+	{ "drop_no_credit", FALCON_V_drop_no_credit, .base = esp, .header = no_credit },
+	{ "drop_ip_fragment", FALCON_V_drop_ip_fragment, .ipv4_only = true, .base = esp,
 	  .framed = fragment, .verify = at_no_cost },
-	{ "drop_ip_length: cut in the ICV", FALCON_V_drop_ip_length, .header = esp, .framed = cut,
+	{ "drop_ip_length: cut in the ICV", FALCON_V_drop_ip_length, .base = esp, .framed = cut,
 	  .verify = at_no_cost },
-	{ "drop_udp_length", FALCON_V_drop_udp_length, .header = esp, .framed = udp_length,
+	{ "drop_udp_length", FALCON_V_drop_udp_length, .base = esp, .framed = udp_length,
 	  .verify = at_no_cost },
-	{ "drop_esp: not in whole words", FALCON_V_drop_esp, .header = esp, .framed = odd_length,
+	{ "drop_esp: not in whole words", FALCON_V_drop_esp, .base = esp, .framed = odd_length,
 	  .verify = at_no_cost },
-	{ "drop_truncated: no room for a header", FALCON_V_drop_truncated, .header = esp,
+	{ "drop_truncated: no room for a header", FALCON_V_drop_truncated, .base = esp,
 	  .packed = shortest, .framed = too_short, .verify = at_no_cost },
 };
 

@@ -7,12 +7,6 @@
 
 #include <string.h>
 
-#define FRAMED(name)                                                                               \
-	static void name(struct env *e, struct falcon_conn *c, struct verdict_packet *p)
-#define PACKED FRAMED
-#define HEADER FRAMED
-#define UNUSED ((void)e, (void)c, (void)p)
-
 static struct falcon_psp_hdr *psp_of(struct verdict_packet *p)
 {
 	return (void *)(p->frame + packet_sec_off(&p->shape));
@@ -48,25 +42,6 @@ HEADER(gmac_256)
 	encrypt(c, p, FALCON_PSP_GMAC_256);
 }
 
-HEADER(tunnel4)
-{
-	gcm_256(e, c, p);
-	c->id.flags |= FALCON_CONN_TUNNEL;
-	p->shape.inner_len = FALCON_INNER_IPV4_LEN;
-}
-
-HEADER(tunnel6)
-{
-	tunnel4(e, c, p);
-	p->shape.inner_len = FALCON_INNER_IPV6_LEN;
-}
-
-HEADER(offload_off)
-{
-	gcm_256(e, c, p);
-	c->id.flags |= FALCON_CONN_STEER;
-}
-
 /* What the Falcon header looks like when encrypted: anything, but for the first word. */
 PACKED(garbage)
 {
@@ -80,8 +55,7 @@ PACKED(eight_bytes)
 	p->falcon_len = 8;
 }
 
-static void handed_on(struct env *e, struct falcon_conn *c, const struct falcon_conn *before,
-		      const struct verdict_packet *p, const struct env_result *r)
+VERIFY(handed_on)
 {
 	struct falcon_meta m;
 
@@ -96,93 +70,31 @@ static void handed_on(struct env *e, struct falcon_conn *c, const struct falcon_
 	assert_memory_equal(r->buf + sizeof(m), p->frame, p->len);
 }
 
-static void at_no_cost(struct env *e, struct falcon_conn *c, const struct falcon_conn *before,
-		       const struct verdict_packet *p, const struct env_result *r)
-{
-	(void)c, (void)before, (void)p, (void)r;
-	assert_int_equal(e->credits[ENV_XSK].credits, 64);
-}
-
 HEADER(other_version)
 {
-	gcm_256(e, c, p);
+	UNUSED;
 	p->shape.encap = FALCON_PSP_AES_GCM_128;
-}
-
-HEADER(downgraded_to_clear)
-{
-	gcm_256(e, c, p);
-	p->shape.encap = FALCON_PSP_CLEAR;
 }
 
 HEADER(unassigned_version)
 {
-	gcm_256(e, c, p);
+	UNUSED;
 	p->shape.encap = 9;
 }
 
 HEADER(wrong_spi)
 {
-	gcm_256(e, c, p);
+	UNUSED;
 	p->shape.spi ^= 1;
-}
-
-HEADER(wrong_pcid)
-{
-	gcm_256(e, c, p);
-	e->config->pcid_match = 1;
-	p->shape.cookie ^= 1;
-	if (!p->shape.vc)
-		c->id.pcid = 1;
-}
-
-HEADER(replayed)
-{
-	gcm_256(e, c, p);
-	c->rx.remote_time = p->shape.iv + e->config->replay_margin;
-}
-
-HEADER(expired_generation)
-{
-	gcm_256(e, c, p);
-	e->config->cur_spi_gen = c->id.cur_spi_gen + 1;
 }
 
 HEADER(other_cid)
 {
-	gcm_256(e, c, p);
+	UNUSED;
 	p->hdr.cid ^= 2;
 }
 
-HEADER(reflected)
-{
-	uint8_t addr[16];
-
-	gcm_256(e, c, p);
-	memcpy(addr, p->shape.saddr, sizeof(addr));
-	memcpy(p->shape.saddr, p->shape.daddr, sizeof(addr));
-	memcpy(p->shape.daddr, addr, sizeof(addr));
-}
-
-HEADER(no_credit)
-{
-	gcm_256(e, c, p);
-	e->credits[ENV_XSK].credits = 0;
-}
-
-HEADER(untunneled)
-{
-	gcm_256(e, c, p);
-	c->id.flags |= FALCON_CONN_TUNNEL;
-}
-
-HEADER(tunneled)
-{
-	tunnel6(e, c, p);
-	c->id.flags &= ~(uint32_t)FALCON_CONN_TUNNEL;
-}
-
-HEADER(clear_tunnel)
+HEADER(inner_header)
 {
 	UNUSED;
 	p->shape.inner_len = FALCON_INNER_IPV4_LEN;
@@ -238,58 +150,63 @@ FRAMED(cut_in_icv)
 }
 
 static const struct verdict_case cases[] = {
-	{ "steered: AES-GCM-128", FALCON_V_steered, .header = gcm_128, .packed = garbage,
+	{ "steered: AES-GCM-128", FALCON_V_steered, .base = gcm_128, .packed = garbage,
 	  .verify = handed_on },
-	{ "steered: AES-GCM-256", FALCON_V_steered, .header = gcm_256, .packed = garbage,
+	{ "steered: AES-GCM-256", FALCON_V_steered, .base = gcm_256, .packed = garbage,
 	  .verify = handed_on },
-	{ "steered: GMAC-128", FALCON_V_steered, .header = gmac_128, .packed = garbage,
+	{ "steered: GMAC-128", FALCON_V_steered, .base = gmac_128, .packed = garbage,
 	  .verify = handed_on },
-	{ "steered: GMAC-256", FALCON_V_steered, .header = gmac_256, .packed = garbage,
+	{ "steered: GMAC-256", FALCON_V_steered, .base = gmac_256, .packed = garbage,
 	  .verify = handed_on },
-	{ "steered: IPv4 in a tunnel", FALCON_V_steered, .header = tunnel4, .packed = garbage,
+	{ "steered: IPv4 in a tunnel", FALCON_V_steered, .base = gcm_256, .header = tunnel4,
+	  .packed = garbage, .verify = handed_on },
+	{ "steered: IPv6 in a tunnel", FALCON_V_steered, .base = gcm_256, .header = tunnel6,
+	  .packed = garbage, .verify = handed_on },
+	{ "steered: offload off", FALCON_V_steered, .base = gcm_256, .header = offload_off,
+	  .packed = garbage, .verify = handed_on },
+	{ "steered: shortest packet", FALCON_V_steered, .base = gcm_256, .packed = eight_bytes,
 	  .verify = handed_on },
-	{ "steered: IPv6 in a tunnel", FALCON_V_steered, .header = tunnel6, .packed = garbage,
-	  .verify = handed_on },
-	{ "steered: offload off", FALCON_V_steered, .header = offload_off, .packed = garbage,
-	  .verify = handed_on },
-	{ "steered: shortest packet", FALCON_V_steered, .header = gcm_256, .packed = eight_bytes,
-	  .verify = handed_on },
-	{ "drop_psp_version: another", FALCON_V_drop_psp_version, .header = other_version,
-	  .verify = at_no_cost },
+	{ "drop_psp_version: another", FALCON_V_drop_psp_version, .base = gcm_256,
+	  .header = other_version, .verify = at_no_cost },
 	{ "drop_psp_version: downgraded to clear", FALCON_V_drop_psp_version,
-	  .header = downgraded_to_clear, .verify = at_no_cost },
-	{ "drop_psp_version: unassigned", FALCON_V_drop_psp_version, .header = unassigned_version,
+	  .base = gcm_256, .header = downgraded_to_clear, .verify = at_no_cost },
+	{ "drop_psp_version: unassigned", FALCON_V_drop_psp_version, .base = gcm_256,
+	  .header = unassigned_version, .verify = at_no_cost },
+	{ "drop_spi", FALCON_V_drop_spi, .base = gcm_256, .header = wrong_spi,
 	  .verify = at_no_cost },
-	{ "drop_spi", FALCON_V_drop_spi, .header = wrong_spi, .verify = at_no_cost },
-	{ "drop_spi: generation has expired", FALCON_V_drop_spi, .header = expired_generation,
+	{ "drop_spi: generation has expired", FALCON_V_drop_spi, .base = gcm_256,
+	  .header = expired_generation, .verify = at_no_cost },
+	{ "drop_pcid", FALCON_V_drop_pcid, .base = gcm_256, .header = pcid_differs,
 	  .verify = at_no_cost },
-	{ "drop_pcid", FALCON_V_drop_pcid, .header = wrong_pcid, .verify = at_no_cost },
-	{ "drop_replay", FALCON_V_drop_replay, .header = replayed, .verify = at_no_cost },
-	{ "drop_address: another connection's CID", FALCON_V_drop_address, .header = other_cid,
+	{ "drop_replay", FALCON_V_drop_replay, .base = gcm_256, .header = replayed,
 	  .verify = at_no_cost },
-	{ "drop_address: reflected", FALCON_V_drop_address, .header = reflected,
+	{ "drop_address: another connection's CID", FALCON_V_drop_address, .base = gcm_256,
+	  .header = other_cid, .verify = at_no_cost },
+	{ "drop_address: reflected", FALCON_V_drop_address, .base = gcm_256, .header = reflected,
 	  .verify = at_no_cost },
-	{ "drop_no_credit", FALCON_V_drop_no_credit, .header = no_credit },
-	{ "drop_inner: missing", FALCON_V_drop_inner, .header = untunneled, .verify = at_no_cost },
-	{ "drop_inner: unexpected", FALCON_V_drop_inner, .header = tunneled, .verify = at_no_cost },
-	{ "drop_psp: too much in the clear", FALCON_V_drop_psp, .header = gcm_256,
+	{ "drop_no_credit", FALCON_V_drop_no_credit, .base = gcm_256, .header = no_credit },
+	{ "drop_inner: missing", FALCON_V_drop_inner, .base = gcm_256, .header = tunnel_missing,
+	  .verify = at_no_cost },
+	{ "drop_inner: unexpected", FALCON_V_drop_inner, .base = gcm_256, .header = inner_header,
+	  .verify = at_no_cost },
+	{ "drop_psp: too much in the clear", FALCON_V_drop_psp, .base = gcm_256,
 	  .framed = offset_more, .verify = at_no_cost },
-	{ "drop_psp: CID encrypted", FALCON_V_drop_psp, .header = gcm_256, .framed = offset_less,
+	{ "drop_psp: CID encrypted", FALCON_V_drop_psp, .base = gcm_256, .framed = offset_less,
 	  .verify = at_no_cost },
-	{ "drop_psp: inner header encrypted", FALCON_V_drop_psp, .header = tunnel4,
+	{ "drop_psp: inner header encrypted", FALCON_V_drop_psp, .base = gcm_256, .header = tunnel4,
 	  .framed = offset_none, .verify = at_no_cost },
-	{ "drop_truncated: no room for the ICV", FALCON_V_drop_truncated, .header = gcm_256,
+	{ "drop_truncated: no room for the ICV", FALCON_V_drop_truncated, .base = gcm_256,
 	  .packed = no_room_for_icv, .verify = at_no_cost },
-	{ "drop_ip_length: cut in the ICV", FALCON_V_drop_ip_length, .header = gcm_256,
+	{ "drop_ip_length: cut in the ICV", FALCON_V_drop_ip_length, .base = gcm_256,
 	  .framed = cut_in_icv, .verify = at_no_cost },
-	{ "pass_not_falcon: clear in a tunnel", FALCON_V_pass_not_falcon, .header = clear_tunnel,
+	{ "pass_not_falcon: clear in a tunnel", FALCON_V_pass_not_falcon, .header = inner_header,
 	  .verify = at_no_cost },
-	{ "pass_not_falcon: inner TCP", FALCON_V_pass_not_falcon, .header = tunnel4,
+	{ "pass_not_falcon: inner TCP", FALCON_V_pass_not_falcon, .base = gcm_256, .header = tunnel4,
 	  .framed = inner_protocol, .verify = at_no_cost },
-	{ "pass_not_falcon: inner options", FALCON_V_pass_not_falcon, .header = tunnel4,
-	  .framed = inner_options, .verify = at_no_cost },
-	{ "pass_not_falcon: inner version", FALCON_V_pass_not_falcon, .header = tunnel6,
-	  .framed = inner_version, .verify = at_no_cost },
+	{ "pass_not_falcon: inner options", FALCON_V_pass_not_falcon, .base = gcm_256,
+	  .header = tunnel4, .framed = inner_options, .verify = at_no_cost },
+	{ "pass_not_falcon: inner version", FALCON_V_pass_not_falcon, .base = gcm_256,
+	  .header = tunnel6, .framed = inner_version, .verify = at_no_cost },
 };
 
 int main(void)

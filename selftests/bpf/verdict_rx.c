@@ -4,15 +4,6 @@
 
 #include <string.h>
 
-#define HEADER(name)                                                                               \
-	static void name(struct env *e, struct falcon_conn *c, struct verdict_packet *p)
-#define PACKED HEADER
-#define FRAMED HEADER
-#define VERIFY(name)                                                                               \
-	static void name(struct env *e, struct falcon_conn *c, const struct falcon_conn *before,   \
-			 const struct verdict_packet *p, const struct env_result *r)
-#define UNUSED ((void)e, (void)c, (void)p)
-
 static void check_delivery(struct env *e, const struct verdict_packet *p,
 			   const struct env_result *r, enum falcon_verdict v, size_t len)
 {
