@@ -21,6 +21,7 @@ enum falcon_nvme_const {
 	FALCON_NVME_MAX_NCMDS = 256,		/* of a command: NCNT Total has 8 bits (8.2) */
 	FALCON_NVME_NCMD_DATA = 4096,		/* bytes of data of an nCMD, at most (6.5) */
 	FALCON_NVME_NCMD_MD = 128,		/* bytes of metadata beside them, at most (8.4, 8.7) */
+	FALCON_NVME_DEALLOCATE = 1,		/* |dsm| of Write Zeroes: DEAC (README.md) */
 };
 
 /* NVMe 8.1.3: sent by, as */
@@ -54,7 +55,7 @@ struct falcon_nvme_request {
 	__be32 slba_hi;
 	__be16 nlb;		/* blocks, less one */
 	__be16 control;		/* reserved(4) DTYPE(4) reserved(2) PRINFO(4) FUA(1) LR(1) */
-	__u8 dsm;
+	__u8 dsm;		/* FALCON_NVME_COMMAND: see README.md */
 	__u8 unit;		/* data of an nCMD, units of 512 bytes; 0: 4096 bytes (README.md) */
 	__be16 dspec;		/* reserved in a Read Request, as DTYPE is */
 	__be32 reftag;		/* (E)ILBRT; CDW10 of an admin FALCON_NVME_COMMAND */

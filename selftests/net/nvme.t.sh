@@ -4,23 +4,15 @@
 #
 # A file of host b is a disk on host a, for programs that speak NBD: what is written is read, through
 # loss, encryption, striping, and the death of the target in the middle of it.
-# shellcheck source=selftests/net/lab.sh disable=SC2317 # functions that tap_run calls
-. "$(dirname "$0")/lab.sh"
+# shellcheck source=selftests/net/nvme.sh disable=SC2317 # functions that tap_run calls
+. "$(dirname "$0")/nvme.sh"
 tap_need falcond falconctl nbdkit nbdcopy nbdinfo qemu-img qemu-io fio jq
 
-PLUGIN=$TAP_BUILD/nbdkit-falcon-nvme-plugin.so
 MB=$((SIZE_MB / 2))
 [ -n "${FALCON_TEST_FULL:-}" ] || MB=$((MB < 8 ? MB : 8))
 KILLS=${FALCON_TEST_FULL:+20}
 KILLS=${KILLS:-3}
 SECONDS_OF_FIO=${FALCON_TEST_FULL:+60}
-
-# nbd PARAMETER COMMAND: on host a, with the device's address in $uri.
-nbd()
-{
-	# fio leaves a file where it stands.
-	(cd "$SCRATCH" && on a timeout 120 nbdkit -U - "$PLUGIN" "$1" --run "$2")
-}
 
 # There and back again, byte by byte.
 copies()
@@ -73,12 +65,6 @@ job_collection()
 	done
 }
 
-# errors HOST OBJECT: what has ended in error there.
-errors()
-{
-	on "$1" falconctl -j "$2" | jq '[.[].errors] | add'
-}
-
 # The target dies in the middle of it, and comes back: commands wait for it, none is wrong.
 target_dies()
 {
@@ -98,7 +84,7 @@ target_dies()
 
 disk_writes()
 {
-	on a falconctl -j nvme | jq '.[] | select(.name == "disk") | .writes'
+	device disk writes
 }
 
 # Killed again and again while a copy is made: what the copy was told is stored is on the medium.

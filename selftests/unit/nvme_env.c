@@ -207,7 +207,19 @@ static int store_submit(struct nvme_io *io)
 	return 0;
 }
 
-static const struct nvme_store_ops store_ops = { .submit = store_submit };
+/* What was never written and what was deallocated takes up no room. */
+static bool store_allocated(struct nvme_store *store, uint64_t offset, uint64_t len, uint64_t *run)
+{
+	const uint8_t *p = ((struct env_store *)store)->bytes + offset;
+
+	assert_true(offset <= store->bytes && len <= store->bytes - offset);
+	for (*run = 1; *run < len && !p[*run] == !p[0]; (*run)++)
+		;
+	return p[0];
+}
+
+static const struct nvme_store_ops store_ops = { .submit = store_submit,
+						 .allocated = store_allocated };
 
 static void end_io(struct env *e, unsigned int i)
 {
@@ -219,6 +231,7 @@ static void end_io(struct env *e, unsigned int i)
 	e->ios[i] = e->ios[--e->nios];
 	assert_true(io->offset <= io->store->bytes && io->len <= io->store->bytes - io->offset);
 	s->flushes += io->op == NVME_IO_FLUSH;
+	s->deallocations += io->op == NVME_IO_ZERO && io->deallocate;
 	s->fuas += io->op == NVME_IO_WRITE && io->fua;
 	if (s->fail) {
 		io->done(io, s->fail);
@@ -401,6 +414,17 @@ void env_start(struct env *e, struct env_cmd *cmd, uint8_t opcode, uint64_t lba,
 		.done = done,
 	};
 	nvme_dev_submit(e->dev, &cmd->icmd, e->now);
+}
+
+void env_submit(struct env *e, struct env_cmd *cmd)
+{
+	unsigned int done = 0;
+
+	cmd->icmd.done = ended;
+	cmd->done = &done;
+	nvme_dev_submit(e->dev, &cmd->icmd, e->now);
+	env_until(e, &done, 1);
+	cmd->done = NULL;
 }
 
 uint16_t env_do(struct env *e, uint8_t opcode, uint64_t lba, uint32_t dw12, void *data)

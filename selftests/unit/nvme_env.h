@@ -57,7 +57,7 @@ struct env_store {
 	struct env *env;
 	uint8_t *bytes;
 	int fail;		/* errno of every request; 0: none */
-	unsigned int flushes, fuas;
+	unsigned int flushes, fuas, deallocations;
 	bool frozen;		/* requests stay where they are */
 	bool full;		/* no requests are taken */
 };
@@ -104,7 +104,9 @@ struct env_cmd {
 /* An I/O command on the device's namespace; |dw12| has NLB, FUA and so on. */
 void env_start(struct env *e, struct env_cmd *cmd, uint8_t opcode, uint64_t lba, uint32_t dw12,
 	       void *data, unsigned int *done);
-/* The same, to its end. Its status. */
+/* Any command, made by the caller, to its end. */
+void env_submit(struct env *e, struct env_cmd *cmd);
+/* The same as env_start(), to its end. Its status. */
 uint16_t env_do(struct env *e, uint8_t opcode, uint64_t lba, uint32_t dw12, void *data);
 
 #endif /* FALCON_SELFTESTS_NVME_ENV_H */

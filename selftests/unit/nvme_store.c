@@ -104,6 +104,40 @@ static void reads_what_it_wrote(void **state)
 	free(memory);
 }
 
+/* Which parts of a file take up room. */
+static void holes(void **state)
+{
+	uint8_t *memory = aligned_alloc(4096, MEMORY);
+	struct nvme_ring *ring;
+	struct nvme_store *s;
+	uint64_t n;
+	int fd = open(path, O_RDWR);
+
+	(void)state;
+	assert_int_equal(no_ring(&ring, memory), 0);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	s = nvme_store_open(path, 4096, false, err, sizeof(err));
+	nvme_store_attach(s, ring);
+	assert_false(s->ops->allocated(s, 0, BYTES, &n));
+	assert_int_equal(n, BYTES);
+	memset(memory, 0x5a, 65536);
+	assert_int_equal(run(ring, s, NVME_IO_WRITE, false, memory, 131072, 65536), 0);
+	assert_false(s->ops->allocated(s, 0, BYTES, &n));
+	assert_int_equal(n, 131072);
+	assert_true(s->ops->allocated(s, 131072, 4096, &n));
+	assert_int_equal(n, 4096);
+	assert_true(s->ops->allocated(s, 131072, BYTES - 131072, &n));
+	assert_int_equal(n, 65536);
+	assert_int_equal(run(ring, s, NVME_IO_DISCARD, false, NULL, 131072, 65536), 0);
+	assert_false(s->ops->allocated(s, 4096, BYTES - 4096, &n));
+	assert_int_equal(n, BYTES - 4096);
+	nvme_ring_close(ring);
+	nvme_store_close(s);
+	close(fd);
+	free(memory);
+}
+
 /* More requests than a ring has room for: refused for now, and none lost. */
 static void many(void **state)
 {
@@ -200,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_what_it_wrote),
+		cmocka_unit_test(holes),
 		cmocka_unit_test(many),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(metadata_file),

@@ -200,7 +200,8 @@ static void prepare(struct file_store *f, struct nvme_io *io, struct io_uring_sq
 	case NVME_IO_ZERO:
 	case NVME_IO_DISCARD:
 		io_uring_prep_fallocate(sqe, f->fd, FALLOC_FL_KEEP_SIZE |
-					(io->op == NVME_IO_ZERO && !f->no_zero_range ?
+					(io->op == NVME_IO_ZERO && !io->deallocate &&
+							 !f->no_zero_range ?
 						 FALLOC_FL_ZERO_RANGE : FALLOC_FL_PUNCH_HOLE),
 					(off_t)io->offset, (off_t)io->len);
 		break;
@@ -224,7 +225,21 @@ static int submit(struct nvme_io *io)
 	return 0;
 }
 
-static const struct nvme_store_ops file_ops = { .submit = submit };
+/* Block devices say that all of them is data. */
+static bool allocated(struct nvme_store *store, uint64_t offset, uint64_t len, uint64_t *run)
+{
+	const struct file_store *f = (const struct file_store *)store;
+	off_t at = (off_t)offset, data = lseek(f->fd, at, SEEK_DATA), next;
+	bool is = data == at || (data < 0 && errno != ENXIO);
+
+	*run = len;
+	next = is ? lseek(f->fd, at, SEEK_HOLE) : data;
+	if (next > at && (uint64_t)(next - at) < len)
+		*run = (uint64_t)(next - at);
+	return is;
+}
+
+static const struct nvme_store_ops file_ops = { .submit = submit, .allocated = allocated };
 
 /* What is to be tried once more, or goes on: true. Else the end: the result in *|res|. */
 static bool again(struct file_store *f, struct nvme_io *io, int *res)
@@ -233,6 +248,10 @@ static bool again(struct file_store *f, struct nvme_io *io, int *res)
 
 	if (*res == -EINTR || *res == -EAGAIN)
 		return true;
+	if (*res == -EOPNOTSUPP && io->op == NVME_IO_ZERO && io->deallocate) {
+		io->deallocate = false;
+		return true;
+	}
 	if (*res == -EOPNOTSUPP && io->op == NVME_IO_ZERO && !f->no_zero_range) {
 		f->no_zero_range = true;
 		return true;

@@ -19,6 +19,10 @@ enum {
 	WINDOW = 16,		/* of them, one call's */
 	POLL_MS = 1000,
 	DSM_AD = 4,		/* attribute Deallocate */
+	DEAC = 1 << 25,		/* of Write Zeroes: may deallocate */
+	ATYPE_ALLOCATED = 2,	/* Get LBA Status: blocks that take up room */
+	LIST = 4096,		/* bytes of its list */
+	LISTS = 16,		/* asked for in one call */
 };
 #define RANGE_BLOCKS (1U << 30)		/* of a trim in one command */
 
@@ -210,7 +214,6 @@ static int submit(struct device *d, struct slot *s, struct falcon_nvme_sqe *sqe)
 {
 	sqe->cid = htole16((uint16_t)(s - d->slots));
 	sqe->nsid = htole32(d->info.nsid);
-	sqe->qid = htole32(1);
 	sqe->prp1 = htole64((uint64_t)(data_of(d, s) - (uint8_t *)falcon_arena(d->f)));
 	return -falcon_nvme_submit(d->f, sqe);
 }
@@ -231,7 +234,7 @@ static int finish(struct device *d, struct slot *s)
 
 struct transfer {
 	uint8_t opcode;
-	bool fua;
+	bool fua, deallocate;
 	uint64_t max;		/* bytes of a command */
 	uint8_t *in;		/* read: where to */
 	const uint8_t *out;	/* write: where from */
@@ -244,9 +247,11 @@ static int start(struct device *d, const struct transfer *t, struct slot *s, uin
 	uint64_t lba = offset >> d->block_shift;
 	struct falcon_nvme_sqe sqe = {
 		.opcode = t->opcode,
+		.qid = htole32(1),
 		.cdw10 = htole32((uint32_t)lba),
 		.cdw11 = htole32((uint32_t)(lba >> 32)),
-		.cdw12 = htole32((uint32_t)((len >> d->block_shift) - 1) | (uint32_t)t->fua << 30),
+		.cdw12 = htole32((uint32_t)((len >> d->block_shift) - 1) |
+				 (uint32_t)t->fua << 30 | (t->deallocate ? DEAC : 0)),
 	};
 	const struct nvme_dsm_range range = { .nlb = htole32((uint32_t)(len >> d->block_shift)),
 					      .slba = htole64(lba) };
@@ -321,9 +326,9 @@ int device_write(struct device *d, const void *buf, uint64_t len, uint64_t offse
 	return run(d, &t, len, offset);
 }
 
-int device_zero(struct device *d, uint64_t len, uint64_t offset, bool fua)
+int device_zero(struct device *d, uint64_t len, uint64_t offset, bool trim, bool fua)
 {
-	const struct transfer t = { .opcode = nvme_cmd_write_zeroes, .fua = fua,
+	const struct transfer t = { .opcode = nvme_cmd_write_zeroes, .fua = fua, .deallocate = trim,
 				    .max = (uint64_t)65536 << d->block_shift };
 
 	return run(d, &t, len, offset);
@@ -338,21 +343,84 @@ int device_trim(struct device *d, uint64_t len, uint64_t offset, bool fua)
 	return rc || !fua ? rc : device_flush(d);
 }
 
-int device_flush(struct device *d)
+/* One command by itself; what it brings, at most |len| bytes, goes to |out|. */
+static int run_one(struct device *d, struct falcon_nvme_sqe *sqe, void *out, size_t len)
 {
-	struct falcon_nvme_sqe sqe = { .opcode = nvme_cmd_flush };
 	struct slot *s;
 	int rc;
 
 	pthread_mutex_lock(&d->lock);
 	s = get_slot(d, true);
-	rc = s ? submit(d, s, &sqe) : d->dead;
+	rc = s ? submit(d, s, sqe) : d->dead;
 	if (s) {
 		s->status = 0;
 		s->done = rc != 0;
 		falcon_flush(d->f);
 		rc = rc ? (finish(d, s), rc) : finish(d, s);
+		/* The slot's data are there until somebody else has it, which needs the lock. */
+		if (!rc && len)
+			memcpy(out, data_of(d, s), len);
 	}
 	pthread_mutex_unlock(&d->lock);
+	return rc;
+}
+
+int device_flush(struct device *d)
+{
+	struct falcon_nvme_sqe sqe = { .opcode = nvme_cmd_flush, .qid = htole32(1) };
+
+	return run_one(d, &sqe, NULL, 0);
+}
+
+/* A list of blocks that are allocated, in order, from |lba| on; *|end|: how far it goes. */
+static int get_list(struct device *d, uint64_t lba, uint64_t *end, struct nvme_lba_status *list)
+{
+	uint64_t n = *end - lba < UINT16_MAX ? *end - lba : UINT16_MAX;
+	struct falcon_nvme_sqe sqe = {
+		.opcode = nvme_admin_get_lba_status, .cdw10 = htole32((uint32_t)lba),
+		.cdw11 = htole32((uint32_t)(lba >> 32)), .cdw12 = htole32(LIST / 4 - 1),
+		.cdw13 = htole32((uint32_t)n | (uint32_t)ATYPE_ALLOCATED << 24),
+	};
+	uint32_t entries, room = (LIST - sizeof(*list)) / sizeof(list->descs[0]);
+	int rc = run_one(d, &sqe, list, LIST);
+
+	if (rc)
+		return rc;
+	entries = le32toh(list->nlsd) < room ? le32toh(list->nlsd) : room;
+	list->nlsd = htole32(entries);
+	*end = lba + n;
+	/* It had room for no more. */
+	if (list->cmpc == 1 && entries)
+		*end = le64toh(list->descs[entries - 1].dslba) +
+		       le32toh(list->descs[entries - 1].nlb);
+	return 0;
+}
+
+int device_extents(struct device *d, uint64_t len, uint64_t offset,
+		   int (*tell)(void *arg, uint64_t offset, uint64_t len, bool allocated), void *arg)
+{
+	unsigned int shift = d->block_shift;
+	uint64_t at = offset >> shift, last = (offset + len - 1) >> shift, end;
+	struct nvme_lba_status *list = malloc(LIST);
+	int rc = list ? 0 : ENOMEM;
+
+	for (int i = 0; i < LISTS && at <= last && !rc; i++) {
+		end = last + 1;
+		rc = get_list(d, at, &end, list);
+		for (uint32_t k = 0; !rc && k < le32toh(list->nlsd); k++) {
+			uint64_t from = le64toh(list->descs[k].dslba);
+			uint32_t n = le32toh(list->descs[k].nlb);
+
+			if (from > at)
+				rc = tell(arg, at << shift, (from - at) << shift, false);
+			if (!rc && n)
+				rc = tell(arg, from << shift, (uint64_t)n << shift, true);
+			at = from + n;
+		}
+		if (!rc && at < end)
+			rc = tell(arg, at << shift, (end - at) << shift, false);
+		at = end;
+	}
+	free(list);
 	return rc;
 }

@@ -27,8 +27,17 @@ bool device_read_only(const struct device *d);
 /* Each returns 0 or an errno value. |offset| and |len| are multiples of the block, or EINVAL. */
 int device_read(struct device *d, void *buf, uint64_t len, uint64_t offset);
 int device_write(struct device *d, const void *buf, uint64_t len, uint64_t offset, bool fua);
-int device_zero(struct device *d, uint64_t len, uint64_t offset, bool fua);
+/* |trim|: room on the medium need not be kept. */
+int device_zero(struct device *d, uint64_t len, uint64_t offset, bool trim, bool fua);
 int device_trim(struct device *d, uint64_t len, uint64_t offset, bool fua);
 int device_flush(struct device *d);
+
+/*
+ * What of |len| bytes at |offset| takes up room on the medium, perhaps only for a part of them: tell()
+ * is called for one extent after the other, without gaps; the rest reads as zeros. EOPNOTSUPP: the
+ * device does not say.
+ */
+int device_extents(struct device *d, uint64_t len, uint64_t offset,
+		   int (*tell)(void *arg, uint64_t offset, uint64_t len, bool allocated), void *arg);
 
 #endif /* FALCON_NBDKIT_DEVICE_H */

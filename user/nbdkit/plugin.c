@@ -226,13 +226,33 @@ static int do_trim(void *handle, uint32_t count, uint64_t offset, uint32_t flags
 /* nbdkit writes zeros itself where that is not supported. */
 static int do_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
-	int rc = device_zero(handle, count, offset, flags & NBDKIT_FLAG_FUA);
+	int rc = device_zero(handle, count, offset, flags & NBDKIT_FLAG_MAY_TRIM,
+			     flags & NBDKIT_FLAG_FUA);
 
 	if (rc == EOPNOTSUPP) {
 		nbdkit_set_error(rc);
 		return -1;
 	}
 	return result("write zeroes", rc);
+}
+
+static int tell(void *arg, uint64_t offset, uint64_t len, bool allocated)
+{
+	uint32_t type = allocated ? 0 : NBDKIT_EXTENT_HOLE | NBDKIT_EXTENT_ZERO;
+
+	return nbdkit_add_extent(arg, offset, len, type) ? errno : 0;
+}
+
+static int do_extents(void *handle, uint32_t count, uint64_t offset, uint32_t flags,
+		      struct nbdkit_extents *extents)
+{
+	int rc = device_extents(handle, count, offset, tell, extents);
+
+	(void)flags;
+	/* An old target, or one whose data are encrypted here: all of it is data. */
+	if (rc == EOPNOTSUPP)
+		rc = tell(extents, offset, count, true);
+	return result("extents", rc);
 }
 
 static struct nbdkit_plugin plugin = {
@@ -257,6 +277,7 @@ static struct nbdkit_plugin plugin = {
 	.can_flush = yes,
 	.can_trim = yes,
 	.can_zero = yes,
+	.can_extents = yes,
 	.can_fua = can_fua,
 	.can_multi_conn = yes,
 	.pread = do_pread,
@@ -264,6 +285,7 @@ static struct nbdkit_plugin plugin = {
 	.flush = do_flush,
 	.trim = do_trim,
 	.zero = do_zero,
+	.extents = do_extents,
 	.errno_is_preserved = 0,
 };
 

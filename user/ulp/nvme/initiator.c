@@ -494,7 +494,7 @@ static uint16_t answer_identify(struct nvme_icmd *icmd)
 			return NVME_SC_INVALID_NS | NVME_SC_DNR;
 		ns->nsze = ns->ncap = ns->nuse = htole64(dev->ns.blocks);
 		ns->lbaf[0].ds = dev->ns.block_shift;
-		ns->dlfeat = !dev->attr.cipher;
+		ns->dlfeat = dev->attr.cipher ? 0 : 1 | NVME_NS_DLFEAT_WRITE_ZEROES;
 		ns->nsattr = dev->info.read_only;
 		return 0;
 	case NVME_IDENTIFY_CNS_CTRL:
@@ -507,6 +507,7 @@ static uint16_t answer_identify(struct nvme_icmd *icmd)
 		ctrl->sqes = 0x66;
 		ctrl->cqes = 0x44;
 		ctrl->nn = htole32(1);
+		ctrl->oacs = htole16(dev->attr.cipher ? 0 : NVME_CTRL_OACS_LBA_STATUS);
 		ctrl->oncs = htole16(NVME_CTRL_ONCS_COMPARE | NVME_CTRL_ONCS_DSM |
 				     (dev->attr.cipher ? 0 : NVME_CTRL_ONCS_WRITE_ZEROES) |
 				     NVME_CTRL_ONCS_VERIFY);
@@ -532,12 +533,14 @@ void nvme_dev_submit(struct nvme_dev *dev, struct nvme_icmd *icmd, uint64_t now)
 	icmd->running = icmd->expired = false;
 	memset(icmd->pieces, 0, sizeof(icmd->pieces));
 	dev->in->now = now;
-	if (icmd->sqe.qid && dev->info.ready && !dev->removed)
+	bool remote = icmd->sqe.qid || icmd->sqe.opcode == nvme_admin_get_lba_status;
+
+	if (remote && dev->info.ready && !dev->removed)
 		return nvme_icmd_begin(icmd);
 	TAILQ_INSERT_TAIL(&dev->waiting, icmd, link);
 	if (dev->removed)
 		return nvme_icmd_end(icmd, NVME_SC_ABORT_QUEUE | NVME_SC_DNR, 0);
-	if (icmd->sqe.qid)
+	if (remote)
 		return;
 	nvme_icmd_end(icmd, icmd->sqe.opcode == nvme_admin_identify && dev->info.ready ?
 				    answer_identify(icmd) :

@@ -19,14 +19,17 @@ static uint64_t blocks(const struct falcon_nvme_sqe *sqe)
 
 static bool transfers(const struct nvme_icmd *icmd)
 {
-	return icmd->sqe.opcode == nvme_cmd_read || icmd->sqe.opcode == nvme_cmd_write ||
-	       icmd->sqe.opcode == nvme_cmd_compare;
+	return icmd->sqe.qid &&
+	       (icmd->sqe.opcode == nvme_cmd_read || icmd->sqe.opcode == nvme_cmd_write ||
+		icmd->sqe.opcode == nvme_cmd_compare);
 }
 
 uint64_t nvme_sqe_bytes(const struct nvme_dev *dev, const struct falcon_nvme_sqe *sqe)
 {
 	if (!le32toh(sqe->qid))
-		return sqe->opcode == nvme_admin_identify ? IDENTIFY_BYTES : 0;
+		return sqe->opcode == nvme_admin_identify ? IDENTIFY_BYTES :
+		       sqe->opcode == nvme_admin_get_lba_status ?
+			       (le32toh(sqe->cdw12) + 1ULL) * 4 : 0;
 	switch (sqe->opcode) {
 	case nvme_cmd_read:
 	case nvme_cmd_write:
@@ -53,6 +56,8 @@ static uint16_t check(struct nvme_icmd *icmd)
 	if (le32toh(icmd->sqe.nsid) != dev->attr.nsid &&
 	    !(icmd->sqe.opcode == nvme_cmd_flush && le32toh(icmd->sqe.nsid) == UINT32_MAX))
 		return NVME_SC_INVALID_NS | NVME_SC_DNR;
+	if (!icmd->sqe.qid)
+		return nvme_istatus_check(icmd);
 	switch (icmd->sqe.opcode) {
 	case nvme_cmd_flush:
 		return 0;
@@ -105,7 +110,7 @@ void nvme_icmd_end(struct nvme_icmd *icmd, uint16_t status, uint32_t result)
 	icmd->done(icmd, status, result);
 }
 
-static void open_piece(struct nvme_icmd *icmd, unsigned int i, struct nvme_iconn *c)
+void nvme_piece_open(struct nvme_icmd *icmd, unsigned int i, struct nvme_iconn *c)
 {
 	struct nvme_piece *p = &icmd->pieces[i];
 
@@ -131,7 +136,7 @@ static bool cut(struct nvme_icmd *icmd, unsigned int i)
 	n = n < max ? n : max;
 	if (!nvme_lba_translate(&dev->ns, dev->map, dev->nmap, icmd->lba, &place))
 		return false;
-	open_piece(icmd, i, &dev->conns[place.row->conn]);
+	nvme_piece_open(icmd, i, &dev->conns[place.row->conn]);
 	p->lba = place.lba;
 	p->unit = icmd->lba << dev->ns.block_shift >> 9;
 	p->nsid = place.row->nsid;
@@ -172,12 +177,14 @@ static bool make_pieces(struct nvme_icmd *icmd)
 {
 	struct nvme_dev *dev = icmd->dev;
 
+	if (!icmd->sqe.qid)
+		return nvme_istatus_next(icmd);
 	if (icmd->sqe.opcode == nvme_cmd_flush) {
 		struct nvme_piece *p = &icmd->pieces[0];
 
 		if (icmd->step >= dev->attr.ntargets)
 			return true;
-		open_piece(icmd, 0, &dev->conns[icmd->step]);
+		nvme_piece_open(icmd, 0, &dev->conns[icmd->step]);
 		p->nsid = dev->attr.targets[icmd->step++].nsid;
 		p->lba = p->blocks = p->bytes = p->sqid = 0;
 		return true;

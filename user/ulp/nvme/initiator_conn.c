@@ -15,14 +15,20 @@ static uint8_t opcode(const struct nvme_piece *p)
 	return p->icmd ? p->icmd->sqe.opcode : nvme_admin_identify;
 }
 
+/* Its opcode is one of the admin set. */
+static bool admin(const struct nvme_piece *p)
+{
+	return !p->icmd || !p->icmd->sqe.qid;
+}
+
 bool nvme_piece_pulls(const struct nvme_piece *p)
 {
-	return p->icmd && (opcode(p) == nvme_cmd_write || opcode(p) == nvme_cmd_compare);
+	return !admin(p) && (opcode(p) == nvme_cmd_write || opcode(p) == nvme_cmd_compare);
 }
 
 bool nvme_piece_reads(const struct nvme_piece *p)
 {
-	return !p->icmd || opcode(p) == nvme_cmd_read;
+	return admin(p) || opcode(p) == nvme_cmd_read;
 }
 
 static uint32_t tag_of(const struct nvme_incmd *n)
@@ -104,7 +110,7 @@ static void fill(struct nvme_incmd *n)
 	const struct nvme_piece *p = n->piece;
 	const struct nvme_iconn *c = n->conn;
 	const struct falcon_nvme_hdr h = {
-		.type = !p->icmd ? FALCON_NVME_COMMAND :
+		.type = admin(p) ? FALCON_NVME_COMMAND :
 			opcode(p) == nvme_cmd_read ? FALCON_NVME_READ_REQUEST :
 			opcode(p) == nvme_cmd_write ? FALCON_NVME_WRITE_REQUEST :
 						      FALCON_NVME_COMMAND,
@@ -117,10 +123,14 @@ static void fill(struct nvme_incmd *n)
 		.slba = p->lba, .nlb = (uint16_t)(p->blocks ? p->blocks - 1 : 0),
 		.unit = c->unit == FALCON_NVME_NCMD_DATA ? 0 : (uint8_t)(c->unit / 512),
 		.reftag = UINT32_MAX, .apptag_mask = UINT16_MAX, .apptag = UINT16_MAX,
-		.opcode = opcode(p), .admin = !p->icmd, .sqid = p->sqid,
+		.opcode = opcode(p), .admin = admin(p), .sqid = p->sqid,
 	};
 
-	if (p->icmd) {
+	if (p->icmd && admin(p)) {
+		cmd.nlb = (uint16_t)p->blocks;
+		cmd.dsm = (uint8_t)(le32toh(p->icmd->sqe.cdw13) >> 24);
+		cmd.reftag = p->bytes / 4 - 1;
+	} else if (p->icmd) {
 		uint32_t cdw12 = le32toh(p->icmd->sqe.cdw12), cdw13 = le32toh(p->icmd->sqe.cdw13);
 		bool data = opcode(p) == nvme_cmd_read || opcode(p) == nvme_cmd_write;
 
@@ -128,7 +138,9 @@ static void fill(struct nvme_incmd *n)
 		cmd.lr = cdw12 >> 31;
 		cmd.dtype = opcode(p) == nvme_cmd_write ? cdw12 >> 20 & 0xf : 0;
 		cmd.dspec = opcode(p) == nvme_cmd_write ? (uint16_t)(cdw13 >> 16) : 0;
-		cmd.dsm = data ? (uint8_t)cdw13 : 0;
+		cmd.dsm = data ? (uint8_t)cdw13 :
+			  opcode(p) == nvme_cmd_write_zeroes ? cdw12 >> 25 & FALCON_NVME_DEALLOCATE :
+							       0;
 		if (c->protect)
 			protect(p, &cmd);
 	} else {

@@ -93,10 +93,19 @@ struct nvme_initiator {
 
 /* Begin |icmd|, whose device is ready. */
 void nvme_icmd_begin(struct nvme_icmd *icmd);
+/* Piece |i| of |icmd| is for |c|; what it is about is to be filled in. */
+void nvme_piece_open(struct nvme_icmd *icmd, unsigned int i, struct nvme_iconn *c);
 /* |icmd| ends now, nothing of it being under way. */
 void nvme_icmd_end(struct nvme_icmd *icmd, uint16_t status, uint32_t result);
 /* All nCMDs of |p| have ended. */
 void nvme_piece_end(struct nvme_piece *p);
+
+/* initiator_status.c: Get LBA Status, the one admin command that goes to targets. */
+
+/* 0 and the range in icmd->lba and icmd->left, or the status that it ends with at once. */
+uint16_t nvme_istatus_check(struct nvme_icmd *icmd);
+/* Take what its piece has brought, if there was one; make the next. False: no such place. */
+bool nvme_istatus_next(struct nvme_icmd *icmd);
 
 /* initiator_conn.c: nCMDs. */
 

@@ -21,6 +21,7 @@ struct nvme_io {
 	struct nvme_store *store;
 	enum nvme_io_op op;
 	bool fua;		/* write and zero: it ends when the medium has it */
+	bool deallocate;	/* zero: without keeping room for it, if that can be done */
 	void *buf;		/* read and write: of the pool */
 	uint64_t offset;	/* bytes */
 	uint64_t len;		/* bytes; read and write: at most NVME_POOL_MAX */
@@ -33,6 +34,11 @@ struct nvme_store_ops {
 	 * again in the next round of the loop.
 	 */
 	int (*submit)(struct nvme_io *io);
+	/*
+	 * Whether the byte at |offset| takes up room on the medium; *|run|: so many bytes, 1 to |len|,
+	 * are like it. What takes up none reads as zeros. NULL: everything does.
+	 */
+	bool (*allocated)(struct nvme_store *store, uint64_t offset, uint64_t len, uint64_t *run);
 };
 
 struct nvme_store {

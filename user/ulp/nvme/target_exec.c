@@ -36,7 +36,9 @@ bool nvme_exec_pulls(const struct nvme_tcmd *cmd)
 
 bool nvme_exec_answers_data(const struct nvme_tcmd *cmd)
 {
-	return cmd->admin ? cmd->opcode == nvme_admin_identify : cmd->opcode == nvme_cmd_read;
+	return cmd->admin ? cmd->opcode == nvme_admin_identify ||
+			    cmd->opcode == nvme_admin_get_lba_status :
+			    cmd->opcode == nvme_cmd_read;
 }
 
 /* 0, or the status of a command that the namespace does not take. */
@@ -84,17 +86,18 @@ static uint16_t check_io(struct nvme_tcmd *cmd)
 void nvme_exec_check(struct nvme_tcmd *cmd)
 {
 	uint8_t cns = (uint8_t)cmd->cmd.reftag;
-	bool list = cmd->admin && cns != NVME_IDENTIFY_CNS_NS;
+	bool identify = cmd->admin && cmd->opcode == nvme_admin_identify;
+	bool status = cmd->admin && cmd->opcode == nvme_admin_get_lba_status;
 
 	cmd->ns = find(cmd->conn, cmd->cmd.target_nsid);
-	if (cmd->admin && cmd->opcode != nvme_admin_identify)
+	if (cmd->admin && !identify && !status)
 		cmd->status = NVME_SC_INVALID_OPCODE | NVME_SC_DNR;
-	else if (cmd->admin)
-		cmd->bytes = cmd->mem = IDENTIFY_BYTES;
-	if (!cmd->status && !cmd->ns && !list)
+	else if (!cmd->ns && (!identify || cns == NVME_IDENTIFY_CNS_NS))
 		cmd->status = NVME_SC_INVALID_NS | NVME_SC_DNR;
-	if (!cmd->status && !cmd->admin)
-		cmd->status = check_io(cmd);
+	else if (identify)
+		cmd->bytes = cmd->mem = IDENTIFY_BYTES;
+	else
+		cmd->status = status ? nvme_status_check(cmd) : check_io(cmd);
 }
 
 /* "|s|", padded with blanks, as NVMe has its strings. */
@@ -108,7 +111,8 @@ static void identify_ns(const struct nvme_tns *ns, struct nvme_id_ns *id)
 {
 	id->nsze = id->ncap = id->nuse = htole64(ns->blocks);
 	id->lbaf[0].ds = ns->attr.block_shift;
-	id->dlfeat = 1;			/* deallocated blocks read as zeros */
+	/* Deallocated blocks read as zeros; Write Zeroes may deallocate. */
+	id->dlfeat = 1 | NVME_NS_DLFEAT_WRITE_ZEROES;
 	id->nsattr = ns->attr.read_only;
 	id->nmic = 1;
 	id->dpc = NVME_NS_DPC_PI_TYPE1 | NVME_NS_DPC_PI_LAST;
@@ -127,6 +131,7 @@ static void identify_ctrl(const struct nvme_target *t, struct nvme_id_ctrl *id)
 	id->sqes = 0x66;
 	id->cqes = 0x44;
 	id->nn = htole32(t->nns);
+	id->oacs = htole16(NVME_CTRL_OACS_LBA_STATUS);
 	id->oncs = htole16(NVME_CTRL_ONCS_COMPARE | NVME_CTRL_ONCS_DSM |
 			   NVME_CTRL_ONCS_WRITE_ZEROES | NVME_CTRL_ONCS_VERIFY);
 	id->vwc = 1;
@@ -176,6 +181,10 @@ bool nvme_exec_prepare(struct nvme_tcmd *cmd)
 	struct nvme_io *io = &cmd->io;
 	unsigned int shift;
 
+	if (cmd->admin && cmd->opcode == nvme_admin_get_lba_status) {
+		nvme_status_list(cmd);
+		return false;
+	}
 	if (cmd->admin) {
 		cmd->status = identify(cmd);
 		return false;
@@ -186,6 +195,7 @@ bool nvme_exec_prepare(struct nvme_tcmd *cmd)
 	io->len = (cmd->cmd.nlb + 1ULL) << shift;
 	io->buf = cmd->other ? cmd->other : cmd->buf;
 	io->fua = cmd->cmd.fua;
+	io->deallocate = cmd->cmd.dsm & FALCON_NVME_DEALLOCATE;
 	switch (cmd->opcode) {
 	case nvme_cmd_write: io->op = NVME_IO_WRITE; break;
 	case nvme_cmd_write_zeroes: io->op = NVME_IO_ZERO; break;

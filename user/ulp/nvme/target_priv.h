@@ -145,6 +145,13 @@ bool nvme_exec_prepare(struct nvme_tcmd *cmd);
 /* The store has ended with |res|. Sets cmd->status. */
 void nvme_exec_finish(struct nvme_tcmd *cmd, int res);
 
+/* target_status.c: Get LBA Status. */
+
+/* 0, or the status of a command that asks wrongly; sets how much data it has. */
+uint16_t nvme_status_check(struct nvme_tcmd *cmd);
+/* Fill cmd->buf with its list. */
+void nvme_status_list(struct nvme_tcmd *cmd);
+
 /* target_pi.c: protection information. */
 
 /* 0, or the status of a command whose PRINFO and tags do not suit the namespace. */
