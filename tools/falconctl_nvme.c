@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* falconctl nvme connect and disconnect. */
+/* falconctl nvme connect and disconnect, namespace set and resize. */
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "falconctl.h"
 
-int ctl_nvme_connect(const struct options *o, const struct object *obj, int argc, char **argv)
+/* NAME KEY=VALUE ... as the members of a request; |usage| if it is something else. */
+static int send_keys(const struct options *o, const char *op, const char *usage, int argc,
+		     char **argv)
 {
-	json_t *req = json_pack("{s:s}", "op", "nvme-connect");
+	json_t *req = json_pack("{s:s}", "op", op);
 
-	(void)obj;
 	for (int i = 0; i < argc; i++) {
 		char *value = strchr(argv[i], '=');
 		const char *key = value ? argv[i] : "name";
@@ -17,12 +20,52 @@ int ctl_nvme_connect(const struct options *o, const struct object *obj, int argc
 			*value++ = 0;
 		if ((!value && i > 0) || strcmp(key, "op") == 0 || json_object_get(req, key)) {
 			json_decref(req);
-			return ctl_usage_error("nvme connect NAME KEY=VALUE ...: cannot use \"%s\"",
-					       argv[i]);
+			return ctl_usage_error(usage, argv[i]);
 		}
 		json_object_set_new(req, key, json_string(value ? value : argv[i]));
 	}
 	return ctl_send(o, req);
+}
+
+int ctl_nvme_connect(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	(void)obj;
+	return send_keys(o, "nvme-connect", "nvme connect NAME KEY=VALUE ...: cannot use \"%s\"",
+			 argc, argv);
+}
+
+int ctl_namespace_set(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	(void)obj;
+	return send_keys(o, "namespace-set", "namespace set NAME KEY=VALUE ...: cannot use \"%s\"",
+			 argc, argv);
+}
+
+/* "64M": bytes, or 0. */
+static json_int_t size_of(const char *text)
+{
+	static const char units[] = "KMGT";
+	char *end;
+	unsigned long long n = strtoull(text, &end, 10);
+	const char *unit = *end ? strchr(units, *end) : NULL;
+	int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+
+	if (text[0] < '0' || text[0] > '9' || (*end && (!unit || end[1])) ||
+	    n > (unsigned long long)INT64_MAX >> shift)
+		return 0;
+	return (json_int_t)(n << shift);
+}
+
+int ctl_namespace_resize(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	json_int_t bytes = argc == 2 ? size_of(argv[1]) : 0;
+
+	(void)obj;
+	if (!bytes)
+		return ctl_usage_error("%s needs a namespace's name and its bytes, as in 64M",
+				       "resize");
+	return ctl_send(o, json_pack("{s:s, s:s, s:I}", "op", "namespace-resize", "name", argv[0],
+				     "bytes", bytes));
 }
 
 int ctl_nvme_disconnect(const struct options *o, const struct object *obj, int argc, char **argv)

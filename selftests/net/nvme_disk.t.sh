@@ -64,6 +64,64 @@ striped_map()
 		goes_sparse device=striped two three && [ "$(map device=striped)" = "$PLACES" ]
 }
 
+bytes_are()
+{
+	[ "$(device disk bytes)" = "$1" ]
+}
+
+# An initiator hears of another size, a client that connects then sees it; what is written beyond is
+# read, and after the namespace has become smaller nobody reaches what was there.
+resized()
+{
+	on a falconctl nvme connect disk local=10.250.0.1 targets=10.250.0.2/1 &&
+		tap_wait 10 bytes_are $((MB << 20)) &&
+		on b falconctl namespace resize export1 $((2 * MB))M &&
+		tap_wait 10 bytes_are $((2 * MB << 20)) &&
+		[ "$(nbd device=disk "nbdinfo --size \$uri")" = $((2 * MB << 20)) ] &&
+		nbd device=disk "qemu-io -f raw -c 'write -P 7 $((2 * MB - 1))M 1M' \$uri" >/dev/null &&
+		on b falconctl namespace resize export1 $((MB << 20)) &&
+		tap_wait 10 bytes_are $((MB << 20)) &&
+		[ "$(stat -c %s "$SCRATCH/one")" = $((MB << 20)) ] &&
+		[ "$(nbd device=disk "nbdinfo --size \$uri")" = $((MB << 20)) ] &&
+		on b falconctl namespace resize export1 $((2 * MB))M &&
+		tap_wait 10 bytes_are $((2 * MB << 20)) &&
+		nbd device=disk "qemu-io -f raw -c 'read -P 0 $((2 * MB - 1))M 1M' \$uri" >/dev/null
+}
+
+# Not by the agent, but by whoever owns the file.
+resized_by_others()
+{
+	truncate -s $((3 * MB))M "$SCRATCH/one" && tap_wait 10 bytes_are $((3 * MB << 20)) &&
+		truncate -s ${MB}M "$SCRATCH/one" && tap_wait 10 bytes_are $((MB << 20))
+}
+
+not_resized()
+{
+	! on b falconctl namespace resize export1 1000 && ! on b falconctl namespace resize nobody 1M &&
+		! on b falconctl namespace set export1 peers=any
+}
+
+# 100 reads cannot be done at once when two a second are allowed, nor do they hang when all are.
+limited()
+{
+	local pid before
+
+	before=$(namespace b export1 reads)
+	on b falconctl namespace set export1 iops=2 || return
+	nbd device=disk "qemu-io -f raw $(printf -- "-c 'read %dM 4k' " $(seq 0 49)) \$uri" >/dev/null &
+	pid=$!
+	tap_wait 20 limited_seen
+	[ "$(namespace b export1 reads)" -lt $((before + 40)) ] || return
+	on b falconctl namespace set export1 iops=unlimited mbytes_per_s=1000 && wait "$pid" &&
+		[ "$(namespace b export1 iops)" = 0 ] &&
+		[ "$(namespace b export1 bytes_per_s)" = 1000000000 ]
+}
+
+limited_seen()
+{
+	[ "$(namespace b export1 limited)" -gt 3 ]
+}
+
 sparse one
 sparse in
 for f in two three; do
@@ -77,4 +135,8 @@ tap_run "nbdcopy of a sparse namespace makes a sparse file" comes_sparse
 tap_run "qemu-img convert of a sparse namespace makes a small image" converts_sparse
 tap_run "a sparse file stays so on the way to a striped disk, and in its map" striped_map
 tap_is "$(errors a nvme)" 0 "no command has ended in error"
+tap_run "resized while in use" resized
+tap_run "resized by others" resized_by_others
+tap_run "not resized" not_resized
+tap_run "limits change at once" limited
 tap_done

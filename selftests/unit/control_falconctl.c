@@ -255,6 +255,28 @@ static void congestion_control(void **state)
 	assert_int_equal(run("rue trace f g"), 1);
 }
 
+static void namespaces(void **state)
+{
+	(void)state;
+	answer_with("{}");
+	assert_int_equal(run("namespace set disk iops=5 mbytes_per_s=unlimited"), 0);
+	assert_string_equal(asked_for("op"), "namespace-set");
+	assert_string_equal(asked_for("name"), "disk");
+	assert_string_equal(asked_for("iops"), "5");
+	assert_string_equal(asked_for("mbytes_per_s"), "unlimited");
+	assert_int_equal(run("namespace set disk op=show"), 1);
+	assert_int_equal(run("namespace resize disk 64M"), 0);
+	assert_string_equal(asked_for("op"), "namespace-resize");
+	assert_int_equal(json_integer_value(json_object_get(asked, "bytes")), 64 << 20);
+	assert_int_equal(run("namespace resize disk 12288"), 0);
+	assert_int_equal(json_integer_value(json_object_get(asked, "bytes")), 12288);
+	assert_int_equal(run("namespace resize disk"), 1);
+	assert_int_equal(run("namespace resize disk 1X"), 1);
+	assert_int_equal(run("namespace resize disk -1"), 1);
+	assert_int_equal(run("namespace resize disk 1Mx"), 1);
+	assert_int_equal(run("namespace resize disk 9999999999T"), 1);
+}
+
 /* Two looks at rows that do not change, on what is no terminal. */
 static void top(void **state)
 {
@@ -354,6 +376,7 @@ int main(void)
 		TEST(table),	   TEST(one_in_detail), TEST(json),    TEST(counters),
 		TEST(large_table), TEST(add),		TEST(del_and_reset), TEST(refused),
 		TEST(abbreviations), TEST(help),	TEST(no_agent), TEST(congestion_control),
+		TEST(abbreviations), TEST(help),	TEST(no_agent), TEST(namespaces),
 		TEST(top),
 	};
 	char self[PATH_MAX] = "";

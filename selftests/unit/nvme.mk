@@ -2,12 +2,12 @@
 # Tests of NVMe over Falcon, with the sanitizers.
 
 NVME_DIR := $(B)/selftests/unit
-NVME_TESTS := nvme_lba nvme_engine nvme_pi nvme_xts nvme_app nvme_store nvme_status
+NVME_TESTS := nvme_lba nvme_engine nvme_pi nvme_xts nvme_app nvme_store nvme_status nvme_resize
 NVME_BINS := $(NVME_TESTS:%=$(NVME_DIR)/%.t)
 NVME_SRC := $(wildcard user/ulp/nvme/*.c)
 
 $(NVME_DIR)/nvme_lba.t: $(B)/asan/user/ulp/nvme/lba.o
-$(patsubst %,$(NVME_DIR)/%.t,nvme_engine nvme_pi nvme_xts nvme_app nvme_status): $(NVME_SRC:%.c=$(B)/asan/%.o) \
+$(patsubst %,$(NVME_DIR)/%.t,nvme_engine nvme_pi nvme_xts nvme_app nvme_status nvme_resize): $(NVME_SRC:%.c=$(B)/asan/%.o) \
 	$(B)/asan/selftests/unit/nvme_env.o
 $(NVME_DIR)/nvme_xts.t: $(B)/asan/user/crypto/xts.o
 $(NVME_DIR)/nvme_app.t: $(patsubst %,$(B)/asan/%.o,user/agent/client user/agent/nvme_app selftests/unit/loop/app)

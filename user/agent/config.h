@@ -229,6 +229,10 @@ int config_conn_from_json(const json_t *obj, const struct agent_options *default
  */
 int config_nvme_from_json(const json_t *obj, struct nvme_config *out, char *err, size_t errlen);
 
+/* The members of |obj| that are limits, into |ns|. 0, or -EINVAL with a sentence in |err|. */
+int config_namespace_limits(const json_t *obj, struct namespace_config *ns, char *err,
+			    size_t errlen);
+
 /* 0 if |a| and |b| may exist side by side, else -EEXIST with a sentence about |a| in |err|. */
 int config_conn_conflict(const struct conn_config *a, const struct conn_config *b, char *err,
 			 size_t errlen);

@@ -10,21 +10,10 @@
 #include "agent/config_nvme.h"
 #include "agent/log.h"
 #include "agent/nvme_app.h"
-#include "agent/nvme_store.h"
+#include "agent/nvme_priv.h"
 #include "crypto/locked.h"
 #include "crypto/xts.h"
-#include "ulp/nvme/nvme.h"
 #include "ulp/nvme/pi.h"
-
-struct agent_nvme {
-	struct agent *a;
-	struct nvme_ulp ulp;
-	struct nvme_store **stores;	/* |config.nnamespaces| */
-	struct nvme_store **metadata;	/* beside |stores|; NULL: no protection information */
-	struct nvme_ring *ring;		/* NULL: no namespaces */
-	struct nvme_apps *apps;
-	struct xts_cipher *ciphers;	/* |config.nnvmes| */
-};
 
 /* A device's cipher; |xts| is NULL if it has none. */
 struct xts_cipher {
@@ -169,6 +158,7 @@ static uint32_t pump(void *arg, uint64_t now)
 {
 	struct agent_nvme *n = arg;
 
+	agent_namespaces_look(n, now);
 	return (n->ring ? nvme_ring_poll(n->ring) : 0) + nvme_apps_pump(n->apps, now);
 }
 
@@ -409,7 +399,7 @@ void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t
 	for (unsigned int i = 0; t && nvme_target_ns(t, i, &attr, &s); i++)
 		json_array_append_new(rows, json_pack(
 			"{s:s, s:i, s:s, s:I, s:i, s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-			"s:I, s:I}",
+			"s:I, s:I, s:I, s:I}",
 			"name", attr.name, "nsid", (int)attr.nsid, "path",
 			a->config.namespaces[i].path, "bytes", (json_int_t)attr.store->bytes,
 			"block_size", 1 << attr.block_shift, "read_only", attr.read_only,
@@ -418,6 +408,7 @@ void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t
 			(json_int_t)s.reads, "writes", (json_int_t)s.writes, "others",
 			(json_int_t)s.others, "errors", (json_int_t)s.errors, "read_bytes",
 			(json_int_t)s.read_bytes, "written_bytes", (json_int_t)s.written_bytes,
-			"limited", (json_int_t)s.limited, "memory_used", (json_int_t)all.used,
+			"limited", (json_int_t)s.limited, "iops", (json_int_t)attr.iops,
+			"bytes_per_s", (json_int_t)attr.bps, "memory_used", (json_int_t)all.used,
 			"malformed", (json_int_t)all.malformed));
 }

@@ -27,6 +27,10 @@ int agent_nvme_connect(struct agent *a, struct control_client *cl, json_t *req, 
 		       json_t **reply);
 int agent_nvme_disconnect(struct agent *a, struct control_client *cl, json_t *req, int *fds,
 			  int nfds, json_t **reply);
+int agent_namespace_set(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+			json_t **reply);
+int agent_namespace_resize(struct agent *a, struct control_client *cl, json_t *req, int *fds,
+			   int nfds, json_t **reply);
 /* The application of |cl| has gone. */
 void agent_nvme_gone(struct agent *a, struct control_client *cl);
 /* Rows for falconctl: devices; namespaces. */

@@ -119,6 +119,35 @@ void nvme_store_close(struct nvme_store *s)
 	free(f);
 }
 
+bool nvme_store_look(struct nvme_store *s)
+{
+	uint64_t bytes;
+
+	if (capacity(((struct file_store *)s)->fd, &bytes) < 0 || bytes == s->bytes)
+		return false;
+	s->bytes = bytes;
+	return true;
+}
+
+int nvme_store_resize(struct nvme_store *s, uint64_t bytes)
+{
+	int fd = ((struct file_store *)s)->fd;
+	struct stat st;
+
+	if (s->read_only)
+		return -EROFS;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EMEDIUMTYPE;
+	if (bytes > INT64_MAX)
+		return -EFBIG;
+	if (ftruncate(fd, (off_t)bytes) < 0)
+		return -errno;
+	s->bytes = bytes;
+	return 0;
+}
+
 bool nvme_store_direct(const struct nvme_store *s)
 {
 	return ((const struct file_store *)s)->direct;
@@ -154,12 +183,17 @@ int nvme_ring_open(struct nvme_ring **out, void *memory, size_t bytes, char *err
 	return 0;
 }
 
+void nvme_ring_drain(struct nvme_ring *r)
+{
+	while (r->inflight && io_uring_submit_and_wait(&r->ring, 1) >= 0)
+		nvme_ring_poll(r);
+}
+
 void nvme_ring_close(struct nvme_ring *r)
 {
 	if (!r)
 		return;
-	while (r->inflight && io_uring_submit_and_wait(&r->ring, 1) >= 0)
-		nvme_ring_poll(r);
+	nvme_ring_drain(r);
 	io_uring_queue_exit(&r->ring);
 	if (r->event >= 0)
 		close(r->event);

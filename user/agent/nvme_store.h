@@ -24,6 +24,13 @@ struct nvme_store *nvme_store_open(const char *path, uint32_t block, bool read_o
 struct nvme_store *nvme_store_open_metadata(const char *path, uint64_t blocks, uint32_t bytes,
 					    bool read_only, char *err, size_t errlen);
 void nvme_store_close(struct nvme_store *s);
+/*
+ * Make the file |bytes| long; nothing beyond is under way. 0, or a negative errno: -EMEDIUMTYPE: it is
+ * no file, -EROFS: it was opened for reading.
+ */
+int nvme_store_resize(struct nvme_store *s, uint64_t bytes);
+/* Look at how large it is. True: s->bytes has changed. */
+bool nvme_store_look(struct nvme_store *s);
 /* Whether the page cache is not used. */
 bool nvme_store_direct(const struct nvme_store *s);
 
@@ -32,6 +39,8 @@ bool nvme_store_direct(const struct nvme_store *s);
  * with a sentence in |err|.
  */
 int nvme_ring_open(struct nvme_ring **out, void *memory, size_t bytes, char *err, size_t errlen);
+/* Wait for what is under way. */
+void nvme_ring_drain(struct nvme_ring *r);
 /* Waits for what is under way. NULL is allowed. */
 void nvme_ring_close(struct nvme_ring *r);
 /* |s| is to use |r| from now on. */

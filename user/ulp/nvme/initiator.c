@@ -203,8 +203,8 @@ static const char *lay_out(struct nvme_dev *dev)
 	ns.blocks = dev->attr.ntargets == 1 ? least : least / stripe * stripe << ns.group_shift;
 	if (!nvme_nsid_row_valid(&ns) || !ns.blocks)
 		return "its targets are too small for a stripe";
-	if (ns.blocks < dev->ns.blocks)
-		return "its targets have become smaller";
+	if (ns.blocks == dev->ns.blocks && ns.block_shift == dev->ns.block_shift)
+		return NULL;
 	rows = nvme_lba_rows(&ns);
 	map = calloc(rows, sizeof(*map));
 	if (!map)
@@ -222,6 +222,7 @@ static const char *lay_out(struct nvme_dev *dev)
 	dev->map = map;
 	dev->nmap = rows;
 	dev->ns = ns;
+	dev->info.resized += dev->info.ready;
 	dev->info.blocks = ns.blocks;
 	dev->info.block_shift = ns.block_shift;
 	return NULL;
@@ -235,6 +236,19 @@ static void begin_waiting(struct nvme_dev *dev)
 		TAILQ_REMOVE(&dev->waiting, icmd, link);
 		nvme_icmd_begin(icmd);
 	}
+}
+
+static void identify(struct nvme_iconn *c)
+{
+	c->identify = (struct nvme_piece){
+		.conn = c, .bytes = IDENTIFY_BYTES, .data = c->buf, .nsid = c->attr->nsid,
+	};
+	c->stale = false;
+	c->identify_by = c->dev->in->now + IDENTIFY_NS;
+	nvme_piece_queue(&c->identify);
+	/* Before everything else. */
+	TAILQ_REMOVE(&c->queue, &c->identify, link);
+	TAILQ_INSERT_HEAD(&c->queue, &c->identify, link);
 }
 
 /* No metadata, or protection information of type 1 alone, which the target inserts and checks. */
@@ -252,6 +266,8 @@ void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status)
 	const char *why = NULL;
 
 	c->identify_by = UINT64_MAX;
+	if (c->stale && !status)
+		return identify(c);
 	if (status) {
 		char text[80];
 
@@ -277,16 +293,26 @@ void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status)
 	begin_waiting(dev);
 }
 
-static void identify(struct nvme_iconn *c)
+/* It is answered when something has changed, which Identify has not shown yet. */
+static void ask_for_events(struct nvme_iconn *c)
 {
-	c->identify = (struct nvme_piece){
-		.conn = c, .bytes = IDENTIFY_BYTES, .data = c->buf, .nsid = c->attr->nsid,
-	};
-	c->identify_by = c->dev->in->now + IDENTIFY_NS;
-	nvme_piece_queue(&c->identify);
-	/* Before everything else. */
-	TAILQ_REMOVE(&c->queue, &c->identify, link);
-	TAILQ_INSERT_HEAD(&c->queue, &c->identify, link);
+	/* It keeps one of the target's tCMDs for good. */
+	if (c->credit < 2)
+		return;
+	c->event = (struct nvme_piece){ .conn = c, .nsid = c->attr->nsid };
+	nvme_piece_queue(&c->event);
+}
+
+void nvme_iconn_event(struct nvme_iconn *c, uint16_t status)
+{
+	/* A target that has no events: the next connection will show what has changed. */
+	if (status)
+		return;
+	/* The answer that is on its way may be older. */
+	c->stale = c->identify_by != UINT64_MAX;
+	if (!c->stale)
+		identify(c);
+	ask_for_events(c);
 }
 
 bool nvme_initiator_owns(const struct nvme_initiator *in, uint32_t cid)
@@ -314,8 +340,10 @@ int nvme_initiator_conn_up(struct nvme_initiator *in, const struct ulp_conn *con
 		nvme_iconn_reset(c, "the peer is no target that says what its namespaces are");
 	else if (c->unit < INCMD_MIN)
 		nvme_iconn_reset(c, "the path's MTU is too small: 1 KiB of data must fit a packet");
-	else
-		identify(c);
+	if (c->resetting)
+		return 0;
+	identify(c);
+	ask_for_events(c);
 	return 0;
 }
 

@@ -110,6 +110,7 @@ struct nvme_dev_info {
 	uint64_t retried;		/* pieces sent again after a connection was lost */
 	uint64_t resets;		/* connections hung up for a timeout */
 	uint64_t malformed;		/* packets refused */
+	uint64_t resized;		/* times that its capacity has changed */
 };
 
 /* An initiator that calls itself |id| (16 bytes, random) towards targets; NULL: no memory. */

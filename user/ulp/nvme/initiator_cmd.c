@@ -238,6 +238,8 @@ void nvme_piece_end(struct nvme_piece *p)
 
 	if (p->open)
 		nvme_piece_unlink(p);
+	if (p == &p->conn->event)
+		return nvme_iconn_event(p->conn, p->status);
 	if (!icmd)
 		return nvme_iconn_identified(p->conn, p->status);
 	if (!icmd->status)

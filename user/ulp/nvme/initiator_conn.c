@@ -9,10 +9,12 @@
 enum { TAG_SHIFT = 8 };		/* a tag is a generation above an index of this many bits */
 _Static_assert(INCMDS == 1 << TAG_SHIFT, "indexes fill their bits");
 
-/* NVMe's opcode of |p|; Identify is an admin command's. */
+/* NVMe's opcode of |p|; the connection's own commands are admin commands. */
 static uint8_t opcode(const struct nvme_piece *p)
 {
-	return p->icmd ? p->icmd->sqe.opcode : nvme_admin_identify;
+	if (p->icmd)
+		return p->icmd->sqe.opcode;
+	return p == &p->conn->event ? nvme_admin_async_event : nvme_admin_identify;
 }
 
 /* Its opcode is one of the admin set. */
@@ -28,7 +30,7 @@ bool nvme_piece_pulls(const struct nvme_piece *p)
 
 bool nvme_piece_reads(const struct nvme_piece *p)
 {
-	return admin(p) || opcode(p) == nvme_cmd_read;
+	return admin(p) ? opcode(p) != nvme_admin_async_event : opcode(p) == nvme_cmd_read;
 }
 
 static uint32_t tag_of(const struct nvme_incmd *n)
@@ -144,7 +146,7 @@ static void fill(struct nvme_incmd *n)
 		if (c->protect)
 			protect(p, &cmd);
 	} else {
-		cmd.reftag = NVME_IDENTIFY_CNS_NS;
+		cmd.reftag = p == &c->event ? 0 : NVME_IDENTIFY_CNS_NS;
 	}
 	falcon_nvme_request_pack(&h, &cmd, &n->req);
 }

@@ -53,12 +53,14 @@ struct nvme_iconn {
 	uint32_t credit;		/* tCMDs that the target takes at a time */
 	uint32_t open;			/* tCMDs that it has */
 	uint64_t identify_by;		/* ns; UINT64_MAX: not under way */
+	bool stale;			/* ... and what it brings may have changed since */
 	char reason[160];
 	struct nvme_pieces queue;	/* pieces with nCMDs to send, in order */
 	struct nvme_pieces active;	/* pieces that are sent and have not ended */
 	struct nvme_incmd *free;
 	struct nvme_incmd ncmds[INCMDS];
-	struct nvme_piece identify;
+	struct nvme_piece identify;	/* the connection's own commands: |icmd| is NULL */
+	struct nvme_piece event;	/* Asynchronous Event Request: the target holds it */
 	uint8_t *bounce;		/* FALCON_NVME_NCMD_DATA for each nCMD: encrypted data */
 	uint8_t buf[IDENTIFY_BYTES];	/* of |identify| */
 };
@@ -125,5 +127,7 @@ bool nvme_piece_reads(const struct nvme_piece *p);
 
 /* initiator.c: the target of |c| has answered Identify Namespace with |status|. */
 void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status);
+/* ... has answered the Asynchronous Event Request. */
+void nvme_iconn_event(struct nvme_iconn *c, uint16_t status);
 
 #endif /* FALCON_NVME_INITIATOR_PRIV_H */

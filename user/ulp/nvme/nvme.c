@@ -76,6 +76,9 @@ static uint64_t deadline(const void *ulp)
 	uint64_t a = u->target ? nvme_target_deadline(u->target) : UINT64_MAX;
 	uint64_t b = u->initiator ? nvme_initiator_deadline(u->initiator) : UINT64_MAX;
 
+	uint64_t c = u->pump ? u->wake : UINT64_MAX;
+
+	b = b < c ? b : c;
 	return a < b ? a : b;
 }
 

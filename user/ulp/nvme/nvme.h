@@ -14,6 +14,7 @@ struct nvme_ulp {
 	uint32_t (*pump)(void *arg, uint64_t now);
 	bool (*sleep_begin)(void *arg);
 	void (*sleep_end)(void *arg);
+	uint64_t wake;		/* ns: pump() is to be called then; UINT64_MAX: when there is work */
 	void *arg;
 };
 

@@ -106,6 +106,27 @@ bool nvme_target_ns(const struct nvme_target *t, unsigned int i, struct nvme_ns_
 	return true;
 }
 
+void nvme_target_set_blocks(struct nvme_target *t, unsigned int i, uint64_t blocks)
+{
+	struct nvme_tconn *c;
+
+	if (t->ns[i].blocks == blocks)
+		return;
+	t->ns[i].blocks = blocks;
+	TAILQ_FOREACH(c, &t->conns, link)
+		if (!c->down && nvme_exec_visible(c, i))
+			nvme_tconn_event(c);
+}
+
+void nvme_target_set_limits(struct nvme_target *t, unsigned int i, uint64_t iops, uint64_t bps)
+{
+	t->ns[i].attr.iops = iops;
+	t->ns[i].attr.bps = bps;
+	/* What waits has been waiting for the old ones. */
+	t->ns[i].busy_until = 0;
+	t->ready++;
+}
+
 void nvme_target_stats(const struct nvme_target *t, struct nvme_target_stats *out)
 {
 	size_t bytes;

@@ -76,6 +76,16 @@ static void answer(struct nvme_tcmd *cmd)
 	want_send(cmd);
 }
 
+void nvme_tconn_event(struct nvme_tconn *c)
+{
+	struct nvme_tcmd *cmd = c->event;
+
+	c->changed = !cmd;
+	c->event = NULL;
+	if (cmd)
+		answer(cmd);
+}
+
 static void go(struct nvme_tcmd *cmd, enum nvme_tcmd_phase phase, struct nvme_tcmds *list)
 {
 	cmd->phase = (uint8_t)phase;
@@ -90,6 +100,13 @@ static void gathered(struct nvme_tcmd *cmd)
 
 	if (cmd->status)
 		return answer(cmd);
+	if (nvme_exec_waits(cmd)) {
+		cmd->phase = TCMD_HELD;
+		cmd->conn->event = cmd;
+		if (cmd->conn->changed)
+			nvme_tconn_event(cmd->conn);
+		return;
+	}
 	/* Commands without a namespace are about the controller, which has no limits. */
 	go(cmd, TCMD_QUEUED, &(cmd->ns ? cmd->ns : &t->ns[0])->queue);
 }

@@ -10,7 +10,7 @@
 
 enum { IDENTIFY_BYTES = 4096 };
 
-static bool visible(const struct nvme_tconn *c, unsigned int i)
+bool nvme_exec_visible(const struct nvme_tconn *c, unsigned int i)
 {
 	return c->allowed[i / 64] >> i % 64 & 1;
 }
@@ -18,7 +18,7 @@ static bool visible(const struct nvme_tconn *c, unsigned int i)
 static struct nvme_tns *find(const struct nvme_tconn *c, uint32_t nsid)
 {
 	for (unsigned int i = 0; i < c->t->nns; i++)
-		if (c->t->ns[i].attr.nsid == nsid && visible(c, i))
+		if (c->t->ns[i].attr.nsid == nsid && nvme_exec_visible(c, i))
 			return &c->t->ns[i];
 	return NULL;
 }
@@ -27,6 +27,11 @@ static bool writes(const struct nvme_tcmd *cmd)
 {
 	return !cmd->admin && (cmd->opcode == nvme_cmd_write || cmd->opcode == nvme_cmd_dsm ||
 			       cmd->opcode == nvme_cmd_write_zeroes);
+}
+
+bool nvme_exec_waits(const struct nvme_tcmd *cmd)
+{
+	return cmd->admin && cmd->opcode == nvme_admin_async_event;
 }
 
 bool nvme_exec_pulls(const struct nvme_tcmd *cmd)
@@ -90,7 +95,9 @@ void nvme_exec_check(struct nvme_tcmd *cmd)
 	bool status = cmd->admin && cmd->opcode == nvme_admin_get_lba_status;
 
 	cmd->ns = find(cmd->conn, cmd->cmd.target_nsid);
-	if (cmd->admin && !identify && !status)
+	if (nvme_exec_waits(cmd))
+		cmd->status = cmd->conn->event ? NVME_SC_ASYNC_LIMIT | NVME_SC_DNR : 0;
+	else if (cmd->admin && !identify && !status)
 		cmd->status = NVME_SC_INVALID_OPCODE | NVME_SC_DNR;
 	else if (!cmd->ns && (!identify || cns == NVME_IDENTIFY_CNS_NS))
 		cmd->status = NVME_SC_INVALID_NS | NVME_SC_DNR;
@@ -148,8 +155,8 @@ static void identify_list(const struct nvme_tcmd *cmd, uint32_t *out)
 		uint32_t next = UINT32_MAX;
 
 		for (unsigned int i = 0; i < t->nns; i++)
-			if (visible(cmd->conn, i) && t->ns[i].attr.nsid > last &&
-			    t->ns[i].attr.nsid < next)
+			if (nvme_exec_visible(cmd->conn, i) &&
+			    t->ns[i].attr.nsid > last && t->ns[i].attr.nsid < next)
 				next = t->ns[i].attr.nsid;
 		if (next == UINT32_MAX)
 			return;
@@ -189,6 +196,10 @@ bool nvme_exec_prepare(struct nvme_tcmd *cmd)
 		cmd->status = identify(cmd);
 		return false;
 	}
+	/* The namespace may have become smaller; what has written its data writes their metadata. */
+	cmd->status = cmd->metadata ? 0 : check_range(cmd);
+	if (cmd->status)
+		return false;
 	shift = cmd->ns->attr.block_shift;
 	io->store = cmd->ns->attr.store;
 	io->offset = cmd->cmd.slba << shift;

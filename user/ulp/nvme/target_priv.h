@@ -39,6 +39,7 @@ enum nvme_tcmd_phase {
 	TCMD_PULL,		/* its data are pulled */
 	TCMD_SUBMIT,		/* to go to the store */
 	TCMD_IO,		/* in the store */
+	TCMD_HELD,		/* Asynchronous Event Request: until there is an event */
 	TCMD_ANSWER,		/* answers go out; ends when all have been taken */
 };
 
@@ -88,6 +89,8 @@ struct nvme_tconn {
 	uint8_t host[16];		/* of the initiator's offer */
 	uint32_t device;
 	uint64_t allowed[NVME_MAX_NS / 64];	/* namespaces that it sees, by index */
+	struct nvme_tcmd *event;	/* Asynchronous Event Request that is TCMD_HELD; NULL: none */
+	bool changed;			/* a namespace has changed, and it was not told */
 	TAILQ_ENTRY(nvme_tconn) link;
 	struct nvme_tcmds free, send;
 	struct nvme_tcmd *hash[TCMD_HASH];
@@ -132,8 +135,15 @@ bool nvme_tcmd_submit(struct nvme_tcmd *cmd);
 bool nvme_tcmd_send(struct nvme_tcmd *cmd);
 /* Its connection is lost. */
 void nvme_tcmd_abandon(struct nvme_tcmd *cmd);
+/* A namespace that |c| sees has changed: its initiator is told now, or when it asks. */
+void nvme_tconn_event(struct nvme_tconn *c);
 
 /* target_exec.c: what the commands mean. */
+
+/* Whether |c| sees the |i|th namespace. */
+bool nvme_exec_visible(const struct nvme_tconn *c, unsigned int i);
+/* Whether it is an Asynchronous Event Request. */
+bool nvme_exec_waits(const struct nvme_tcmd *cmd);
 
 /* The namespace of |cmd| in cmd->ns, how much data it has, or its status. */
 void nvme_exec_check(struct nvme_tcmd *cmd);

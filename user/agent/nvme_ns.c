@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Namespaces that are in use: their limits and their sizes change. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/config_nvme.h"
+#include "agent/log.h"
+#include "agent/nvme.h"
+#include "agent/nvme_priv.h"
+#include "ulp/nvme/pi.h"
+
+#define LOOK_NS 1000000000ULL
+
+/* The namespace of |req| in *|i|, or an error in |reply|. */
+static int find(struct agent *a, const json_t *req, unsigned int *i, json_t **reply)
+{
+	const char *name = json_string_value(json_object_get(req, "name"));
+
+	for (*i = 0; name && *i < a->config.nnamespaces; ++*i)
+		if (!strcmp(a->config.namespaces[*i].name, name))
+			return 0;
+	return control_error(reply, -ENOENT, "no namespace named \"%s\"; falconctl namespace lists "
+			     "them", name ? name : "");
+}
+
+/* Protection information for as many blocks: what is added is of zeros. */
+static int resize_metadata(struct agent_nvme *n, unsigned int i, uint64_t bytes)
+{
+	uint64_t blocks = bytes / config_block_bytes(&n->a->config.namespaces[i]);
+
+	if (!n->metadata[i] || n->metadata[i]->read_only)
+		return 0;
+	return nvme_store_resize(n->metadata[i], blocks * sizeof(struct nvme_pi));
+}
+
+static void announce(struct agent_nvme *n, unsigned int i)
+{
+	const struct namespace_config *cfg = &n->a->config.namespaces[i];
+
+	log_info("namespace %s has %" PRIu64 " bytes", cfg->name, n->stores[i]->bytes);
+	nvme_target_set_blocks(n->ulp.target, i, n->stores[i]->bytes / config_block_bytes(cfg));
+}
+
+void agent_namespaces_look(struct agent_nvme *n, uint64_t now)
+{
+	if (now < n->ulp.wake)
+		return;
+	n->ulp.wake = n->ulp.target ? now + LOOK_NS : UINT64_MAX;
+	for (unsigned int i = 0; n->ulp.target && i < n->a->config.nnamespaces; i++) {
+		if (!nvme_store_look(n->stores[i]))
+			continue;
+		/* Blocks without their information would be taken for damaged. */
+		if (resize_metadata(n, i, n->stores[i]->bytes))
+			log_err("namespace %s: its protection information cannot be resized",
+				n->a->config.namespaces[i].name);
+		else
+			announce(n, i);
+	}
+}
+
+int agent_namespace_set(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+			json_t **reply)
+{
+	struct namespace_config *cfg;
+	char err[256];
+	unsigned int i;
+	int rc = find(a, req, &i, reply);
+
+	(void)cl, (void)fds, (void)nfds;
+	if (rc < 0)
+		return rc;
+	cfg = &a->config.namespaces[i];
+	rc = config_namespace_limits(req, cfg, err, sizeof(err));
+	if (rc < 0)
+		return control_error(reply, rc, "%s", err);
+	nvme_target_set_limits(a->nvme->ulp.target, i, cfg->iops, cfg->bytes_per_s);
+	return 0;
+}
+
+/*
+ * Smaller: nobody may begin anything beyond the new end, and what has begun there has to end before
+ * the file is cut, or it would make it longer again.
+ */
+static int resize(struct agent_nvme *n, unsigned int i, uint64_t bytes)
+{
+	uint32_t block = config_block_bytes(&n->a->config.namespaces[i]);
+	int rc;
+
+	if (bytes < n->stores[i]->bytes && !n->stores[i]->read_only) {
+		nvme_target_set_blocks(n->ulp.target, i, bytes / block);
+		nvme_ring_drain(n->ring);
+	}
+	rc = nvme_store_resize(n->stores[i], bytes);
+	if (rc == 0)
+		rc = resize_metadata(n, i, bytes);
+	announce(n, i);
+	return rc;
+}
+
+int agent_namespace_resize(struct agent *a, struct control_client *cl, json_t *req, int *fds,
+			   int nfds, json_t **reply)
+{
+	json_int_t bytes = json_integer_value(json_object_get(req, "bytes"));
+	uint32_t block;
+	unsigned int i;
+	int rc = find(a, req, &i, reply);
+
+	(void)cl, (void)fds, (void)nfds;
+	if (rc < 0)
+		return rc;
+	block = config_block_bytes(&a->config.namespaces[i]);
+	if (bytes < block || bytes % block)
+		return control_error(reply, -EINVAL, "\"bytes\" must be whole blocks of %u", block);
+	rc = resize(a->nvme, i, (uint64_t)bytes);
+	if (rc < 0)
+		return control_error(reply, rc, "%s: %s", a->config.namespaces[i].path,
+				     rc == -EMEDIUMTYPE ? "only files can be resized here; of a "
+							  "device the agent sees it by itself" :
+				     rc == -EROFS ? "it is read-only" : strerror(-rc));
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The agent's NVMe, as its own files know it. */
+#ifndef FALCON_AGENT_NVME_PRIV_H
+#define FALCON_AGENT_NVME_PRIV_H
+
+#include "agent/agent.h"
+#include "agent/nvme_store.h"
+#include "ulp/nvme/nvme.h"
+
+struct agent_nvme {
+	struct agent *a;
+	struct nvme_ulp ulp;
+	struct nvme_store **stores;	/* |config.nnamespaces| */
+	struct nvme_store **metadata;	/* beside |stores|; NULL: no protection information */
+	struct nvme_ring *ring;		/* NULL: no namespaces */
+	struct nvme_apps *apps;
+	struct xts_cipher *ciphers;	/* |config.nnvmes| */
+};
+
+/* nvme_ns.c: once a second, see whether the namespaces' files have another size. */
+void agent_namespaces_look(struct agent_nvme *n, uint64_t now);
+
+#endif /* FALCON_AGENT_NVME_PRIV_H */
