@@ -239,7 +239,7 @@ static void nvme_sections(void **state)
 	static const char text[] =
 		"[namespace a]\npath = /srv/a\npeers = x.example y\nnsid = 7\nblock_size = 512\n"
 		"read_only = on\niops = 1000\nmbytes_per_s = 5\n"
-		"[namespace b]\npath = b\npeers = any\nmemory_mbytes = 96\n"
+		"[namespace b]\npath = b\npeers = any\nmemory_mbytes = 96\npage_cache = on\n"
 		"[nvme d]\nlocal = fd00::1\ntargets = fd00::2/1, fd00::3/65535\npeer = x\nnsid = 3\n"
 		"function = 4\nstripe_kbytes = 1024\nchunk_gbytes = 32\ntimeout_ms = 200\n"
 		"read_only = on\n";
@@ -254,6 +254,8 @@ static void nvme_sections(void **state)
 	assert_int_equal(cfg.namespaces[0].nsid, 7);
 	assert_int_equal(config_block_bytes(&cfg.namespaces[0]), 512);
 	assert_true(cfg.namespaces[0].read_only);
+	assert_false(cfg.namespaces[0].page_cache);
+	assert_true(cfg.namespaces[1].page_cache);
 	assert_int_equal(cfg.namespaces[0].iops, 1000);
 	assert_int_equal(cfg.namespaces[0].bytes_per_s, 5000000);
 	assert_int_equal(config_block_bytes(&cfg.namespaces[1]), 4096);

@@ -72,7 +72,7 @@ static void reads_what_it_wrote(void **state)
 
 	(void)state;
 	assert_int_equal(no_ring(&ring, memory), 0);
-	s = nvme_store_open(path, 4096, false, err, sizeof(err));
+	s = nvme_store_open(path, 4096, 0, err, sizeof(err));
 	assert_non_null(s);
 	assert_int_equal(s->bytes, BYTES);
 	nvme_store_attach(s, ring);
@@ -150,9 +150,10 @@ static void many(void **state)
 
 	(void)state;
 	assert_int_equal(no_ring(&ring, memory), 0);
-	s = nvme_store_open(path, 512, true, err, sizeof(err));
+	s = nvme_store_open(path, 4096, NVME_STORE_READ_ONLY | NVME_STORE_CACHED, err, sizeof(err));
 	assert_non_null(s);
 	assert_true(s->read_only);
+	assert_false(nvme_store_direct(s));
 	nvme_store_attach(s, ring);
 	for (int i = 0; i < N; i++) {
 		r[i].io = (struct nvme_io){ .store = s, .op = NVME_IO_READ, .buf = memory,
@@ -180,12 +181,12 @@ static void refused(void **state)
 	int fd = mkstemp(small);
 
 	(void)state;
-	assert_null(nvme_store_open("/nonexistent", 512, false, err, sizeof(err)));
+	assert_null(nvme_store_open("/nonexistent", 512, 0, err, sizeof(err)));
 	assert_non_null(strstr(err, "No such file"));
-	assert_null(nvme_store_open("/tmp", 512, true, err, sizeof(err)));
-	assert_null(nvme_store_open("/dev/null", 512, false, err, sizeof(err)));
+	assert_null(nvme_store_open("/tmp", 512, NVME_STORE_READ_ONLY, err, sizeof(err)));
+	assert_null(nvme_store_open("/dev/null", 512, 0, err, sizeof(err)));
 	assert_non_null(strstr(err, "neither a file nor a block device"));
-	assert_null(nvme_store_open(small, 512, false, err, sizeof(err)));
+	assert_null(nvme_store_open(small, 512, 0, err, sizeof(err)));
 	assert_non_null(strstr(err, "no room for one block"));
 	unlink(small);
 	close(fd);

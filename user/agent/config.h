@@ -158,6 +158,7 @@ struct namespace_config {
 	uint32_t nsid;
 	uint32_t block_size;			/* enum config_block_size */
 	bool read_only;
+	bool page_cache;			/* the file is used through it */
 	char peers[CONFIG_PATH_MAX];		/* names, or "any" */
 	uint64_t iops;				/* commands a second; 0: no limit */
 	uint64_t bytes_per_s;			/* 0: no limit */

@@ -228,6 +228,8 @@ static const struct config_key namespace_keys[] = {
 	 .unit = "bytes", .help = "logical block"},
 	{"read_only", ENUM(off_on), AT(struct namespace_config, read_only), .def = "off",
 	 .help = "on: commands that write are refused"},
+	{"page_cache", ENUM(off_on), AT(struct namespace_config, page_cache), .def = "off",
+	 .help = "on: use the file through the page cache, not past it"},
 	{"protection", STRING, AT(struct namespace_config, protection), .def = "",
 	 .help = "file of the blocks' protection information; none: they have none"},
 	{"peers", STRING, AT(struct namespace_config, peers), .def = "",

@@ -50,8 +50,10 @@ static bool open_stores(struct agent_nvme *n, unsigned int i, char *err, size_t 
 {
 	const struct namespace_config *ns = &n->a->config.namespaces[i];
 	uint32_t block = config_block_bytes(ns);
+	unsigned int flags = (ns->read_only ? NVME_STORE_READ_ONLY : 0) |
+			     (ns->page_cache ? NVME_STORE_CACHED : 0);
 
-	n->stores[i] = nvme_store_open(ns->path, block, ns->read_only, err, errlen);
+	n->stores[i] = nvme_store_open(ns->path, block, flags, err, errlen);
 	if (!n->stores[i] || !ns->protection[0])
 		return n->stores[i];
 	n->metadata[i] = nvme_store_open_metadata(ns->protection, n->stores[i]->bytes / block,

@@ -61,20 +61,22 @@ static int capacity(int fd, uint64_t *bytes)
 	return 0;
 }
 
-struct nvme_store *nvme_store_open(const char *path, uint32_t block, bool read_only, char *err,
+struct nvme_store *nvme_store_open(const char *path, uint32_t block, unsigned int flags, char *err,
 				   size_t errlen)
 {
-	int flags = (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC, rc;
+	bool read_only = flags & NVME_STORE_READ_ONLY;
+	bool direct = !(flags & NVME_STORE_CACHED) && direct_fits(path, block);
+	int mode = (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC, rc;
 	struct file_store *f = calloc(1, sizeof(*f));
 
 	if (!f) {
 		snprintf(err, errlen, "out of memory");
 		return NULL;
 	}
-	f->fd = direct_fits(path, block) ? open(path, flags | O_DIRECT) : -1;
+	f->fd = direct ? open(path, mode | O_DIRECT) : -1;
 	f->direct = f->fd >= 0;
 	if (f->fd < 0)
-		f->fd = open(path, flags);
+		f->fd = open(path, mode);
 	rc = f->fd < 0 ? -errno : capacity(f->fd, &f->store.bytes);
 	f->store.ops = &file_ops;
 	f->store.read_only = read_only;
@@ -102,7 +104,8 @@ struct nvme_store *nvme_store_open_metadata(const char *path, uint64_t blocks, u
 	if (fd >= 0)
 		close(fd);
 	if (rc == 0)
-		return nvme_store_open(path, bytes, read_only, err, errlen);
+		return nvme_store_open(path, bytes, read_only ? NVME_STORE_READ_ONLY : 0, err,
+				       errlen);
 	snprintf(err, errlen, "%s: %s", path,
 		 rc == -EMEDIUMTYPE ? "protection information needs a file" : strerror(-rc));
 	return NULL;

@@ -11,11 +11,17 @@
 
 struct nvme_ring;
 
+enum nvme_store_flags {
+	NVME_STORE_READ_ONLY = 1,
+	NVME_STORE_CACHED = 2,		/* through the page cache */
+};
+
 /*
  * An opened file or block device, not yet on a ring. Past the page cache where the file system can
- * do that in units of |block| bytes; the rest is cut off its end. NULL with a sentence in |err|.
+ * do that in units of |block| bytes, unless |flags| want it; what is beyond the last whole block is
+ * cut off. NULL with a sentence in |err|.
  */
-struct nvme_store *nvme_store_open(const char *path, uint32_t block, bool read_only, char *err,
+struct nvme_store *nvme_store_open(const char *path, uint32_t block, unsigned int flags, char *err,
 				   size_t errlen);
 /*
  * The metadata of |blocks| blocks, |bytes| each, in the file |path|, which is made if there is none,
