@@ -134,21 +134,28 @@ static void submit(struct env *e, struct input *in, struct env_cmd *cmds, uint8_
 				       nvme_cmd_write_zeroes, nvme_cmd_dsm, nvme_cmd_flush,
 				       nvme_cmd_verify, 0x55 };
 	unsigned int i = take(in) % CMDS;
-	uint8_t op = ops[take(in) % sizeof(ops)];
-	uint64_t lba = (uint64_t)take(in) << (take(in) & 7);
+	struct nvme_icmd what = { .sqe.opcode = ops[take(in) % sizeof(ops)], .data = buf };
 
+	what.sqe.cdw10 = (uint32_t)take(in) << (take(in) & 7);
+	what.sqe.cdw12 = take32(in) & 0x7c0000ff;
+	/* PRACT, or metadata; tags that fit, or any. */
+	if (what.sqe.cdw12 & 0x40000000)
+		what.md = (struct nvme_pi *)(buf + (128 << 10));
+	what.sqe.cdw14 = what.sqe.cdw10 + take(in) % 2;
+	what.sqe.cdw15 = take(in);
 	if (cmds[i].icmd.dev && !cmds[i].ended)
 		return;
-	env_start(e, &cmds[i], op, lba, take32(in) & 0x400000ff, buf, NULL);
+	env_start_tagged(e, &cmds[i], &what, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct env *e = size & 1 ? env_open_protected(2, BYTES, 9, 256 << 10) :
+	const struct env_format f = { .host = size >> 1 & 3, .unchecked = size >> 3 & 1 };
+	struct env *e = size & 1 ? env_open_format(2, BYTES, 9, 256 << 10, &f) :
 				   env_open(2, BYTES, 9, 256 << 10);
 	struct env_cmd *cmds = calloc(CMDS, sizeof(*cmds));
 	struct input in = { data, data + size };
-	uint8_t *buf = calloc(1, 128 << 10);
+	uint8_t *buf = calloc(1, (128 << 10) + 2048);
 
 	for (int i = 0; i < 60; i++)
 		env_step(e);

@@ -105,6 +105,8 @@ static void deliver(struct fcore_conn *c, struct env_txn *t)
 			return;
 		packet = malloc(p->response_len + 1);
 		memcpy(packet, p->response, p->response_len);
+		if (e->on_wire)
+			e->on_wire(e, packet, p->response_len);
 		nvme_ulp_ops.on_pull_data(c->ulp, c, t->cookie, packet, p->response_len);
 		free(packet);
 		complete(c, t, p->response_len ? kCmplAck : kCmplTargetNackCIE);
@@ -114,6 +116,8 @@ static void deliver(struct fcore_conn *c, struct env_txn *t)
 	memcpy(packet, t->hdr, t->hdr_len);
 	if (t->len)
 		memcpy(packet + t->hdr_len, t->payload, t->len);
+	if (e->on_wire)
+		e->on_wire(e, packet, t->hdr_len + t->len);
 	nvme_ulp_ops.on_push(p->ulp, p, t->rsn, packet, t->hdr_len + t->len, e->now);
 	free(packet);
 	if (p->outcome == FCORE_PUSH_RNR)
@@ -299,13 +303,15 @@ static struct env_store new_store(struct env *e, uint64_t bytes)
 				   .bytes = calloc(1, bytes) };
 }
 
+/* |format|: NULL: no protection information. */
 static struct env *open_env(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
-			    const struct nvme_cipher *cipher, bool protected)
+			    const struct nvme_cipher *cipher, const struct env_format *format)
 {
 	static const uint8_t id[16] = "an initiator's";
 	struct env *e = calloc(1, sizeof(*e));
 	struct nvme_dev_attr dev = { .name = "d", .nsid = 1, .ntargets = n,
-				     .timeout_ns = 30000000000ULL, .cipher = cipher };
+				     .timeout_ns = 30000000000ULL, .cipher = cipher,
+				     .protection = format ? format->host : 0 };
 	char err[160];
 
 	e->seed = 0x9e3779b97f4a7c15;
@@ -319,8 +325,9 @@ static struct env *open_env(unsigned int n, uint64_t bytes, uint8_t shift, uint6
 					   .nsid = 7, .block_shift = shift };
 
 		*s = new_store(e, bytes);
-		if (protected) {
-			e->metadata[i] = new_store(e, (bytes >> shift) * 8);
+		if (format) {
+			ns.unchecked = format->unchecked;
+			e->metadata[i] = new_store(e, (bytes >> shift) * sizeof(struct nvme_md));
 			ns.metadata = &e->metadata[i].store;
 		}
 		e->far[i].target = nvme_target_create(memory);
@@ -338,18 +345,26 @@ static struct env *open_env(unsigned int n, uint64_t bytes, uint8_t shift, uint6
 
 struct env *env_open(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory)
 {
-	return open_env(n, bytes, shift, memory, NULL, false);
+	return open_env(n, bytes, shift, memory, NULL, NULL);
 }
 
 struct env *env_open_with(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
 			  const struct nvme_cipher *cipher)
 {
-	return open_env(n, bytes, shift, memory, cipher, false);
+	return open_env(n, bytes, shift, memory, cipher, NULL);
 }
 
 struct env *env_open_protected(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory)
 {
-	return open_env(n, bytes, shift, memory, NULL, true);
+	const struct env_format format = {};
+
+	return open_env(n, bytes, shift, memory, NULL, &format);
+}
+
+struct env *env_open_format(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
+			    const struct env_format *format)
+{
+	return open_env(n, bytes, shift, memory, format->cipher, format);
 }
 
 static uint32_t orphans(struct env *e)
@@ -402,6 +417,15 @@ static void ended(struct nvme_icmd *icmd, uint16_t status, uint32_t result)
 	cmd->result = result;
 	if (cmd->done)
 		(*cmd->done)++;
+}
+
+void env_start_tagged(struct env *e, struct env_cmd *cmd, const struct nvme_icmd *what,
+		      unsigned int *done)
+{
+	*cmd = (struct env_cmd){ .icmd = *what, .done = done };
+	cmd->icmd.sqe.qid = cmd->icmd.sqe.nsid = 1;
+	cmd->icmd.done = ended;
+	nvme_dev_submit(e->dev, &cmd->icmd, e->now);
 }
 
 void env_start(struct env *e, struct env_cmd *cmd, uint8_t opcode, uint64_t lba, uint32_t dw12,

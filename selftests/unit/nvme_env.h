@@ -74,6 +74,9 @@ struct env {
 	uint32_t max_len;			/* of connections */
 	unsigned int limit;			/* transactions a connection and end */
 	bool refuse;				/* targets' agents accept nobody */
+	/* Looks at, or changes, data on their way: behind all that a transport could have checked. */
+	void (*on_wire)(struct env *e, uint8_t *packet, uint32_t len);
+	uint32_t wire_at;			/* |on_wire|'s */
 	struct nvme_dev *dev;
 };
 
@@ -82,8 +85,17 @@ struct env *env_open(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t mem
 /* The same with a cipher, or NULL, in the initiator. */
 struct env *env_open_with(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
 			  const struct nvme_cipher *cipher);
-/* The same with protection information, 8 bytes for each block in |metadata|. */
+/* The same with protection information: struct nvme_md of each block, inverted, in |metadata|. */
 struct env *env_open_protected(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory);
+
+/* What differs from that. */
+struct env_format {
+	const struct nvme_cipher *cipher;	/* NULL: none */
+	uint8_t host;				/* type of what the host sees; 0: nothing */
+	bool unchecked;				/* the target does not look at it */
+};
+struct env *env_open_format(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
+			    const struct env_format *format);
 void env_close(struct env *e);
 /* One thing happens. */
 void env_step(struct env *e);
@@ -104,6 +116,9 @@ struct env_cmd {
 /* An I/O command on the device's namespace; |dw12| has NLB, FUA and so on. */
 void env_start(struct env *e, struct env_cmd *cmd, uint8_t opcode, uint64_t lba, uint32_t dw12,
 	       void *data, unsigned int *done);
+/* What |what| has for a queue entry and buffers. */
+void env_start_tagged(struct env *e, struct env_cmd *cmd, const struct nvme_icmd *what,
+		      unsigned int *done);
 /* Any command, made by the caller, to its end. */
 void env_submit(struct env *e, struct env_cmd *cmd);
 /* The same as env_start(), to its end. Its status. */

@@ -32,42 +32,107 @@ static uint16_t crc(const uint8_t *p, size_t n)
 	return r;
 }
 
-static void made_and_checked(void **state)
+static void crc_is_t10dif(void **state)
 {
-	uint8_t data[4 * 512];
-	struct nvme_pi pi[4], good[4];
-	struct nvme_pi_range r = { .data = data, .blocks = 4, .shift = 9, .prinfo = 7,
-				   .reftag = UINT32_MAX - 1, .apptag = 0x1234,
-				   .apptag_mask = 0xff };
+	uint8_t data[5000];
 	uint64_t seed = 7;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)unit_random(&seed);
-	nvme_pi_insert(&r, good);
-	for (unsigned int i = 0; i < 4; i++) {
-		assert_int_equal(falcon_ntoh16(good[i].guard), crc(data + i * 512, 512));
-		assert_int_equal(falcon_ntoh16(good[i].apptag), 0x1234);
-		assert_int_equal(falcon_ntoh32(good[i].reftag), (uint32_t)(UINT32_MAX - 1 + i));
-	}
-	assert_int_equal(nvme_pi_verify(&r, good), 0);
-	for (unsigned int bit = 0; bit < sizeof(data) * 8; bit++) {
-		data[bit / 8] ^= 1 << bit % 8;
-		assert_int_equal(nvme_pi_verify(&r, good), GUARD);
-		data[bit / 8] ^= 1 << bit % 8;
-	}
-	for (unsigned int bit = 0; bit < 64; bit++) {
-		int want = bit < 16 ? GUARD : bit < 24 ? 0 : bit < 32 ? APPTAG : REFTAG;
+	assert_int_equal(nvme_pi_crc(0, data, 512), crc(data, 512));
+	assert_int_equal(nvme_pi_crc(crc(data, 100), data + 100, 400), crc(data, 500));
+	/* Put together from its parts, each where it belongs. */
+	assert_int_equal(nvme_pi_move(crc(data, 512), 4488) ^
+			 nvme_pi_move(crc(data + 512, 1024), 3464) ^ crc(data + 1536, 3464),
+			 crc(data, 5000));
+	memset(data, 0, sizeof(data));
+	assert_int_equal(nvme_pi_crc(0, data, 4096), 0);
+}
 
-		memcpy(pi, good, sizeof(pi));
-		((uint8_t *)&pi[3])[bit / 8] ^= 1 << bit % 8;
-		assert_int_equal(nvme_pi_verify(&r, pi), want);
-		r.prinfo = want == GUARD ? 3 : want == APPTAG ? 5 : 6;
-		assert_int_equal(nvme_pi_verify(&r, pi), 0);
-		r.prinfo = 7;
-		pi[3].apptag = UINT16_MAX;
-		assert_int_equal(nvme_pi_verify(&r, pi), 0);
+/* Each bit of the information of one block of four, and each check alone. */
+static void made_and_checked(void **state)
+{
+	(void)state;
+	for (uint8_t type = 1; type <= 3; type++) {
+		struct nvme_pi_tags t = { .type = type, .prinfo = NVME_PRINFO_CHECK,
+					  .reftag = UINT32_MAX - 1, .apptag = 0x1234,
+					  .apptag_mask = 0xff };
+		struct nvme_pi good = nvme_pi_make(&t, 3, 0xabcd), pi;
+
+		assert_int_equal(falcon_ntoh16(good.guard), 0xabcd);
+		assert_int_equal(falcon_ntoh16(good.apptag), 0x1234);
+		assert_int_equal(falcon_ntoh32(good.reftag), type == 3 ? UINT32_MAX - 1 : 1);
+		assert_int_equal(nvme_pi_check(&t, 3, 0xabcd, &good), 0);
+		assert_int_equal(nvme_pi_check(&t, 3, 0xabce, &good), GUARD);
+		for (unsigned int bit = 0; bit < 64; bit++) {
+			int want = bit < 16 ? GUARD : bit < 24 ? 0 : bit < 32 ? APPTAG :
+				   type == 3 ? 0 : REFTAG;
+
+			pi = good;
+			((uint8_t *)&pi)[bit / 8] ^= 1 << bit % 8;
+			assert_int_equal(nvme_pi_check(&t, 3, 0xabcd, &pi), want);
+			t.prinfo = want == GUARD ? 3 : want == APPTAG ? 5 : 6;
+			assert_int_equal(nvme_pi_check(&t, 3, 0xabcd, &pi), 0);
+			t.prinfo = NVME_PRINFO_CHECK;
+		}
 	}
+}
+
+/* The values that switch checks off, and when they do not. */
+static void escapes(void **state)
+{
+	struct nvme_pi_tags t = { .prinfo = NVME_PRINFO_CHECK, .apptag_mask = UINT16_MAX };
+	struct nvme_pi pi = { .apptag = UINT16_MAX, .reftag = 5 };
+	struct nvme_md md;
+
+	(void)state;
+	for (t.type = 1; t.type <= 2; t.type++)
+		assert_int_equal(nvme_pi_check(&t, 0, 1, &pi), 0);
+	assert_int_equal(nvme_pi_check(&t, 0, 1, &pi), GUARD);
+	pi.reftag = UINT32_MAX;
+	assert_int_equal(nvme_pi_check(&t, 0, 1, &pi), 0);
+	/* Tags that count reach 0xffff: block 3's is nothing but its tag. */
+	t = (struct nvme_pi_tags){ .type = 1, .prinfo = NVME_PRINFO_CHECK, .reftag = 0xfffc,
+				   .apptag = 0xfffc, .apptag_mask = UINT16_MAX,
+				   .apptag_counts = true };
+	pi = nvme_pi_make(&t, 3, 7);
+	assert_int_equal(pi.apptag, UINT16_MAX);
+	assert_int_equal(nvme_pi_check(&t, 3, 7, &pi), 0);
+	assert_int_equal(nvme_pi_check(&t, 3, 8, &pi), GUARD);
+	assert_int_equal(nvme_pi_check(&t, 2, 8, &pi), 0);
+	pi = nvme_pi_make(&t, 4, 7);
+	assert_int_equal(pi.apptag, 0);
+	/* Unwritten: only zeros. */
+	memset(&md, 0xff, sizeof(md));
+	assert_int_equal(nvme_md_check(&t, 3, 0, &md), 0);
+	assert_int_equal(nvme_md_check(&t, 3, 1, &md), GUARD);
+	t.prinfo = 0;
+	assert_int_equal(nvme_md_check(&t, 3, 1, &md), 0);
+}
+
+/* NVMe 8.4 and 8.7: which metadata an nCMD has, and where, for both sizes of blocks. */
+static void layouts(void **state)
+{
+	static uint8_t data[8 * (512 + 16)];
+	struct nvme_md md[8];
+
+	(void)state;
+	assert_int_equal(nvme_md_count(0, 4096, 9) * sizeof(*md), FALCON_NVME_NCMD_MD);
+	assert_int_equal(nvme_md_count(4096, 4096, 12), 1);
+	/* A block of 4 KiB in nCMDs of 3 KiB: with the one that it ends in. */
+	assert_int_equal(nvme_md_count(0, 3072, 12), 0);
+	assert_int_equal(nvme_md_first(3072, 12), 0);
+	assert_int_equal(nvme_md_count(3072, 3072, 12), 1);
+	assert_int_equal(nvme_md_first(6144, 12), 1);
+	assert_int_equal(nvme_md_count(6144, 2048, 12), 1);
+	for (unsigned int i = 0; i < 8; i++) {
+		memset(data + i * 512, (int)i + 1, 512);
+		memset(&md[i], (int)i + 0x81, sizeof(md[i]));
+	}
+	nvme_md_interleave(data, 8, 9, md);
+	for (size_t i = 0; i < sizeof(data); i++)
+		assert_int_equal(data[i], i / 528 + (i % 528 < 512 ? 1 : 0x81));
 }
 
 /* Many commands on few blocks, connections lost: never a block without its own information. */
@@ -147,12 +212,19 @@ static void damaged_medium(void **state)
 	assert_int_equal(env_do(e, nvme_cmd_write, 12, 0, data), 0);
 	expect(e, 12, 0);
 	/* The information of a block that was written is lost: it was not for zeros. */
-	memset(md + 12 * 8, 0, 8);
+	memset(md + 12 * 16, 0, 16);
 	expect(e, 12, GUARD);
 	/* A block in another's place, with all that belongs to it. */
 	memcpy(blocks + 12 * 512, blocks + 15 * 512, 512);
-	memcpy(md + 12 * 8, md + 15 * 8, 8);
-	expect(e, 12, REFTAG);
+	memcpy(md + 12 * 16, md + 15 * 16, 16);
+	expect(e, 12, APPTAG);
+	/* Each bit of inner and outer information. */
+	assert_int_equal(env_do(e, nvme_cmd_write, 12, 0, data), 0);
+	for (unsigned int bit = 0; bit < 128; bit++) {
+		md[12 * 16 + bit / 8] ^= 1 << bit % 8;
+		expect(e, 12, bit < 80 ? GUARD : bit < 96 ? APPTAG : REFTAG);
+		md[12 * 16 + bit / 8] ^= 1 << bit % 8;
+	}
 	/* Deallocated: zeros, which are guarded as well. */
 	assert_int_equal(env_do(e, nvme_cmd_write_zeroes, 12, 0, NULL), 0);
 	assert_int_equal(env_do(e, nvme_cmd_read, 12, 0, data), 0);
@@ -186,14 +258,25 @@ static void failing_metadata(void **state)
 	env_close(e);
 }
 
+/* What block |lba| of a target with 512-byte blocks is by the information that is stored with it. */
+static uint16_t stored_status(struct env *e, uint32_t lba)
+{
+	const struct nvme_pi_tags t = { .type = 1, .prinfo = NVME_PRINFO_CHECK, .reftag = lba,
+					.apptag = (uint16_t)lba, .apptag_mask = UINT16_MAX,
+					.apptag_counts = true };
+	const uint8_t *stored = e->metadata[0].bytes + lba * sizeof(struct nvme_md);
+	struct nvme_md md;
+
+	for (size_t i = 0; i < sizeof(md); i++)
+		((uint8_t *)&md)[i] = (uint8_t)~stored[i];
+	return nvme_md_check(&t, 0, crc(e->stores[0].bytes + lba * 512, 512), &md);
+}
+
 /* The initiator goes for ever between a write's data and their information: it is stored. */
 static void lost_between(void **state)
 {
 	struct env *e = env_open_protected(1, MIB, 9, MIB);
-	struct nvme_pi_range r = { .data = e->stores[0].bytes + 512, .blocks = 1, .shift = 9,
-				   .prinfo = 7, .reftag = 1 };
-	const struct nvme_pi *pi = (struct nvme_pi *)e->metadata[0].bytes + 1;
-	uint8_t data[512] = { 1 };
+	uint8_t data[512] = { 1 }, *stored = e->stores[0].bytes + 512;
 	unsigned int done = 0;
 	struct env_cmd cmd;
 
@@ -201,9 +284,9 @@ static void lost_between(void **state)
 	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
 	e->metadata[0].full = true;
 	env_start(e, &cmd, nvme_cmd_write, 1, 0, data, &done);
-	for (int i = 0; i < 100000 && !r.data[0]; i++)
+	for (int i = 0; i < 100000 && !stored[0]; i++)
 		env_step(e);
-	assert_int_equal(nvme_pi_verify(&r, pi), GUARD);
+	assert_int_equal(stored_status(e, 1), GUARD);
 	e->refuse = true;
 	env_cut(e, 0);
 	for (int i = 0; i < 100; i++)
@@ -211,8 +294,7 @@ static void lost_between(void **state)
 	e->metadata[0].full = false;
 	for (int i = 0; i < 100; i++)
 		env_step(e);
-	assert_int_equal(nvme_pi_verify(&r, pi), 0);
-	assert_int_equal(falcon_ntoh32(pi->reftag), 1);
+	assert_int_equal(stored_status(e, 1), 0);
 	env_close(e);
 	assert_int_equal(done, 1);
 }
@@ -291,29 +373,41 @@ static uint16_t asked(struct env *e, uint8_t prinfo, uint32_t reftag, uint16_t a
 
 static void requests(void **state)
 {
+	const struct env_format unchecked = { .unchecked = true };
 	struct env *e = env_open_protected(1, MIB, 9, MIB);
 	uint8_t data[512] = { 1 };
 
 	(void)state;
 	assert_int_equal(env_do(e, nvme_cmd_write, 9, 0, data), 0);
-	assert_int_equal(asked(e, 0, UINT32_MAX, UINT16_MAX), NVME_SC_INVALID_FIELD);
-	assert_int_equal(asked(e, 7, 9, 0), NVME_SC_INVALID_FIELD);
-	assert_int_equal(asked(e, 8 | 7, 9, 0), 0);
-	assert_int_equal(asked(e, 8 | 7, 9, 4), APPTAG);
-	assert_int_equal(asked(e, 8 | 5, 9, 4), 0);
-	assert_int_equal(asked(e, 8 | 7, 8, 0), NVME_SC_INVALID_PI);
-	assert_int_equal(asked(e, 8, UINT32_MAX, UINT16_MAX), 0);
+	for (uint8_t act = 0; act <= NVME_PRINFO_ACT; act += NVME_PRINFO_ACT) {
+		assert_int_equal(asked(e, act | 7, 9, 9), 0);
+		assert_int_equal(asked(e, act | 7, 9, 4), APPTAG);
+		assert_int_equal(asked(e, act | 5, 9, 4), 0);
+		assert_int_equal(asked(e, act | 7, 8, 9), NVME_SC_INVALID_PI);
+		assert_int_equal(asked(e, act, UINT32_MAX, UINT16_MAX), 0);
+	}
+	e->stores[0].bytes[9 * 512] ^= 1;
+	assert_int_equal(asked(e, 7, 9, 9), GUARD);
+	assert_int_equal(asked(e, 3, 9, 9), 0);
+	env_close(e);
+	e = env_open_format(1, MIB, 9, MIB, &unchecked);
+	assert_int_equal(env_do(e, nvme_cmd_write, 9, 0, data), 0);
+	assert_int_equal(asked(e, 0, UINT32_MAX, UINT16_MAX), 0);
+	assert_int_equal(asked(e, 7, 9, 9), NVME_SC_INVALID_FIELD);
 	env_close(e);
 	e = env_open(1, MIB, 9, MIB);
 	assert_int_equal(env_do(e, nvme_cmd_write, 9, 0, data), 0);
-	assert_int_equal(asked(e, 8 | 7, 9, 0), NVME_SC_INVALID_FIELD);
+	assert_int_equal(asked(e, 7, 9, 9), NVME_SC_INVALID_FIELD);
 	env_close(e);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(crc_is_t10dif),
 		cmocka_unit_test(made_and_checked),
+		cmocka_unit_test(escapes),
+		cmocka_unit_test(layouts),
 		cmocka_unit_test(overlapping),
 		cmocka_unit_test(damaged_medium),
 		cmocka_unit_test(failing_metadata),

@@ -21,11 +21,11 @@ struct cipher {
 };
 
 static bool crypt_it(const struct nvme_cipher *c, bool encrypt, uint64_t unit, const void *in,
-		     void *out, uint32_t len)
+		     void *out, uint32_t len, struct nvme_pi *pi)
 {
 	const struct cipher *x = (const struct cipher *)c;
 
-	return !x->fail && xts_crypt(x->xts, encrypt, unit, in, out, len);
+	return !x->fail && xts_crypt(x->xts, encrypt, unit, in, out, len, pi);
 }
 
 static void key_of(uint8_t *key, uint8_t first)
@@ -59,9 +59,9 @@ static void standard_vector(void **state)
 		plain[i] = (uint8_t)i;
 	x = xts_new(key);
 	assert_non_null(x);
-	assert_true(xts_crypt(x, true, 0xff, plain, out, XTS_UNIT));
+	assert_true(xts_crypt(x, true, 0xff, plain, out, XTS_UNIT, NULL));
 	assert_memory_equal(out, begins, sizeof(begins));
-	assert_true(xts_crypt(x, false, 0xff, out, out, XTS_UNIT));
+	assert_true(xts_crypt(x, false, 0xff, out, out, XTS_UNIT, NULL));
 	assert_memory_equal(out, plain, XTS_UNIT);
 	xts_free(x);
 	memcpy(key + 32, key, 32);

@@ -22,9 +22,9 @@ struct xts_cipher {
 };
 
 static bool crypt_xts(const struct nvme_cipher *cipher, bool encrypt, uint64_t unit, const void *in,
-		      void *out, uint32_t len)
+		      void *out, uint32_t len, struct nvme_pi *pi)
 {
-	return xts_crypt(((const struct xts_cipher *)cipher)->xts, encrypt, unit, in, out, len);
+	return xts_crypt(((const struct xts_cipher *)cipher)->xts, encrypt, unit, in, out, len, pi);
 }
 
 /* The key is in memory only as long as the cipher takes to be made of it; it is told to nobody. */
@@ -57,7 +57,7 @@ static bool open_stores(struct agent_nvme *n, unsigned int i, char *err, size_t 
 	if (!n->stores[i] || !ns->protection[0])
 		return n->stores[i];
 	n->metadata[i] = nvme_store_open_metadata(ns->protection, n->stores[i]->bytes / block,
-						  sizeof(struct nvme_pi), ns->read_only, err,
+						  sizeof(struct nvme_md), ns->read_only, err,
 						  errlen);
 	return n->metadata[i];
 }

@@ -32,7 +32,7 @@ static int resize_metadata(struct agent_nvme *n, unsigned int i, uint64_t bytes)
 
 	if (!n->metadata[i] || n->metadata[i]->read_only)
 		return 0;
-	return nvme_store_resize(n->metadata[i], blocks * sizeof(struct nvme_pi));
+	return nvme_store_resize(n->metadata[i], blocks * sizeof(struct nvme_md));
 }
 
 static void announce(struct agent_nvme *n, unsigned int i)

@@ -44,21 +44,37 @@ void xts_free(struct xts *x)
 	free(x);
 }
 
-bool xts_crypt(struct xts *x, bool encrypt, uint64_t unit, const void *in, void *out, size_t len)
+static bool crypt_unit(EVP_CIPHER_CTX *ctx, bool encrypt, uint64_t unit, const void *in, void *out,
+		       int len)
 {
-	EVP_CIPHER_CTX *ctx = x->dir[encrypt];
+	uint8_t tweak[TWEAK] = {};
+	uint64_t le = htole64(unit);
+	int n;
 
-	for (size_t at = 0; at < len; at += XTS_UNIT, unit++) {
-		uint8_t tweak[TWEAK] = {};
-		uint64_t le = htole64(unit);
-		int n;
+	memcpy(tweak, &le, sizeof(le));
+	return EVP_CipherInit_ex(ctx, NULL, NULL, NULL, tweak, encrypt) == 1 &&
+	       EVP_CipherUpdate(ctx, out, &n, in, len) == 1;
+}
 
-		memcpy(tweak, &le, sizeof(le));
-		if (EVP_CipherInit_ex(ctx, NULL, NULL, NULL, tweak, encrypt) != 1 ||
-		    EVP_CipherUpdate(ctx, (uint8_t *)out + at, &n, (const uint8_t *)in + at,
-				     XTS_UNIT) != 1)
+bool xts_crypt(struct xts *x, bool encrypt, uint64_t unit, const void *in, void *out, size_t len,
+	       void *tail)
+{
+	uint8_t last[XTS_UNIT + XTS_TAIL], *to = out;
+	const uint8_t *from = in;
+	size_t at = 0;
+
+	for (; at + (tail ? XTS_UNIT : 0) < len; at += XTS_UNIT, unit++)
+		if (!crypt_unit(x->dir[encrypt], encrypt, unit, from + at, to + at, XTS_UNIT))
 			return false;
-	}
+	if (!tail)
+		return true;
+	/* Ciphertext stealing works on one piece. */
+	memcpy(last, from + at, XTS_UNIT);
+	memcpy(last + XTS_UNIT, tail, XTS_TAIL);
+	if (!crypt_unit(x->dir[encrypt], encrypt, unit, last, last, sizeof(last)))
+		return false;
+	memcpy(to + at, last, XTS_UNIT);
+	memcpy(tail, last + XTS_UNIT, XTS_TAIL);
 	return true;
 }
 

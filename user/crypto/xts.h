@@ -13,6 +13,7 @@
 enum xts_const {
 	XTS_KEY = 64,		/* bytes: both keys */
 	XTS_UNIT = 512,
+	XTS_TAIL = 8,		/* protection information that goes with a unit */
 };
 
 struct xts;
@@ -23,9 +24,11 @@ void xts_free(struct xts *x);
 
 /*
  * Encrypt or decrypt |len| bytes, a multiple of XTS_UNIT, from |in| to |out|, which may be the same;
- * the first unit has number |unit|. False: the library has failed, |out| is undefined.
+ * the first unit has number |unit|. The last unit is longer by the XTS_TAIL bytes at |tail|, which are
+ * changed in place; NULL: it is like the others. False: the library has failed, |out| is undefined.
  */
-bool xts_crypt(struct xts *x, bool encrypt, uint64_t unit, const void *in, void *out, size_t len);
+bool xts_crypt(struct xts *x, bool encrypt, uint64_t unit, const void *in, void *out, size_t len,
+	       void *tail);
 
 /*
  * Read a key from |path|: 128 hexadecimal digits, blanks and line ends between them allowed, in a file

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "ulp/nvme/initiator_priv.h"
-#include "ulp/nvme/pi.h"
 
 struct nvme_initiator *nvme_initiator_create(const uint8_t *id)
 {
@@ -36,7 +35,7 @@ static void free_dev(struct nvme_dev *dev)
 {
 	end_all(dev);
 	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
-		free(dev->conns[i].bounce);
+		nvme_ipi_close(&dev->conns[i]);
 	free(dev->map);
 	free(dev->conns);
 	free(dev);
@@ -62,7 +61,7 @@ static bool init_conn(struct nvme_dev *dev, struct nvme_iconn *c,
 		      const struct nvme_target_attr *attr)
 {
 	if (dev->attr.cipher) {
-		c->bounce = malloc((size_t)INCMDS * FALCON_NVME_NCMD_DATA);
+		c->bounce = malloc((size_t)INCMDS * BOUNCE_BYTES);
 		if (!c->bounce)
 			return false;
 	}
@@ -193,10 +192,14 @@ static const char *lay_out(struct nvme_dev *dev)
 	for (uint32_t i = 0; i < dev->attr.ntargets; i++) {
 		if (dev->conns[i].block_shift != ns.block_shift)
 			return "its targets have blocks of different sizes";
+		if (dev->conns[i].protect != dev->conns[0].protect)
+			return "its targets differ in protection information";
 		if (dev->conns[i].blocks < least)
 			least = dev->conns[i].blocks;
 		dev->info.read_only |= dev->conns[i].read_only;
 	}
+	if (dev->attr.protection && !dev->conns[0].protect)
+		return "its targets have no protection information";
 	while (1U << ns.group_shift < dev->attr.ntargets)
 		ns.group_shift++;
 	stripe = 1ULL << (ns.stripe_shift + NVME_STRIPE_UNIT_SHIFT - ns.block_shift);
@@ -225,6 +228,7 @@ static const char *lay_out(struct nvme_dev *dev)
 	dev->info.resized += dev->info.ready;
 	dev->info.blocks = ns.blocks;
 	dev->info.block_shift = ns.block_shift;
+	dev->info.protected = dev->conns[0].protect;
 	return NULL;
 }
 
@@ -251,12 +255,29 @@ static void identify(struct nvme_iconn *c)
 	TAILQ_INSERT_HEAD(&c->queue, &c->identify, link);
 }
 
-/* No metadata, or protection information of type 1 alone, which the target inserts and checks. */
+/* No metadata, or those of NVMe 6.7, with type 1 last, or without type: not looked at by the target. */
 static bool format_known(const struct nvme_id_ns *id)
 {
 	uint16_t ms = le16toh(id->lbaf[id->flbas & 0xf].ms);
 
-	return id->dps == NVME_NS_DPS_PI_TYPE1 ? ms == sizeof(struct nvme_pi) : !id->dps && !ms;
+	if (id->dps != NVME_NS_DPS_PI_NONE && id->dps != NVME_NS_DPS_PI_TYPE1)
+		return false;
+	return ms ? ms == sizeof(struct nvme_md) && !(id->flbas & NVME_NS_FLBAS_META_EXT) :
+		    !id->dps;
+}
+
+/* What |id| says of the blocks, before any of them travels. False: it is not what it was. */
+static bool take_format(struct nvme_iconn *c, const struct nvme_id_ns *id)
+{
+	uint8_t shift = id->lbaf[id->flbas & 0xf].ds;
+	bool protect = id->lbaf[id->flbas & 0xf].ms;
+
+	if (c->dev->info.ready && (shift != c->block_shift || protect != c->protect))
+		return false;
+	c->block_shift = shift;
+	c->protect = protect;
+	c->unchecked = !id->dps;
+	return true;
 }
 
 void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status)
@@ -275,14 +296,16 @@ void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status)
 			 c->attr->nsid, status & 0x7ff);
 		return nvme_iconn_reset(c, text);
 	}
-	c->block_shift = id->lbaf[id->flbas & 0xf].ds;
 	c->blocks = le64toh(id->nsze);
 	c->read_only = id->nsattr & 1;
-	c->protect = id->dps & NVME_NS_DPS_PI_MASK;
-	c->known = format_known(id) && c->block_shift >= 9 && c->block_shift <= 12 && c->blocks &&
+	c->known = format_known(id) && take_format(c, id) && c->block_shift >= 9 &&
+		   c->block_shift <= 12 && c->blocks &&
 		   c->blocks <= UINT64_MAX >> c->block_shift >> 8;
 	if (!c->known)
-		return nvme_iconn_reset(c, "the target's namespace is of a format not known here");
+		return nvme_iconn_reset(c, "the target's namespace is of a format not known "
+					   "here, or not as it was");
+	if (c->protect && !nvme_ipi_open(c))
+		return nvme_iconn_reset(c, "there is no memory for protection information");
 	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
 		if (!dev->conns[i].known)
 			return;
@@ -324,12 +347,14 @@ int nvme_initiator_conn_up(struct nvme_initiator *in, const struct ulp_conn *con
 {
 	struct nvme_iconn *c = in->by_cid[conn->cid];
 	uint32_t hdr = sizeof(struct falcon_nvme_response);
+	uint32_t step = 512 + sizeof(struct nvme_md);
 	struct falcon_nvme_offer offer;
 
 	memcpy(&offer, conn->data.bytes, sizeof(offer));
 	c->core = conn->core;
 	c->blocked = false;
-	c->unit = conn->max_len > hdr ? (conn->max_len - hdr) / 512 * 512 : 0;
+	/* Whatever the blocks are: each 512 bytes may be one, with metadata. */
+	c->unit = conn->max_len > hdr ? (conn->max_len - hdr) / step * 512 : 0;
 	if (c->unit > FALCON_NVME_NCMD_DATA)
 		c->unit = FALCON_NVME_NCMD_DATA;
 	c->credit = falcon_ntoh16(offer.tcmds);
@@ -508,6 +533,18 @@ static void put_text(char *out, size_t size, const char *s)
 	memcpy(out, s, strnlen(s, size));
 }
 
+/* Metadata that the host has with its blocks; those that only targets have are not its business. */
+static void identify_protection(const struct nvme_dev *dev, struct nvme_id_ns *ns)
+{
+	if (!dev->attr.protection)
+		return;
+	ns->mc = NVME_NS_MC_SEPARATE;
+	ns->dpc = NVME_NS_DPC_PI_TYPE1 | NVME_NS_DPC_PI_TYPE2 | NVME_NS_DPC_PI_TYPE3 |
+		  NVME_NS_DPC_PI_LAST;
+	ns->dps = dev->attr.protection;
+	ns->lbaf[0].ms = htole16(sizeof(struct nvme_pi));
+}
+
 /* Identify of the virtual controller and its namespace. The status. */
 static uint16_t answer_identify(struct nvme_icmd *icmd)
 {
@@ -522,7 +559,9 @@ static uint16_t answer_identify(struct nvme_icmd *icmd)
 			return NVME_SC_INVALID_NS | NVME_SC_DNR;
 		ns->nsze = ns->ncap = ns->nuse = htole64(dev->ns.blocks);
 		ns->lbaf[0].ds = dev->ns.block_shift;
-		ns->dlfeat = dev->attr.cipher ? 0 : 1 | NVME_NS_DLFEAT_WRITE_ZEROES;
+		identify_protection(dev, ns);
+		ns->dlfeat = !dev->attr.cipher ? 1 | NVME_NS_DLFEAT_WRITE_ZEROES :
+			     dev->info.protected;
 		ns->nsattr = dev->info.read_only;
 		return 0;
 	case NVME_IDENTIFY_CNS_CTRL:

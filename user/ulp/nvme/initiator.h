@@ -19,6 +19,7 @@
 
 #include "falcon/nvme_api.h"
 #include "ulp/nvme/lba.h"
+#include "ulp/nvme/pi.h"
 #include "ulp/ulp.h"
 
 enum nvme_initiator_const {
@@ -30,6 +31,7 @@ struct nvme_initiator;
 struct nvme_dev;
 struct nvme_iconn;
 struct nvme_icmd;
+struct nvme_iblock;
 
 /* The part of a command that goes to one target. Private to the initiator. */
 struct nvme_piece {
@@ -37,10 +39,12 @@ struct nvme_piece {
 	struct nvme_iconn *conn;
 	TAILQ_ENTRY(nvme_piece) link;	/* conn->queue or conn->active */
 	uint64_t lba;			/* the target's */
-	uint64_t unit;			/* of the device, 512 bytes each: where it begins */
+	uint64_t dev_lba;		/* the device's, where it begins */
 	uint32_t blocks, bytes;		/* bytes of data that travel */
 	uint32_t id;			/* iCMD identifier, 24 bits */
 	uint8_t *data;
+	struct nvme_pi *md;		/* the host's, one a block; NULL: none */
+	struct nvme_iblock *got;	/* what has been read of protected blocks; NULL: nothing */
 	uint16_t n, next, done;		/* nCMDs: all, sent, ended */
 	uint16_t busy;			/* responses in the core, which hold |data| */
 	uint16_t status;
@@ -54,7 +58,8 @@ struct nvme_piece {
 /* A command; the caller's from nvme_dev_submit() until |done|. */
 struct nvme_icmd {
 	struct falcon_nvme_sqe sqe;
-	void *data;			/* as much as nvme_icmd_bytes() says */
+	void *data;			/* as much as nvme_sqe_bytes() says */
+	void *md;			/* metadata, as much as nvme_sqe_md_bytes() says; NULL: none */
 	void (*done)(struct nvme_icmd *icmd, uint16_t status, uint32_t result);
 	/* Private. */
 	struct nvme_dev *dev;
@@ -78,11 +83,12 @@ struct nvme_target_attr {
 /* What encrypts a device's data before they leave it (NVMe 6.7), in units of 512 bytes. */
 struct nvme_cipher {
 	/*
-	 * |len| bytes from |in| to |out|; the first unit is the device's |unit|th. False: it has
-	 * failed, and the command ends with an error.
+	 * |len| bytes from |in| to |out|; the first unit is the device's |unit|th. |pi| is part of
+	 * the last one and is changed in place; NULL: none. False: it has failed, and the command
+	 * ends with an error.
 	 */
 	bool (*crypt)(const struct nvme_cipher *cipher, bool encrypt, uint64_t unit,
-		      const void *in, void *out, uint32_t len);
+		      const void *in, void *out, uint32_t len, struct nvme_pi *pi);
 };
 
 struct nvme_dev_attr {
@@ -92,6 +98,11 @@ struct nvme_dev_attr {
 	uint8_t stripe_shift;		/* NVMe 6.6.2 */
 	uint8_t chunk_shift;
 	bool read_only;
+	/*
+	 * Type of protection information that the host sees, 1 to 3; 0: none. What targets store has
+	 * it all the same, if they have room for it.
+	 */
+	uint8_t protection;
 	uint64_t timeout_ns;
 	const struct nvme_cipher *cipher;	/* stays the caller's; NULL: data are not encrypted */
 	struct nvme_target_attr targets[NVME_MAX_TARGETS];
@@ -101,6 +112,7 @@ struct nvme_dev_attr {
 struct nvme_dev_info {
 	bool ready;			/* all targets have said what they have */
 	bool read_only;
+	bool protected;			/* its blocks have protection information */
 	uint8_t block_shift;
 	uint64_t blocks;
 	uint32_t up;			/* connections that are up */
@@ -111,6 +123,7 @@ struct nvme_dev_info {
 	uint64_t resets;		/* connections hung up for a timeout */
 	uint64_t malformed;		/* packets refused */
 	uint64_t resized;		/* times that its capacity has changed */
+	uint64_t damaged;		/* commands that ended with a check error: see pi.h */
 };
 
 /* An initiator that calls itself |id| (16 bytes, random) towards targets; NULL: no memory. */
@@ -140,6 +153,8 @@ void nvme_dev_info(const struct nvme_dev *dev, struct nvme_dev_info *out);
  * device's block size counts, which is not known before it is ready: then |sqe| has to wait.
  */
 uint64_t nvme_sqe_bytes(const struct nvme_dev *dev, const struct falcon_nvme_sqe *sqe);
+/* Bytes of metadata that go with them. */
+uint64_t nvme_sqe_md_bytes(const struct nvme_dev *dev, const struct falcon_nvme_sqe *sqe);
 /* Start |icmd|: its done() will be called, perhaps from within. */
 void nvme_dev_submit(struct nvme_dev *dev, struct nvme_icmd *icmd, uint64_t now);
 /* Take |icmd| back if nothing of it has been sent: true, and done() was called. */

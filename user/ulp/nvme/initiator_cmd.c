@@ -7,7 +7,7 @@
 
 enum { DSM_AD = 4, PIECE_BLOCKS = 65536 };	/* attribute Deallocate; NLB has 16 bits */
 
-static uint64_t slba(const struct nvme_icmd *icmd)
+uint64_t nvme_icmd_slba(const struct nvme_icmd *icmd)
 {
 	return (uint64_t)le32toh(icmd->sqe.cdw11) << 32 | le32toh(icmd->sqe.cdw10);
 }
@@ -50,6 +50,7 @@ static uint16_t check(struct nvme_icmd *icmd)
 {
 	const struct nvme_dev *dev = icmd->dev;
 	bool writes = false;
+	uint16_t status;
 
 	if (icmd->sqe.flags)
 		return NVME_SC_INVALID_FIELD | NVME_SC_DNR;
@@ -80,13 +81,22 @@ static uint16_t check(struct nvme_icmd *icmd)
 		return NVME_SC_NS_WRITE_PROTECTED | NVME_SC_DNR;
 	if (icmd->sqe.opcode == nvme_cmd_dsm)
 		return 0;
-	/* No protection information: PRINFO must be 0. */
-	if (le32toh(icmd->sqe.cdw12) >> 26 & 0xf ||
-	    nvme_sqe_bytes(dev, &icmd->sqe) > FALCON_NVME_MDTS)
+	if (nvme_sqe_bytes(dev, &icmd->sqe) > FALCON_NVME_MDTS)
 		return NVME_SC_INVALID_FIELD | NVME_SC_DNR;
-	icmd->lba = slba(icmd);
+	status = nvme_ipi_check(icmd);
+	if (status)
+		return status;
+	icmd->lba = nvme_icmd_slba(icmd);
 	icmd->left = blocks(&icmd->sqe);
 	return in_range(dev, icmd->lba, icmd->left) ? 0 : NVME_SC_LBA_RANGE | NVME_SC_DNR;
+}
+
+static bool is_damage(uint16_t status)
+{
+	unsigned int sc = status & 0xff;
+
+	return (status >> 8 & 7) == NVME_SCT_MEDIA && sc >= (NVME_SC_GUARD_CHECK & 0xff) &&
+	       sc <= (NVME_SC_REFTAG_CHECK & 0xff);
 }
 
 void nvme_icmd_end(struct nvme_icmd *icmd, uint16_t status, uint32_t result)
@@ -98,6 +108,7 @@ void nvme_icmd_end(struct nvme_icmd *icmd, uint16_t status, uint32_t result)
 	icmd->dev->in->ready++;
 	if (status) {
 		info->errors++;
+		info->damaged += is_damage(status);
 	} else if (icmd->sqe.qid && icmd->sqe.opcode == nvme_cmd_read) {
 		info->reads++;
 		info->read_bytes += bytes;
@@ -138,14 +149,17 @@ static bool cut(struct nvme_icmd *icmd, unsigned int i)
 		return false;
 	nvme_piece_open(icmd, i, &dev->conns[place.row->conn]);
 	p->lba = place.lba;
-	p->unit = icmd->lba << dev->ns.block_shift >> 9;
+	p->dev_lba = icmd->lba;
 	p->nsid = place.row->nsid;
 	p->sqid = place.row->sqid;
 	p->blocks = (uint32_t)n;
 	p->bytes = transfers(icmd) ? (uint32_t)n << dev->ns.block_shift : 0;
 	p->data = icmd->data;
-	if (i)
+	p->md = nvme_sqe_md_bytes(dev, &icmd->sqe) ? icmd->md : NULL;
+	if (i) {
 		p->data += icmd->pieces[0].bytes;
+		p->md += p->md ? icmd->pieces[0].blocks : 0;
+	}
 	icmd->lba += n;
 	icmd->left -= n;
 	return true;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "ulp/nvme/initiator_priv.h"
-#include "ulp/nvme/pi.h"
 
 enum { TAG_SHIFT = 8 };		/* a tag is a generation above an index of this many bits */
 _Static_assert(INCMDS == 1 << TAG_SHIFT, "indexes fill their bits");
@@ -96,17 +95,6 @@ static void number(struct nvme_piece *p)
 	p->total = (uint16_t)(n + other - 1);
 }
 
-/* The tags of a request to a namespace with protection information (README.md of include/falcon). */
-static void protect(const struct nvme_piece *p, struct falcon_nvme_cmd *cmd)
-{
-	if (opcode(p) != nvme_cmd_read && opcode(p) != nvme_cmd_write &&
-	    opcode(p) != nvme_cmd_compare && opcode(p) != nvme_cmd_verify)
-		return;
-	cmd->prinfo = NVME_PRINFO_ACT | NVME_PRINFO_GUARD | NVME_PRINFO_REFTAG;
-	cmd->reftag = (uint32_t)p->lba;
-	cmd->apptag = cmd->apptag_mask = 0;
-}
-
 static void fill(struct nvme_incmd *n)
 {
 	const struct nvme_piece *p = n->piece;
@@ -143,8 +131,7 @@ static void fill(struct nvme_incmd *n)
 		cmd.dsm = data ? (uint8_t)cdw13 :
 			  opcode(p) == nvme_cmd_write_zeroes ? cdw12 >> 25 & FALCON_NVME_DEALLOCATE :
 							       0;
-		if (c->protect)
-			protect(p, &cmd);
+		nvme_ipi_request(p, &cmd);
 	} else {
 		cmd.reftag = p == &c->event ? 0 : NVME_IDENTIFY_CNS_NS;
 	}
@@ -203,6 +190,7 @@ void nvme_piece_unlink(struct nvme_piece *p)
 	TAILQ_REMOVE(queued(p) ? &c->queue : &c->active, p, link);
 	c->open -= p->next > 0;
 	p->open = false;
+	nvme_ipi_end(p);
 }
 
 uint32_t nvme_iconn_send(struct nvme_iconn *c)
@@ -212,7 +200,7 @@ uint32_t nvme_iconn_send(struct nvme_iconn *c)
 
 	while (c->core && !c->resetting && !c->blocked && (p = TAILQ_FIRST(&c->queue))) {
 		if (p->next == 0) {
-			if (c->open >= c->credit)
+			if (c->open >= c->credit || !nvme_ipi_begin(p))
 				break;
 			number(p);
 		}
@@ -244,7 +232,15 @@ static void end_ncmd(struct nvme_incmd *n, uint16_t status)
 		p->status = status;
 	p->done++;
 	put(n);
+	if (p->next == p->n && p->done == p->n && p->got && !p->status)
+		p->status = nvme_ipi_verify(p);
 	check_end(p);
+}
+
+/* Number of the 512 bytes of the device that are |at| bytes into |p|. */
+static uint64_t unit_of(const struct nvme_piece *p, uint32_t at)
+{
+	return ((p->dev_lba << p->conn->block_shift) + at) / 512;
 }
 
 /* The data of a Read Response, if it has what it should. */
@@ -257,29 +253,39 @@ static bool take_data(struct nvme_incmd *n, const struct falcon_nvme_response *r
 	len -= (uint32_t)sizeof(*r);
 	if (falcon_nvme_status(r))
 		return len == 0;
-	if (len != want)
+	if (len != want + nvme_ipi_bytes(p, at, want))
 		return false;
-	if (!p->icmd || !cipher)
+	if (nvme_piece_protected(p))
+		nvme_ipi_take(p, at, want, (const uint8_t *)(r + 1));
+	else if (!p->icmd || !cipher)
 		memcpy(p->data + at, r + 1, want);
-	else if (!cipher->crypt(cipher, false, p->unit + at / 512, r + 1, p->data + at, want))
+	else if (!cipher->crypt(cipher, false, unit_of(p, at), r + 1, p->data + at, want, NULL))
 		p->status = NVME_SC_INTERNAL;
 	return true;
 }
 
-/* What is sent of |n|'s data, |len| bytes; INV if they could not be encrypted. */
+/* What is sent of |n|'s data, |len| bytes; INV if they are not what the host says, or not encrypted. */
 static const uint8_t *sent_data(struct nvme_incmd *n, uint32_t at, uint32_t len, uint8_t *inv)
 {
 	const struct nvme_cipher *cipher = n->conn->dev->attr.cipher;
-	const struct nvme_piece *p = n->piece;
+	struct nvme_piece *p = n->piece;
+	uint16_t status = 0;
 	uint8_t *out;
 
-	if (!cipher)
+	if (!cipher && !nvme_piece_protected(p))
 		return p->data + at;
-	out = n->conn->bounce + (n - n->conn->ncmds) * FALCON_NVME_NCMD_DATA;
-	if (!cipher->crypt(cipher, true, p->unit + at / 512, p->data + at, out, len)) {
-		memset(out, 0, len);
-		*inv = 1;
-	}
+	out = n->conn->bounce + (n - n->conn->ncmds) * BOUNCE_BYTES;
+	if (nvme_piece_protected(p))
+		status = nvme_ipi_put(p, at, len, out);
+	else if (!cipher->crypt(cipher, true, unit_of(p, at), p->data + at, out, len, NULL))
+		status = NVME_SC_INTERNAL;
+	if (!status)
+		return out;
+	memset(out, 0, len + nvme_ipi_bytes(p, at, len));
+	*inv = 1;
+	/* Better known here than at the target, which has only the bit. */
+	if (!p->status)
+		p->status = status;
 	return out;
 }
 
@@ -313,7 +319,7 @@ void nvme_initiator_on_pull(struct nvme_initiator *in, struct fcore_conn *core, 
 	struct nvme_incmd *n = NULL;
 	struct falcon_nvme_response w;
 	struct falcon_nvme_hdr h;
-	uint32_t at = 0, len = 0;
+	uint32_t at = 0, len = 0, md = 0;
 	const uint8_t *payload;
 
 	if (c && falcon_nvme_nbth_unpack(hdr, hdr_len, &h) &&
@@ -321,7 +327,9 @@ void nvme_initiator_on_pull(struct nvme_initiator *in, struct fcore_conn *core, 
 		n = find(c, &h);
 	if (n && nvme_piece_pulls(n->piece))
 		at = data_at(n->piece, n->index, &len);
-	if (!n || n->held || !len || request_len != sizeof(w) + len) {
+	if (len)
+		md = nvme_ipi_bytes(n->piece, at, len);
+	if (!n || n->held || !len || request_len != sizeof(w) + len + md) {
 		if (c)
 			c->dev->info.malformed++;
 		fcore_pull_respond(core, rsn, &resp, now);
@@ -335,7 +343,7 @@ void nvme_initiator_on_pull(struct nvme_initiator *in, struct fcore_conn *core, 
 	n->held = n->piece;
 	n->piece->busy++;
 	resp = (struct fcore_response){ .ulp_hdr = &w, .ulp_hdr_len = sizeof(w),
-					.payload = payload, .len = len,
+					.payload = payload, .len = len + md,
 					.cookie = (uintptr_t)n | NVME_COOKIE_INITIATOR };
 	fcore_pull_respond(core, rsn, &resp, now);
 }
@@ -402,6 +410,7 @@ void nvme_iconn_lost(struct nvme_iconn *c)
 	TAILQ_CONCAT(&all, &c->queue, link);
 	while ((p = TAILQ_FIRST(&all))) {
 		TAILQ_REMOVE(&all, p, link);
+		nvme_ipi_end(p);
 		lost_piece(p);
 	}
 }

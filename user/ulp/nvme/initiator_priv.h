@@ -13,6 +13,7 @@ enum nvme_initiator_limits {
 	INCMDS = 256,			/* nCMDs of a connection at a time: initiator tags */
 	INCMD_MIN = 1024,		/* bytes of data of an nCMD that a path must carry */
 	IDENTIFY_BYTES = 4096,
+	BOUNCE_BYTES = FALCON_NVME_NCMD_DATA + FALCON_NVME_NCMD_MD,
 	MAX_DEVS = 4096,		/* those that were removed included */
 };
 #define REDIAL_NS 1000000000ULL		/* after a reset, or a dial that failed */
@@ -46,7 +47,8 @@ struct nvme_iconn {
 	bool command;			/* the target knows FALCON_NVME_COMMAND */
 	bool known;			/* the target has said what the namespace is */
 	bool read_only;
-	bool protect;			/* its blocks have protection information */
+	bool protect;			/* its blocks have metadata: struct nvme_md */
+	bool unchecked;			/* |protect|: the target does not look at them */
 	uint8_t block_shift;
 	uint64_t blocks;
 	uint32_t unit;			/* bytes of data of an nCMD */
@@ -61,7 +63,10 @@ struct nvme_iconn {
 	struct nvme_incmd ncmds[INCMDS];
 	struct nvme_piece identify;	/* the connection's own commands: |icmd| is NULL */
 	struct nvme_piece event;	/* Asynchronous Event Request: the target holds it */
-	uint8_t *bounce;		/* FALCON_NVME_NCMD_DATA for each nCMD: encrypted data */
+	uint8_t *bounce;		/* BOUNCE_BYTES for each nCMD: data as they travel; NULL: none */
+	struct nvme_iblock *slots;	/* |protect|: for pieces that read; see nvme_ipi_begin() */
+	uint8_t *free_slots;		/* indexes of those that are free */
+	unsigned int nfree_slots;
 	uint8_t buf[IDENTIFY_BYTES];	/* of |identify| */
 };
 
@@ -109,6 +114,9 @@ uint16_t nvme_istatus_check(struct nvme_icmd *icmd);
 /* Take what its piece has brought, if there was one; make the next. False: no such place. */
 bool nvme_istatus_next(struct nvme_icmd *icmd);
 
+/* Where the command begins on the device. */
+uint64_t nvme_icmd_slba(const struct nvme_icmd *icmd);
+
 /* initiator_conn.c: nCMDs. */
 
 /* Put |p| among those that its connection has to send. */
@@ -124,6 +132,31 @@ void nvme_iconn_reset(struct nvme_iconn *c, const char *why);
 /* Whether the opcode of |p| has its data pulled, or sent to it. */
 bool nvme_piece_pulls(const struct nvme_piece *p);
 bool nvme_piece_reads(const struct nvme_piece *p);
+
+/* initiator_pi.c: protection information. */
+
+/* 0, or the status of a command whose PRINFO, tags and metadata do not suit the device. */
+uint16_t nvme_ipi_check(const struct nvme_icmd *icmd);
+/* Memory for the protected blocks of |c|. False: there is none. */
+bool nvme_ipi_open(struct nvme_iconn *c);
+/* Free that, and what was for encryption. */
+void nvme_ipi_close(struct nvme_iconn *c);
+/* Whether metadata travel with the data of |p|. */
+bool nvme_piece_protected(const struct nvme_piece *p);
+/* |p| is about to be sent. False: as many as there may be are reading. */
+bool nvme_ipi_begin(struct nvme_piece *p);
+/* It has ended, or will be sent again; may be called at any time. */
+void nvme_ipi_end(struct nvme_piece *p);
+/* PRINFO and tags of a request of |p|. */
+void nvme_ipi_request(const struct nvme_piece *p, struct falcon_nvme_cmd *cmd);
+/* Bytes of metadata that go with |len| bytes of data from |at| on. */
+uint32_t nvme_ipi_bytes(const struct nvme_piece *p, uint32_t at, uint32_t len);
+/* Those data in the DIX layout to |out|, BOUNCE_BYTES. 0, or the status of data that are invalid. */
+uint16_t nvme_ipi_put(const struct nvme_piece *p, uint32_t at, uint32_t len, uint8_t *out);
+/* They have come in the DIF layout at |in|. */
+void nvme_ipi_take(struct nvme_piece *p, uint32_t at, uint32_t len, const uint8_t *in);
+/* All have come. 0, or the status of the first block that is not as it was written. */
+uint16_t nvme_ipi_verify(struct nvme_piece *p);
 
 /* initiator.c: the target of |c| has answered Identify Namespace with |status|. */
 void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status);

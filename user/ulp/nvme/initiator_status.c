@@ -57,7 +57,7 @@ static void append(struct nvme_icmd *icmd, uint64_t lba, uint32_t n)
  */
 static void collect(struct nvme_icmd *icmd, const struct nvme_piece *p)
 {
-	uint64_t start = p->unit << 9 >> icmd->dev->ns.block_shift, end = start;
+	uint64_t start = p->dev_lba, end = start;
 	struct nvme_lba_status list;
 	uint32_t n = (p->bytes - HEADER) / DESC;
 
@@ -116,7 +116,7 @@ bool nvme_istatus_next(struct nvme_icmd *icmd)
 		return false;
 	nvme_piece_open(icmd, 0, &dev->conns[place.row->conn]);
 	p->lba = place.lba;
-	p->unit = icmd->lba << dev->ns.block_shift >> 9;
+	p->dev_lba = icmd->lba;
 	p->nsid = place.row->nsid;
 	p->sqid = place.row->sqid;
 	p->blocks = (uint32_t)n;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { ORDERS = 6, NONE = -1 };		/* 4 KiB << 5 is 128 KiB */
+enum { ORDERS = 7, NONE = -1 };		/* 4 KiB << 6 is 256 KiB */
 
 /* One for each smallest block. */
 struct page {

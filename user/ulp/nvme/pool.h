@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The target's memory for data: one piece, fixed in size, given out in blocks of 4 to 128 KiB that
+ * The target's memory for data: one piece, fixed in size, given out in blocks of 4 to 256 KiB that
  * are aligned to their size (a buddy system). What is used up makes commands wait.
  */
 #ifndef FALCON_NVME_POOL_H
@@ -10,7 +10,7 @@
 
 enum nvme_pool_const {
 	NVME_POOL_MIN = 4096,		/* bytes of the smallest block */
-	NVME_POOL_MAX = 128 * 1024,	/* of the largest: a command's */
+	NVME_POOL_MAX = 256 * 1024,	/* of the largest: a command's, with its metadata */
 };
 
 struct nvme_pool;

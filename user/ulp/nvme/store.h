@@ -24,7 +24,7 @@ struct nvme_io {
 	bool deallocate;	/* zero: without keeping room for it, if that can be done */
 	void *buf;		/* read and write: of the pool */
 	uint64_t offset;	/* bytes */
-	uint64_t len;		/* bytes; read and write: at most NVME_POOL_MAX */
+	uint64_t len;		/* bytes; read and write: at most NVME_TARGET_MDTS */
 	void (*done)(struct nvme_io *io, int res);	/* 0 or a negative errno */
 };
 

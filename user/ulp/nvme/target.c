@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "ulp/nvme/pi.h"
 #include "ulp/nvme/target_priv.h"
 
 struct nvme_target *nvme_target_create(uint64_t memory)
@@ -17,6 +16,8 @@ struct nvme_target *nvme_target_create(uint64_t memory)
 
 	if (!t)
 		return NULL;
+	if (memory < TARGET_MEMORY_MIN)
+		memory = TARGET_MEMORY_MIN;
 	t->pool = nvme_pool_create(memory);
 	if (!t->pool) {
 		free(t);
@@ -78,7 +79,7 @@ int nvme_target_add(struct nvme_target *t, const struct nvme_ns_attr *attr, char
 		snprintf(err, errlen, "namespace %s has no room for one block", attr->name);
 		return -EINVAL;
 	}
-	if (attr->metadata && attr->metadata->bytes / sizeof(struct nvme_pi) <
+	if (attr->metadata && attr->metadata->bytes / sizeof(struct nvme_md) <
 			      attr->store->bytes >> attr->block_shift) {
 		snprintf(err, errlen, "namespace %s has no room for the protection information of "
 			 "all its blocks", attr->name);

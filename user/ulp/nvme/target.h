@@ -19,6 +19,7 @@
 enum nvme_target_const {
 	NVME_TCMDS = 128,	/* that a connection may have under way */
 	NVME_MAX_NS = 256,	/* namespaces of a target */
+	NVME_TARGET_MDTS = 128 * 1024,	/* bytes of data of a command */
 	NVME_NS_NAME_MAX = 64,
 };
 
@@ -29,8 +30,12 @@ struct nvme_ns_attr {
 	char name[NVME_NS_NAME_MAX];	/* for people */
 	const char *peers;	/* who sees it: names separated by commas or blanks, or "any" */
 	struct nvme_store *store;	/* stays the caller's, for as long as the target lives */
-	/* 8 bytes for each block, the caller's as |store| is; NULL: no protection information */
+	/*
+	 * 16 bytes for each block, each bit the other way round than in struct nvme_md, so that a file of
+	 * zeros is of blocks that were never written; the caller's as |store| is. NULL: no metadata.
+	 */
 	struct nvme_store *metadata;
+	bool unchecked;		/* with |metadata|: they are stored and given back as they came */
 	uint32_t nsid;		/* 1..65535 */
 	uint8_t block_shift;	/* log2 of the logical block: 9 or 12 */
 	bool read_only;
@@ -57,7 +62,10 @@ struct nvme_target_stats {
 	uint64_t memory, used;	/* bytes of data memory, and of those in use now */
 };
 
-/* A target with |memory| bytes for data, or NULL if memory is short. */
+/*
+ * A target with |memory| bytes for data, more if the largest command would find no room in them; NULL if
+ * memory is short.
+ */
 struct nvme_target *nvme_target_create(uint64_t memory);
 /* Free; its connections are down, and the stores are idle. */
 void nvme_target_destroy(struct nvme_target *t);

@@ -32,7 +32,10 @@ static void release_memory(struct nvme_tcmd *cmd)
 		nvme_pool_put(pool, cmd->other, cmd->mem);
 	if (cmd->md)
 		nvme_pool_put(pool, cmd->md, nvme_tpi_bytes(cmd));
-	cmd->buf = cmd->other = cmd->md = NULL;
+	if (cmd->other_md)
+		nvme_pool_put(pool, cmd->other_md, nvme_tpi_bytes(cmd));
+	cmd->buf = cmd->other = NULL;
+	cmd->md = cmd->other_md = NULL;
 }
 
 /* Nothing refers to |cmd| any more. */
@@ -163,7 +166,8 @@ static struct nvme_tcmd *open_cmd(struct nvme_tconn *c, const struct falcon_nvme
 
 	start(cmd, h, req);
 	if (cmd->unit > FALCON_NVME_NCMD_DATA || !count(cmd, h) ||
-	    (cmd->bytes && cmd->unit + sizeof(struct falcon_nvme_response) > c->max_len))
+	    (cmd->bytes && cmd->unit + nvme_tpi_part_max(cmd) +
+				   sizeof(struct falcon_nvme_response) > c->max_len))
 		return NULL;
 	TAILQ_REMOVE(&c->free, cmd, link);
 	c->used++;
@@ -235,16 +239,20 @@ static bool charge(struct nvme_tcmd *cmd, uint64_t now)
 static bool get_memory(struct nvme_tcmd *cmd)
 {
 	struct nvme_pool *pool = cmd->conn->t->pool;
+	bool compares = !cmd->admin && cmd->opcode == nvme_cmd_compare;
+	uint32_t md = cmd->mem ? nvme_tpi_bytes(cmd) : 0;
 
 	if (!cmd->mem)
 		return true;
 	cmd->buf = nvme_pool_get(pool, cmd->mem);
-	if (cmd->buf && !cmd->admin && cmd->opcode == nvme_cmd_compare)
+	if (cmd->buf && compares)
 		cmd->other = nvme_pool_get(pool, cmd->mem);
-	if (cmd->buf && nvme_tpi_bytes(cmd))
-		cmd->md = nvme_pool_get(pool, nvme_tpi_bytes(cmd));
-	if (cmd->buf && (cmd->other || cmd->admin || cmd->opcode != nvme_cmd_compare) &&
-	    (cmd->md || !nvme_tpi_bytes(cmd)))
+	if (cmd->buf && md)
+		cmd->md = nvme_pool_get(pool, md);
+	if (cmd->md && compares)
+		cmd->other_md = nvme_pool_get(pool, md);
+	if (cmd->buf && (cmd->other || !compares) && (cmd->md || !md) &&
+	    (cmd->other_md || !md || !compares))
 		return true;
 	release_memory(cmd);
 	cmd->conn->t->stats.no_memory++;
@@ -329,21 +337,25 @@ static struct falcon_nvme_hdr header(const struct nvme_tncmd *n, enum falcon_nvm
 	};
 }
 
-static uint32_t data_len(const struct nvme_tncmd *n)
+static struct nvme_tpart part(const struct nvme_tncmd *n)
 {
-	const struct nvme_tcmd *cmd = n->cmd;
-	uint32_t at = (uint32_t)(n - cmd->ncmds) * cmd->unit;
+	return nvme_tpi_part(n->cmd, (unsigned int)(n - n->cmd->ncmds));
+}
 
-	return cmd->bytes - at < cmd->unit ? cmd->bytes - at : cmd->unit;
+/* Bytes of data and metadata. */
+static uint32_t part_len(const struct nvme_tpart *p)
+{
+	return p->len + p->nmd * (uint32_t)sizeof(struct nvme_md);
 }
 
 static int pull(struct nvme_tncmd *n)
 {
 	const struct falcon_nvme_hdr h = header(n, FALCON_NVME_WRITE_DATA_REQUEST);
+	const struct nvme_tpart p = part(n);
 	struct falcon_nvme_nbth w;
 	struct fcore_txn txn = {
 		.proto = FALCON_PROTO_NVME, .ulp_hdr = &w, .ulp_hdr_len = sizeof(w),
-		.len = (uint32_t)sizeof(struct falcon_nvme_response) + data_len(n),
+		.len = (uint32_t)sizeof(struct falcon_nvme_response) + part_len(&p),
 		.cookie = (uintptr_t)n,
 	};
 	int rc;
@@ -365,12 +377,13 @@ static int reply(struct nvme_tncmd *n)
 	bool data = nvme_exec_answers_data(cmd), with = data && !cmd->status;
 	const struct falcon_nvme_hdr h = header(n, data ? FALCON_NVME_READ_RESPONSE :
 							 FALCON_NVME_WRITE_COMPLETION);
+	const struct nvme_tpart p = part(n);
 	uint8_t was = n->state;
 	struct falcon_nvme_response w;
 	struct fcore_txn txn = {
 		.proto = FALCON_PROTO_NVME, .ulp_hdr = &w, .ulp_hdr_len = sizeof(w),
-		.payload = with ? cmd->buf + (n - cmd->ncmds) * cmd->unit : NULL,
-		.len = with ? data_len(n) : 0, .cookie = (uintptr_t)n,
+		.payload = with ? cmd->buf + p.at + p.md * sizeof(struct nvme_md) : NULL,
+		.len = with ? part_len(&p) : 0, .cookie = (uintptr_t)n,
 	};
 	int rc;
 
@@ -407,21 +420,23 @@ bool nvme_tcmd_send(struct nvme_tcmd *cmd)
 void nvme_target_on_pull_data(struct nvme_tncmd *n, const void *payload, uint32_t len)
 {
 	struct nvme_tcmd *cmd = n->cmd;
-	uint32_t want = data_len(n);
+	const uint8_t *data = (const uint8_t *)payload + sizeof(struct falcon_nvme_response);
+	const struct nvme_tpart p = part(n);
 	struct falcon_nvme_hdr h;
 
 	if (n->state != TNCMD_PULLING || cmd->conn->down)
 		return;
 	if (!falcon_nvme_nbth_unpack(payload, len, &h) || h.type != FALCON_NVME_WRITE_DATA ||
 	    h.itag != n->itag || h.icmd != cmd->icmd ||
-	    len != sizeof(struct falcon_nvme_response) + want) {
+	    len != sizeof(struct falcon_nvme_response) + part_len(&p)) {
 		cmd->conn->t->stats.malformed += len > 0;
 		return;
 	}
 	if (h.inv)
 		cmd->status = NVME_SCT_MEDIA << 8 | (NVME_SC_GUARD_CHECK & 0xff);
-	memcpy(cmd->buf + (n - cmd->ncmds) * cmd->unit,
-	       (const uint8_t *)payload + sizeof(struct falcon_nvme_response), want);
+	memcpy(cmd->buf + p.at, data, p.len);
+	if (p.nmd)
+		memcpy(cmd->md + p.md, data + p.len, p.nmd * sizeof(*cmd->md));
 	n->state = TNCMD_DATA;
 }
 
@@ -435,6 +450,8 @@ static void pulled(struct nvme_tncmd *n)
 	n->state = TNCMD_DATA;
 	if (++cmd->data < cmd->n)
 		return;
+	if (!cmd->status)
+		cmd->status = nvme_tpi_pulled(cmd);
 	if (cmd->status)
 		answer(cmd);
 	else

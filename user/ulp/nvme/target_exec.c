@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ulp/nvme/pi.h"
 #include "ulp/nvme/target_priv.h"
 
 enum { IDENTIFY_BYTES = 4096 };
@@ -78,10 +77,12 @@ static uint16_t check_io(struct nvme_tcmd *cmd)
 	default:
 		return NVME_SC_INVALID_OPCODE | NVME_SC_DNR;
 	}
-	if (bytes > NVME_POOL_MAX)
+	if (bytes > NVME_TARGET_MDTS)
 		return NVME_SC_INVALID_FIELD | NVME_SC_DNR;
 	cmd->mem = (uint32_t)bytes;
 	cmd->bytes = cmd->opcode == nvme_cmd_verify ? 0 : (uint32_t)bytes;
+	if (cmd->opcode == nvme_cmd_read)
+		cmd->mem += nvme_tpi_bytes(cmd);
 	if (writes(cmd) && cmd->ns->attr.read_only)
 		return NVME_SC_NS_WRITE_PROTECTED | NVME_SC_DNR;
 	status = check_range(cmd);
@@ -122,9 +123,11 @@ static void identify_ns(const struct nvme_tns *ns, struct nvme_id_ns *id)
 	id->dlfeat = 1 | NVME_NS_DLFEAT_WRITE_ZEROES;
 	id->nsattr = ns->attr.read_only;
 	id->nmic = 1;
+	id->mc = NVME_NS_MC_SEPARATE;
 	id->dpc = NVME_NS_DPC_PI_TYPE1 | NVME_NS_DPC_PI_LAST;
-	id->dps = ns->attr.metadata ? NVME_NS_DPS_PI_TYPE1 : NVME_NS_DPS_PI_NONE;
-	id->lbaf[0].ms = htole16(ns->attr.metadata ? sizeof(struct nvme_pi) : 0);
+	id->dps = ns->attr.metadata && !ns->attr.unchecked ? NVME_NS_DPS_PI_TYPE1 :
+							      NVME_NS_DPS_PI_NONE;
+	id->lbaf[0].ms = htole16(ns->attr.metadata ? sizeof(struct nvme_md) : 0);
 }
 
 static void identify_ctrl(const struct nvme_target *t, struct nvme_id_ctrl *id)
@@ -247,7 +250,7 @@ void nvme_exec_finish(struct nvme_tcmd *cmd, int res)
 		res = 0;
 	cmd->status = status_of(cmd, res);
 	if (!res)
-		cmd->status = nvme_tpi_verify(cmd);
+		cmd->status = nvme_tpi_finish(cmd);
 	if (!res && !cmd->status && cmd->other && memcmp(cmd->buf, cmd->other, cmd->bytes))
 		cmd->status = NVME_SCT_MEDIA << 8 | (NVME_SC_COMPARE_FAILED & 0xff);
 	if (cmd->opcode == nvme_cmd_read) {

@@ -7,14 +7,16 @@
 #include <sys/queue.h>
 
 #include "falcon/nvme.h"
+#include "ulp/nvme/pi.h"
 #include "ulp/nvme/pool.h"
 #include "ulp/nvme/target.h"
 
 enum nvme_target_limits {
-	TCMD_NCMDS = 129,	/* of 1 KiB in NVME_POOL_MAX, and one that a split leaves over */
+	TCMD_NCMDS = 129,	/* of 1 KiB in NVME_TARGET_MDTS, and one that a split leaves over */
 	TCMD_HASH = 64,		/* chains of a connection's tCMDs by iCMD identifier */
 	TARGET_BURST_NS = 10000000,	/* that a namespace's limits may be ahead of time */
 	TARGET_RNR_CODE = 10,	/* 0.32 ms: what a command takes */
+	TARGET_MEMORY_MIN = 2 * NVME_POOL_MAX,	/* a read's, or a Compare's, and their metadata */
 };
 
 enum nvme_tncmd_state {
@@ -65,10 +67,11 @@ struct nvme_tcmd {
 	uint16_t refs;			/* transactions in the core, and one while in the store */
 	uint16_t status;		/* CQE status field */
 	uint16_t unit;			/* data of an nCMD, bytes */
-	uint32_t bytes;			/* data; 0: none travel */
-	uint32_t mem;			/* bytes of |buf| */
+	uint32_t bytes;			/* data; 0: none travel; metadata are not counted */
+	uint32_t mem;			/* bytes of |buf|: data, and what is read with them */
 	uint8_t *buf, *other;		/* of the pool; |other|: what Compare reads; NULL: none */
-	uint8_t *md;			/* of the pool: metadata, nvme_tpi_bytes(); NULL: none */
+	struct nvme_md *md;		/* of the pool: one a block; NULL: none */
+	struct nvme_md *other_md;	/* of the pool: what Compare reads; NULL: none */
 	bool metadata;			/* |io| is about the metadata; the data are done with */
 	bool exclusive;			/* on ns->exclusive */
 	TAILQ_ENTRY(nvme_tcmd) exclusive_link;
@@ -164,19 +167,33 @@ void nvme_status_list(struct nvme_tcmd *cmd);
 
 /* target_pi.c: protection information. */
 
+/* The part of a command that an nCMD carries. */
+struct nvme_tpart {
+	uint32_t at, len;	/* of the data, bytes */
+	uint32_t md, nmd;	/* first of the metadata, and how many: 0 if none travel */
+};
+
 /* 0, or the status of a command whose PRINFO and tags do not suit the namespace. */
 uint16_t nvme_tpi_check(const struct nvme_tcmd *cmd);
 /* Bytes of metadata memory that |cmd| needs. */
 uint32_t nvme_tpi_bytes(const struct nvme_tcmd *cmd);
+/* Bytes of metadata of |cmd|'s largest nCMD. */
+uint32_t nvme_tpi_part_max(const struct nvme_tcmd *cmd);
+struct nvme_tpart nvme_tpi_part(const struct nvme_tcmd *cmd, unsigned int i);
+/* What |cmd| has pulled is complete. 0, or the status of data that are not what they say. */
+uint16_t nvme_tpi_pulled(struct nvme_tcmd *cmd);
 /* |cmd| is to go to the stores. False: not before an earlier one on the same blocks is done. */
 bool nvme_tpi_begin(struct nvme_tcmd *cmd);
 /* It is done with them, or will not go; may be called at any time. */
 void nvme_tpi_end(struct nvme_tcmd *cmd);
-/* cmd->io is as for the data. Make the metadata to write, or of it the request for them. */
+/* cmd->io is as for the data, which have been dealt with: make of it the request for the metadata. */
 void nvme_tpi_prepare(struct nvme_tcmd *cmd);
 /* The store has ended with |res|. True: now the metadata. */
 bool nvme_tpi_goes_on(struct nvme_tcmd *cmd, int res);
-/* 0, or the status of data that were read and do not agree with their metadata. */
-uint16_t nvme_tpi_verify(const struct nvme_tcmd *cmd);
+/*
+ * Data and metadata were read. 0, or the status of those that do not agree; what is to be sent is then
+ * as it travels.
+ */
+uint16_t nvme_tpi_finish(struct nvme_tcmd *cmd);
 
 #endif /* FALCON_NVME_TARGET_PRIV_H */
