@@ -4,24 +4,6 @@
 
 #include <fcntl.h>
 
-static struct env_app app;
-
-static int set_up(void **state)
-{
-	(void)state;
-	env_open();
-	env_attach(&app, 0);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	env_detach(&app);
-	env_close();
-	return 0;
-}
-
 /* A message of |len| bytes as it is. */
 static int raw(const void *msg, size_t len, int fd)
 {
@@ -276,7 +258,7 @@ static void accounts(void **state)
 	assert_int_equal(env.charged[RDMA_CHARGE_MRS], 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, env_set_up, env_tear_down)
 
 int main(void)
 {

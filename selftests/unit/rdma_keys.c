@@ -10,29 +10,18 @@ enum {
 	READ = IBV_ACCESS_REMOTE_READ,
 };
 
-static struct env_app app;
 static uint32_t pd, other_pd, cq, qp_handle;
 static struct rdma_qp *qp, *other_qp;
 
 static int set_up(void **state)
 {
-	(void)state;
-	env_open();
-	env_attach(&app, 0);
+	env_set_up(state);
 	pd = env_pd(&app);
 	other_pd = env_pd(&app);
 	cq = env_cq(&app, 16, 0, NULL);
 	qp_handle = env_qp(&app, pd, cq, 1);
 	qp = env_qp_of(&app, qp_handle);
 	other_qp = env_qp_of(&app, env_qp(&app, pd, cq, 2));
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	env_detach(&app);
-	env_close();
 	return 0;
 }
 
@@ -379,7 +368,7 @@ static void bindings_that_are_refused(void **state)
 	assert_int_equal(env_drop(&app, FVERBS_DEREG_MR, reads.handle), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, env_tear_down)
 
 int main(void)
 {

@@ -4,7 +4,6 @@
 
 enum { BASE = ENV_PROC_BASE, ALL = IBV_ACCESS_LOCAL_WRITE | RDMA_ACCESS_REMOTE };
 
-static struct env_app app;
 static struct fverbs_mr mr;
 static uint32_t pd;
 
@@ -32,22 +31,11 @@ static void done(struct rdma_copy *copy, int error)
 
 static int set_up(void **state)
 {
-	(void)state;
-	env_open();
-	env_attach(&app, 0);
+	env_set_up(state);
 	pd = env_pd(&app);
 	mr = env_reg(&app, pd, BASE, ENV_PROC_SIZE, ALL);
 	done_count = 0;
 	env.reads = env.writes = env.pieces = 0;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	if (app.ctx)
-		env_detach(&app);
-	env_close();
 	return 0;
 }
 
@@ -322,7 +310,7 @@ static void memory_in_an_area(void **state)
 	assert_true(env.reads == 0 && env.writes == 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, env_tear_down)
 
 int main(void)
 {

@@ -2,6 +2,7 @@
 #include "rdma_obj_env.h"
 
 struct env env;
+struct env_app app;
 
 /* ---- the host ------------------------------------------------------------------------------ */
 
@@ -465,6 +466,23 @@ void env_detach(struct env_app *app)
 {
 	rdma_ctx_close(app->ctx);
 	host_close(NULL, app->async);
+}
+
+int env_set_up(void **state)
+{
+	(void)state;
+	env_open();
+	env_attach(&app, 0);
+	return 0;
+}
+
+int env_tear_down(void **state)
+{
+	(void)state;
+	if (app.ctx)
+		env_detach(&app);
+	env_close();
+	return 0;
 }
 
 int env_call(struct env_app *app, uint16_t op, const void *req, size_t len, int fd)

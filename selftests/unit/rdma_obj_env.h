@@ -89,6 +89,11 @@ void env_close(void);
 void env_attach(struct env_app *app, unsigned int proc);
 void env_detach(struct env_app *app);
 
+/* For cmocka: the stage with one application; with ctx NULL it is gone already. */
+extern struct env_app app;
+int env_set_up(void **state);
+int env_tear_down(void **state);
+
 int env_fd(int kind, size_t room);
 /* Take 8 or 16 bytes off what socket |fd| was sent. False: nothing there. */
 bool env_take(int fd, void *out, size_t len);

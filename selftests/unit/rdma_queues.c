@@ -4,24 +4,6 @@
 
 #include <fcntl.h>
 
-static struct env_app app;
-
-static int set_up(void **state)
-{
-	(void)state;
-	env_open();
-	env_attach(&app, 0);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	env_detach(&app);
-	env_close();
-	return 0;
-}
-
 static uint64_t now = 1000;
 
 static uint32_t pump(void)
@@ -501,7 +483,7 @@ static void queue_pairs_of_two_processes(void **state)
 	app = other;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, env_set_up, env_tear_down)
 
 int main(void)
 {
