@@ -43,7 +43,7 @@ run_pair()
 	local server rc=0
 
 	tap_wait 20 not_listening a $PORT || { echo "port $PORT is in use"; return 1; }
-	on a timeout 60 falcon-run "$@" >"$SCRATCH/server" 2>&1 &
+	behind a timeout 60 falcon-run "$@" >"$SCRATCH/server" 2>&1
 	server=$!
 	if tap_wait 20 listening a $PORT; then
 		on b timeout 60 falcon-run "$@" "$ADDRESS" >"$SCRATCH/client" 2>&1 || rc=$?
@@ -82,7 +82,7 @@ run_cm()
 
 	: >"$SCRATCH/server"	# of the last one nothing is to be read
 	# shellcheck disable=SC2086 # words
-	on a timeout 60 falcon-run stdbuf -oL $1 >"$SCRATCH/server" 2>&1 &
+	behind a timeout 60 falcon-run stdbuf -oL $1 >"$SCRATCH/server" 2>&1
 	server=$!
 	tap_wait 20 said "${3:-}" && tap_wait 30 cm_client "$2" || rc=98
 	[ "$rc" -eq 0 ] || kill $server 2>/dev/null

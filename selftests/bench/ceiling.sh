@@ -10,43 +10,15 @@
 #	  eth0 10.251.0.1/24  ---- veth pair ----  eth0 10.251.0.2/24
 #
 # BENCH_SECONDS is how long each load runs (default 2).
-set -euo pipefail
-TOP=$(cd "$(dirname "$0")/../.." && pwd)
-BUILD=${BUILD:-$TOP/build}
+# shellcheck source=selftests/bench/bench.sh
+. "$(dirname "$0")/bench.sh"
 BENCH=$BUILD/selftests/bench
 SECS=${BENCH_SECONDS:-2}
 MTU=${1:-1500}
 A=fbench-$$-a
 B=fbench-$$-b
-TMP=$(mktemp -d)
-background=()
 
-cleanup()
-{
-	local p
-
-	for p in "${background[@]}"; do
-		kill "$p" 2>/dev/null || :
-	done
-	wait
-	ip netns del "$A" 2>/dev/null || :
-	ip netns del "$B" 2>/dev/null || :
-	rm -rf "$TMP"
-}
-trap cleanup EXIT
-
-# wait_for COMMAND...: at most 5 s.
-wait_for()
-{
-	local i
-
-	for ((i = 0; i < 100; i++)); do
-		"$@" >/dev/null 2>&1 && return 0
-		sleep 0.05
-	done
-	echo "timed out: $*" >&2
-	return 1
-}
+trap 'finish; ip netns del "$A" 2>/dev/null; ip netns del "$B" 2>/dev/null' EXIT
 
 link_up()
 {

@@ -9,57 +9,13 @@
 # build/bench/congestion.json.
 #
 # Fairness is Jain's index of the flows' goodput, sum^2 / (n * sum of squares): 1 if all have the same.
-set -euo pipefail
-TOP=$(cd "$(dirname "$0")/../.." && pwd)
-BUILD=${BUILD:-$TOP/build}
+# shellcheck source=selftests/bench/bench.sh
+. "$(dirname "$0")/bench.sh"
 RATE=${BENCH_RATE:-100m}
 QUEUE=${BENCH_QUEUE:-4m}
 WARMUP=${BENCH_WARMUP:-3}
 SECS=${BENCH_SECONDS:-5}
 SENDERS=(a b)
-export FALCON_LAB=share$$
-LAB=$BUILD/falcon-lab
-TMP=$(mktemp -d)
-background=()
-trap 'exit 130' INT TERM
-
-cleanup()
-{
-	stop
-	"$LAB" down >/dev/null 2>&1 || :
-	rm -rf "$TMP"
-}
-trap cleanup EXIT
-
-on()
-{
-	"$LAB" exec "$1" -- "${@:2}"
-}
-
-# End what runs in the background.
-stop()
-{
-	local p
-
-	for p in "${background[@]}"; do
-		kill "$p" 2>/dev/null || :
-	done
-	wait
-	background=()
-}
-
-# wait_for COMMAND...: at most 10 s.
-wait_for()
-{
-	local i
-
-	for ((i = 0; i < 200; i++)); do
-		"$@" >/dev/null 2>&1 && return 0
-		sleep 0.05
-	done
-	echo "timed out: $*" >&2
-	return 1
-}
 
 # The wait for the link to c meanwhile, microseconds, and how full that was.
 watch_link()
@@ -118,8 +74,7 @@ falcon()
 	local flows=$1 i host segment
 
 	"$LAB" up --clear --hosts 3 --rate "$RATE" --queue "$QUEUE" --set cc=swift
-	on c falcon-perf --serve --arena 1G 2>/dev/null &
-	background+=($!)
+	behind c falcon-perf --serve --arena 1G 2>/dev/null
 	for ((i = 0; i < flows; i++)); do
 		add_flow "${SENDERS[i % 2]}" "$i" $((1024 + i))
 	done
@@ -129,9 +84,8 @@ falcon()
 	segment=$(on a falconctl -j conn show f-0 | jq '.[0].segment')
 	wait_for on a falcon-perf f-0 --count 1 --timeout 1
 	for ((i = 0; i < flows; i++)); do
-		on "${SENDERS[i % 2]}" falcon-perf "f-$i" --size "$segment" --depth 128 \
-			--seconds $((WARMUP + SECS + 60)) >/dev/null 2>&1 &
-		background+=($!)
+		behind "${SENDERS[i % 2]}" falcon-perf "f-$i" --size "$segment" --depth 128 \
+			--seconds $((WARMUP + SECS + 60)) >/dev/null 2>&1
 	done
 	sleep "$WARMUP"
 	WARMUP=0 watch_link &
@@ -158,8 +112,7 @@ tcp()
 
 	"$LAB" up --clear --hosts 3 --rate "$RATE" --queue "$QUEUE" --no-agents
 	for i in 0 1; do
-		on c iperf3 -s -1 -p $((5201 + i)) >/dev/null 2>&1 &
-		background+=($!)
+		behind c iperf3 -s -1 -p $((5201 + i)) >/dev/null 2>&1
 		wait_for listening $((5201 + i))
 	done
 	watch_link &
@@ -177,7 +130,6 @@ tcp()
 
 [ "$(id -u)" -eq 0 ] || { echo "bench: needs root" >&2; exit 1; }
 [ $# -gt 0 ] || set -- 2 8 32
-mkdir -p "$BUILD/bench"
 for flows; do
 	echo "bench: $flows flows into one link" >&2
 	falcon "$flows"
@@ -191,13 +143,13 @@ for flows; do
 done
 jq -s --arg kernel "$(uname -r)" --argjson cpus "$(nproc)" --arg queue "$QUEUE" \
 	'{kernel: $kernel, cpus: $cpus, queue: $queue, runs: .}' "$TMP/results" \
-	>"$BUILD/bench/congestion.json"
+	>"$OUT/congestion.json"
 jq -r 'def n($d): . * pow(10; $d) | round / pow(10; $d);
 	["flows into \(.runs[0].rate_mbps | n(1)) Mbit/s", "goodput", "of the rate", "Jain", "wait p50 us",
 	 "p99 us", "dropped"],
 	(.runs[] | ["\(.flows), \(.transport)", (.goodput_mbps | n(1)), "\(.utilization * 100 | n(0)) %",
 	 (.jain | n(3)), (.wait_us.p50 | n(0)), (.wait_us.p99 | n(0)), .lost]) | @tsv' \
-	"$BUILD/bench/congestion.json" |
+	"$OUT/congestion.json" |
 	awk -F '\t' '{ printf "%-28s %9s %12s %7s %12s %10s %8s\n", $1, $2, $3, $4, $5, $6, $7 }'
 echo "load: $(cut -d ' ' -f 1-3 /proc/loadavg) on $(nproc) CPUs"
-echo "results: ${BUILD#"$TOP"/}/bench/congestion.json"
+echo "results: ${OUT#"$TOP"/}/congestion.json"

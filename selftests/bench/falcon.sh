@@ -7,26 +7,12 @@
 # operation at a time. The second argument is falcon-lab's --offload for clear connections, or what
 # encrypted ones are in, both with AES-GCM-128.
 # BENCH_SECONDS is how long each load runs (default 2).
-set -euo pipefail
-TOP=$(cd "$(dirname "$0")/../.." && pwd)
-BUILD=${BUILD:-$TOP/build}
+# shellcheck source=selftests/bench/bench.sh
+. "$(dirname "$0")/bench.sh"
 SECS=${BENCH_SECONDS:-2}
 MTU=$1
 KIND=$2
 DEPTH=256
-export FALCON_LAB=bench$$
-LAB=$BUILD/falcon-lab
-TMP=$(mktemp -d)
-server=
-
-cleanup()
-{
-	[ -z "$server" ] || kill "$server" 2>/dev/null || :
-	wait
-	"$LAB" down >/dev/null 2>&1 || :
-	rm -rf "$TMP"
-}
-trap cleanup EXIT
 
 # perf NAME ARGS...: one run; appends {NAME: result} to $TMP/results.
 perf()
@@ -34,7 +20,7 @@ perf()
 	local name=$1
 
 	shift
-	timeout $((SECS + 30)) "$LAB" exec a -- falcon-perf b --seconds "$SECS" -j "$@" \
+	on a timeout $((SECS + 30)) falcon-perf b --seconds "$SECS" -j "$@" \
 		>"$TMP/run" || { echo "falcon-perf $* failed" >&2; return 1; }
 	jq --arg name "$name" '{($name): {size, depth, ops_per_s, goodput_gbps,
 		latency_us: {p50: .latency_us.p50, p99: .latency_us.p99}}}' "$TMP/run" >>"$TMP/results"
@@ -42,7 +28,7 @@ perf()
 
 answered()
 {
-	timeout 5 "$LAB" exec a -- falcon-perf b --count 1 --timeout 1 -j >"$TMP/first" 2>/dev/null
+	on a timeout 5 falcon-perf b --count 1 --timeout 1 -j >"$TMP/first" 2>/dev/null
 }
 
 case $KIND in
@@ -51,19 +37,16 @@ esp) lab=(--security esp-aes-gcm-128) ;;
 *) lab=(--security "$KIND") ;;
 esac
 "$LAB" up "${lab[@]}" --mtu "$MTU" >&2
-"$LAB" exec b -- falcon-perf --serve >&2 &
-server=$!
-for ((i = 0; i < 20; i++)); do
-	! answered || break
-done
+behind b falcon-perf --serve >&2
+wait_for answered
 segment=$(jq .segment "$TMP/first")
 perf push_8 --op push --size 8 --depth $DEPTH
 perf push_64 --op push --size 64 --depth $DEPTH
 perf pull_64 --op pull --size 64 --depth $DEPTH
 perf push_mtu --op push --size "$segment" --depth $DEPTH
-"$LAB" exec a -- falconctl rue set b fixed
+on a falconctl rue set b fixed
 perf push_mtu_fixed --op push --size "$segment" --depth $DEPTH
-"$LAB" exec a -- falconctl rue set b swift
+on a falconctl rue set b swift
 perf pull_mtu --op pull --size "$segment" --depth $DEPTH
 perf push_latency --op push --size 64 --depth 1
 perf pull_latency --op pull --size 64 --depth 1

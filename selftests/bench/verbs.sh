@@ -12,55 +12,37 @@
 #
 # Ratios: operations/s of 8 bytes to the packets/s from AF_XDP to AF_XDP at 64-byte frames; Gb/s of
 # 64 KiB to those at full frames, headers of the frames included in the latter only.
-set -euo pipefail
-HERE=$(cd "$(dirname "$0")" && pwd)
-TOP=$(cd "$HERE/../.." && pwd)
-export BUILD=${BUILD:-$TOP/build}
-OUT=$BUILD/bench
+# shellcheck source=selftests/bench/bench.sh
+. "$(dirname "$0")/bench.sh"
 MTU=${1:-3498}
 export BENCH_SECONDS=${BENCH_SECONDS:-1}
 TRIPS=${BENCH_ROUND_TRIPS:-2000}
 SERVER=10.250.0.2
-LAB=$BUILD/falcon-lab
-export FALCON_LAB=vbench$$
-TMP=$(mktemp -d)
-server=
-
-cleanup()
-{
-	[ -z "$server" ] || kill "$server" 2>/dev/null || :
-	wait
-	"$LAB" down >/dev/null 2>&1 || :
-	rm -rf "$TMP"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM
 
 # host NAME COMMAND...: there, and gone after a while whatever happens.
 host()
 {
-	"$LAB" exec "$1" -- timeout -k 5 $((BENCH_SECONDS + 30)) "${@:2}"
+	on "$1" timeout -k 5 $((BENCH_SECONDS + 30)) "${@:2}"
 }
 
 # listening t|u PORT: somebody on b does, on TCP or UDP.
 listening()
 {
-	[ -n "$("$LAB" exec b -- ss -Hln"$1" "sport = :$2")" ]
+	[ -n "$(on b ss -Hln"$1" "sport = :$2")" ]
 }
 
 # serve t|u PORT COMMAND...: in the background on b, until it listens.
 serve()
 {
-	local i
+	behind b timeout -k 5 $((BENCH_SECONDS + 30)) "${@:3}" >"$TMP/server" 2>&1
+	wait_for listening "$1" "$2"
+}
 
-	host b "${@:3}" >"$TMP/server" 2>&1 &
-	server=$!
-	for ((i = 0; i < 200; i++)); do
-		! listening "$1" "$2" || return 0
-		sleep 0.05
-	done
-	echo "bench: ${*:3}: does not listen" >&2
-	return 1
+# served: the server has ended by itself.
+served()
+{
+	wait "${background[@]}"
+	background=()
 }
 
 # client NAME COMMAND...: on a, to what serve() started; its output in $TMP/NAME.
@@ -91,8 +73,7 @@ perftest()
 	fi
 	serve t 18515 falcon-run "${command[@]}"
 	client run falcon-run "${command[@]}" "$SERVER"
-	wait "$server"
-	server=
+	served
 	# bw: bytes, operations, peak, mean, millions a second; lat: bytes, operations, least, most,
 	# median, mean, deviation, 99 %.
 	result "$1" "$(awk -v size="$4" -v what="$2" '$1 == size && NF >= 5 {
@@ -126,8 +107,7 @@ iperf()
 {
 	serve t 5201 iperf3 -s -1
 	client run iperf3 -c "$SERVER" -t "$BENCH_SECONDS" -J
-	wait "$server"
-	server=
+	served
 	result "$1" "{gbps: $(jq '.end.sum_received.bits_per_second / 1e9' "$TMP/run")}"
 }
 
@@ -137,9 +117,8 @@ sock()
 	serve t 11111 sockperf sr --tcp -i "$SERVER" -p 11111
 	client run sockperf pp --tcp -i "$SERVER" -p 11111 -t "$BENCH_SECONDS" -m 14
 	# It does not heed SIGTERM.
-	kill -KILL "$("$LAB" exec b -- ss -Hlntp "sport = :11111" | sed -n 's/.*pid=\([0-9]*\).*/\1/p')"
-	wait "$server" || :
-	server=
+	kill -KILL "$(on b ss -Hlntp "sport = :11111" | sed -n 's/.*pid=\([0-9]*\).*/\1/p')"
+	served 2>/dev/null || :
 	result latency "$(sed 's/\x1b\[[0-9;]*m//g' "$TMP/run" | awk '
 		/percentile 50.000 *=/ { p50 = $NF }
 		/percentile 99.000 *=/ { p99 = $NF }
@@ -153,8 +132,7 @@ fabric()
 
 	serve t 47592 "${command[@]}"
 	client run "${command[@]}" "$SERVER"
-	wait "$server"
-	server=
+	served
 	result "$1" "$(awk 'NR > 1 && NF >= 8 {
 		printf "{mean_us: %s, gbps: %s}", $7, $6 * 8 / 1e3; exit }' "$TMP/run")"
 }
@@ -174,9 +152,8 @@ kernel()
 }
 
 [ "$(id -u)" -eq 0 ] || { echo "bench: needs root" >&2; exit 1; }
-mkdir -p "$OUT"
 echo "bench: verbs, MTU $MTU" >&2
-"$HERE/ceiling.sh" "$MTU" >"$TMP/link"
+"$TOP/selftests/bench/ceiling.sh" "$MTU" >"$TMP/link"
 "$LAB" up --clear --mtu "$MTU" --no-agents >&2
 kernel >"$TMP/tcp"
 "$LAB" up --clear --mtu "$MTU" >&2

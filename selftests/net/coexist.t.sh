@@ -25,7 +25,7 @@ tcp()
 {
 	local pid rc=0
 
-	on b iperf3 -s -1 -B "$1" >"$SCRATCH/iperf" 2>&1 &
+	behind b iperf3 -s -1 -B "$1" >"$SCRATCH/iperf" 2>&1
 	pid=$!
 	tap_wait 30 listening
 	on a iperf3 -c "$1" -n "${SIZE_MB}M" "${@:2}" >"$SCRATCH/iperf.a" 2>&1 || rc=$?

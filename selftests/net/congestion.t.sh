@@ -19,32 +19,6 @@ rue()
 	on a falconctl -j rue show b | jq -r ".[0].$1"
 }
 
-# Copy until told to stop; the exit status says whether all copies were right.
-copy_on()
-{
-	while [ ! -e "$SCRATCH/enough" ]; do
-		put a b b big || return
-	done
-}
-
-# start_copying, stop_copying NAME: in the background.
-start_copying()
-{
-	rm -f "$SCRATCH/enough"
-	copy_on >"$SCRATCH/copies" 2>&1 &
-	COPIER=$!
-}
-
-stop_copying()
-{
-	touch "$SCRATCH/enough"
-	if wait "$COPIER"; then
-		tap_ok "$1"
-	else
-		tap_not_ok "$1" "$(cat "$SCRATCH/copies")"
-	fi
-}
-
 # Every 100 ms or so, as fast as this goes.
 switch_about()
 {

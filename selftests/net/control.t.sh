@@ -51,7 +51,7 @@ lab_up --control tls
 serve b
 tap_run "a file arrives" put a b b small
 
-on a tcpdump -i eth0 -U -w "$SCRATCH/control.pcap" tcp port 1000 2>"$SCRATCH/tcpdump" &
+behind a tcpdump -i eth0 -U -w "$SCRATCH/control.pcap" tcp port 1000 2>"$SCRATCH/tcpdump"
 capture=$!
 tap_wait 10 grep -q 'listening on' "$SCRATCH/tcpdump"
 before=$(setups)

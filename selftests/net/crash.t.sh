@@ -32,7 +32,7 @@ accepted()
 
 start_copy()
 {
-	on a falcon-cp --timeout 20 "$SCRATCH/big" b:big >"$SCRATCH/copy" 2>&1 &
+	behind a falcon-cp --timeout 20 "$SCRATCH/big" b:big >"$SCRATCH/copy" 2>&1
 	copy=$!
 	tap_wait 30 accepted b 1000 || tap_not_ok "a copy is under way" "$(cat "$SCRATCH/copy")"
 }

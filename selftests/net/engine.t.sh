@@ -45,30 +45,6 @@ progress()
 	tap_wait 30 results "$(on a falconctl -j rue show b | jq '.[0].results')"
 }
 
-copy_on()
-{
-	while [ ! -e "$SCRATCH/enough" ]; do
-		put a b b big || return
-	done
-}
-
-start_copying()
-{
-	rm -f "$SCRATCH/enough"
-	copy_on >"$SCRATCH/copies" 2>&1 &
-	COPIER=$!
-}
-
-stop_copying()
-{
-	touch "$SCRATCH/enough"
-	if wait "$COPIER"; then
-		tap_ok "$1"
-	else
-		tap_not_ok "$1" "$(cat "$SCRATCH/copies")"
-	fi
-}
-
 # logged HOST TEXT
 logged()
 {

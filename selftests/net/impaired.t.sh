@@ -132,7 +132,7 @@ transfers()
 
 	lab_up --clear --emulator wire "$@"
 	serve b
-	falcon-lab exec b -- falcon-perf --serve 2>"$SCRATCH/perf.b" &
+	behind b falcon-perf --serve 2>"$SCRATCH/perf.b"
 	perf_server=$!
 	SERVERS+=("$perf_server")
 	tap_wait 20 perf b --count 1 --timeout 1

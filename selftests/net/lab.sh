@@ -25,6 +25,13 @@ on()
 	falcon-lab exec "$1" -- "${@:2}"
 }
 
+# behind HOST COMMAND...: in the background; $! is the command's own process, and can be killed, which
+# that of "on HOST COMMAND &" is not.
+behind()
+{
+	falcon-lab exec "$1" -- "${@:2}" &
+}
+
 # lab_up OPTION...: (re)build the lab; ends the whole test if that fails.
 lab_up()
 {
@@ -68,7 +75,7 @@ is_serving()
 serve()
 {
 	mkdir -p "$SCRATCH/$1"
-	on "$1" falcon-cp --serve "$SCRATCH/$1" 2>"$SCRATCH/serve.$1" &
+	behind "$1" falcon-cp --serve "$SCRATCH/$1" 2>"$SCRATCH/serve.$1"
 	SERVERS+=($!)
 	tap_wait 30 is_serving "$1" || tap_not_ok "falcon-cp serves on $1" "$(cat "$SCRATCH/serve.$1")"
 }
@@ -108,6 +115,32 @@ get()
 	cp "$SCRATCH/$4" "$SCRATCH/$3/$4"
 	on "$1" falcon-cp "$2:$4" "$SCRATCH/got" && same "$SCRATCH/$4" "$SCRATCH/got" &&
 		rm "$SCRATCH/got" "$SCRATCH/$3/$4"
+}
+
+# Copy until told to stop; the exit status says whether all copies were right.
+copy_on()
+{
+	while [ ! -e "$SCRATCH/enough" ]; do
+		put a b b big || return
+	done
+}
+
+# start_copying, stop_copying NAME: $SCRATCH/big from a to b, again and again in the background.
+start_copying()
+{
+	rm -f "$SCRATCH/enough"
+	copy_on >"$SCRATCH/copies" 2>&1 &
+	COPIER=$!
+}
+
+stop_copying()
+{
+	touch "$SCRATCH/enough"
+	if wait "$COPIER"; then
+		tap_ok "$1"
+	else
+		tap_not_ok "$1" "$(cat "$SCRATCH/copies")"
+	fi
 }
 
 # counter HOST NAME [BY]: what ended so in the XDP program, or, BY agent, in the agent. NAME is a

@@ -41,7 +41,7 @@ send_volley()
 
 	before=$(falcon-lab status)
 	rm -f "$SCRATCH/recv"
-	falcon-lab exec b -- numbered recv 300 >"$SCRATCH/recv" &
+	behind b numbered recv 300 >"$SCRATCH/recv"
 	pid=$!
 	tap_wait 20 grep -q ready "$SCRATCH/recv"
 	on a numbered send 10.250.0.2 "$1" "$BYTES" "$2"
@@ -187,12 +187,12 @@ try_bottleneck()
 		silence $host a
 	done
 	falcon-lab links --reset
-	falcon-lab exec a -- numbered recv 300 >"$SCRATCH/recv" &
+	behind a numbered recv 300 >"$SCRATCH/recv"
 	pid=$!
 	tap_wait 20 grep -q ready "$SCRATCH/recv"
 	for host in b c d; do
-		on $host numbered send 10.250.0.1 400 1000 100 $((5000 + ${#senders[@]})) \
-			$((10000 * ${#senders[@]})) &
+		behind $host numbered send 10.250.0.1 400 1000 100 $((5000 + ${#senders[@]})) \
+			$((10000 * ${#senders[@]}))
 		senders+=($!)
 	done
 	wait "${senders[@]}"

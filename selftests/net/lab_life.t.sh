@@ -146,7 +146,7 @@ try_down()
 	local sleeper
 
 	lab_up --clear --delay 1ms
-	on a sleep 1000 &
+	behind a sleep 1000
 	sleeper=$!
 	kill -KILL "$(pid_of a)" "$(cat "$RUN/net/wire.pid")"
 	ip netns del "falcon-$FALCON_LAB-b"

@@ -41,7 +41,7 @@ perf()
 
 lab_up
 before=$(frames)
-on a falcon-perf --serve 2>"$SCRATCH/serve" &
+behind a falcon-perf --serve 2>"$SCRATCH/serve"
 SERVERS+=($!)
 tap_wait 30 perf_serves
 for addr in 10.250.0.1 fd00:250::1 127.0.0.1; do

@@ -120,10 +120,10 @@ BEFORE=$(what a connections)
 IDLE=$(rss a)
 setups=$(on a falconctl -j conn show b | jq '.[0].setups')
 
-on b falcon-perf --serve >"$SCRATCH/serve" 2>&1 &
+behind b falcon-perf --serve >"$SCRATCH/serve" 2>&1
 server=$!
 tap_wait 10 serving
-on a falcon-perf b --op send --size 64 --seconds 5 >"$SCRATCH/perf" 2>&1 &
+behind a falcon-perf b --op send --size 64 --seconds 5 >"$SCRATCH/perf" 2>&1
 pinging=$!
 round 1
 FIRST=$FULL

@@ -80,7 +80,7 @@ settled()
 random_file file "$BYTES"
 lab_up --clear --paths "$FLOWS" --set "flows=$FLOWS"
 serve b
-falcon-lab exec b -- falcon-perf --serve 2>"$SCRATCH/perf.b" &
+behind b falcon-perf --serve 2>"$SCRATCH/perf.b"
 SERVERS+=($!)
 tap_wait 20 on a falcon-perf b --count 1 --timeout 1
 for conn in b b6; do

@@ -24,21 +24,19 @@ pools_full()
 	[ "$(pool a used)" = 0 ] && [ "$(pool b used)" = 0 ]
 }
 
-# run_on HOST NAME COMMAND...: in the background; its process is in $SCRATCH/NAME.pid.
+# run_on HOST NAME COMMAND...: in the background; its process is ${PID[NAME]}.
+declare -A PID
 run_on()
 {
-	rm -f "$SCRATCH/$2.pid"
-	# shellcheck disable=SC2016 # expands there
-	on "$1" sh -c 'echo $$ >"$1.new"; mv "$1.new" "$1"; shift; exec "$@"' sh \
-		"$SCRATCH/$2.pid" "${@:3}" >"$SCRATCH/$2.out" 2>&1 &
-	tap_wait 30 test -s "$SCRATCH/$2.pid"
+	behind "$1" "${@:3}" >"$SCRATCH/$2.out" 2>&1
+	PID[$2]=$!
 }
 
 # end NAME SIGNAL
 end()
 {
-	kill -"$2" "$(cat "$SCRATCH/$1.pid")"
-	tap_wait 30 eval "! kill -0 $(cat "$SCRATCH/$1.pid") 2>/dev/null"
+	kill -"$2" "${PID[$1]}"
+	wait "${PID[$1]}" 2>/dev/null
 }
 
 in_use()
@@ -113,7 +111,7 @@ stalled_upper_layer()
 	run_on a sender falcon-perf b --service 21 --op send --size 1K --depth 64 --seconds 60 \
 		--timeout 60
 	tap_wait 30 in_use
-	kill -STOP "$(cat "$SCRATCH/stuck.pid")"
+	kill -STOP "${PID[stuck]}"
 	tap_wait 30 eval '[ "$(on a falconctl -j conn show b | jq ".[0].rnr_nacks_received")" -gt 0 ]' ||
 		tap_not_ok "the upper layer is not ready"
 	during=$(push_rate)

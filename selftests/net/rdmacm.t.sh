@@ -10,6 +10,12 @@ tap_need falcond falcon-run rping ucmatose udaddy rdma_server rdma_client rstrea
 
 B4=10.250.0.2 B6=fd00:250::2
 
+# client COMMAND...: on $FROM. Refused until the server listens, so that it is tried again.
+client()
+{
+	on "${FROM:-a}" timeout 40 falcon-run "$@" >"$SCRATCH/client" 2>&1
+}
+
 # run NAME SERVER... -- CLIENT...: both end well, the server on host b, the client on $FROM.
 run()
 {
@@ -21,10 +27,9 @@ run()
 		shift
 	done
 	shift
-	on b timeout 60 falcon-run "${server[@]}" >"$SCRATCH/server" 2>&1 &
+	behind b timeout 60 falcon-run "${server[@]}" >"$SCRATCH/server" 2>&1
 	pid=$!
-	tap_wait 20 listens "${server[0]}"
-	on "${FROM:-a}" timeout 40 falcon-run "$@" >"$SCRATCH/client" 2>&1
+	tap_wait 40 client "$@"
 	c=$?
 	wait $pid
 	s=$?
@@ -47,27 +52,14 @@ on_b()
 	done
 }
 
-# The program has its agent, and sleeps until somebody connects.
-listens()
-{
-	local pid
-
-	for pid in $(on_b "$1"); do
-		grep -q '^State:	S' "/proc/$pid/status" &&
-			find "/proc/$pid/fd" -lname 'socket:*' 2>/dev/null | grep -q . && return
-	done
-	return 1
-}
-
 copy()
 {
 	local pid
 
 	head -c 8388608 /dev/urandom >"$SCRATCH/in"
-	on b timeout 60 falcon-run rcopy >"$SCRATCH/server" 2>&1 &
+	behind b timeout 60 falcon-run rcopy >"$SCRATCH/server" 2>&1
 	pid=$!
-	tap_wait 20 listens rcopy
-	tap_run "rcopy of 8 MiB to $1" on a timeout 40 falcon-run rcopy "$SCRATCH/in" "$1:$SCRATCH/out"
+	tap_run "rcopy of 8 MiB to $1" tap_wait 40 client rcopy "$SCRATCH/in" "$1:$SCRATCH/out"
 	tap_run "arrives as it was" cmp "$SCRATCH/in" "$SCRATCH/out"
 	# shellcheck disable=SC2046 # words
 	kill $(on_b rcopy)

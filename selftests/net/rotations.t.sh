@@ -36,7 +36,7 @@ perf_serves()
 # perf_server HOST
 perf_server()
 {
-	on "$1" falcon-perf --serve >"$SCRATCH/perf.$1" 2>&1 &
+	behind "$1" falcon-perf --serve >"$SCRATCH/perf.$1" 2>&1
 	PERF_SERVERS+=($!)
 	tap_wait 30 perf_serves "$1"
 }
@@ -44,8 +44,8 @@ perf_server()
 # load HOST CONNECTION OP SIZE: data checked, for as long as it takes.
 load()
 {
-	on "$1" falcon-perf "$2" --op "$3" --size "$4" --verify --seconds "$TIME" -j \
-		>"$SCRATCH/load.$1.$3" 2>&1 &
+	behind "$1" falcon-perf "$2" --op "$3" --size "$4" --verify --seconds "$TIME" -j \
+		>"$SCRATCH/load.$1.$3" 2>&1
 	LOADS+=($!)
 }
 
@@ -81,7 +81,7 @@ try()
 	load b a send 512
 	load b a6 push 20K
 	for host in a b; do
-		on $host bash -c "$ROTATE" rotate "$TIME" >"$SCRATCH/asked.$host" &
+		behind $host bash -c "$ROTATE" rotate "$TIME" >"$SCRATCH/asked.$host"
 		rotating+=($!)
 	done
 	loads_end

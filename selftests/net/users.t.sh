@@ -102,7 +102,7 @@ tap_run "an application that wants more memory than his limit is refused" says "
 	falcon-perf b --count 1
 tap_run "nothing stays charged after a refusal" holds $ALICE memory 0
 
-on b falcon-perf --serve >/dev/null 2>&1 &
+behind b falcon-perf --serve >/dev/null 2>&1
 server=$!
 serving()
 {

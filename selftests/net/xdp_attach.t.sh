@@ -46,7 +46,7 @@ udp_passes()
 	local pid
 
 	rm -f "$SCRATCH/recv"
-	falcon-lab exec b -- numbered recv 300 >"$SCRATCH/recv" &
+	behind b numbered recv 300 >"$SCRATCH/recv"
 	pid=$!
 	tap_wait 20 grep -q ready "$SCRATCH/recv"
 	on a numbered send 10.250.0.2 100 1400 100
