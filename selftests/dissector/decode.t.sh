@@ -9,7 +9,8 @@ LUA=$TAP_TOP/tools/falcon.lua
 MAKE=$TAP_BUILD/selftests/dissector/make_pcap
 TMP=$(mktemp -d)
 trap 'rm -rf "$TMP"' EXIT
-SHARK=(tshark -n -X "lua_script:$LUA" -X "lua_script:${LUA%.lua}_rdma.lua" -o udp.check_checksum:TRUE)
+SHARK=(tshark -n -X "lua_script:$LUA" -X "lua_script:${LUA%.lua}_rdma.lua"
+	-X "lua_script:${LUA%.lua}_nvme.lua" -o udp.check_checksum:TRUE)
 
 # shark ARGS...: tshark without its remark about running as root.
 shark()
