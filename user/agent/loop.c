@@ -74,8 +74,8 @@ static void dispatch(struct agent *a, int fd)
 		agent_rue_tick(a);
 }
 
-/* Wait at most |wait_ns| and serve the descriptors that are ready. */
-static void serve_control(struct agent *a, uint64_t wait_ns)
+/* Wait at most |wait_ns| and serve the descriptors that are ready. Returns how many. */
+static int serve_control(struct agent *a, uint64_t wait_ns)
 {
 	struct timespec ts = {
 		.tv_sec = (time_t)(wait_ns / 1000000000ULL),
@@ -90,6 +90,7 @@ static void serve_control(struct agent *a, uint64_t wait_ns)
 		dispatch(a, ev[i].data.fd);
 	if (cm_next_deadline(a->cm) <= a->now)
 		cm_process(a->cm, a->now);
+	return n;
 }
 
 static void kick(struct agent *a)
@@ -177,9 +178,10 @@ static void watch_sockets(struct agent *a, bool on)
 		}
 }
 
-static void rest(struct agent *a)
+static void rest(struct agent *a, struct spin *spin)
 {
-	uint64_t wait;
+	uint64_t wait, since;
+	int n;
 
 	watch_sockets(a, true);
 	falcon_store(&a->maps.config->agent_sleeping, 1);
@@ -187,7 +189,10 @@ static void rest(struct agent *a)
 	if (agent_ulps_sleep_begin(a)) {
 		wait = data_waiting(a) || agent_rue_waiting(a) ? 0 : until_deadline(a);
 		a->stats.sleeps += wait > 0;
-		serve_control(a, wait);
+		since = spin_clock();
+		n = serve_control(a, wait);
+		if (wait)
+			spin_slept(spin, a->now - since, n > 0);
 		agent_ulps_sleep_end(a);
 	}
 	falcon_store(&a->maps.config->agent_sleeping, 0);
@@ -214,7 +219,7 @@ void agent_loop(struct agent *a)
 		} else {
 			busy = 0;
 			if (!spin_once(&spin, busy_at, a->now))
-				rest(a);
+				rest(a, &spin);
 		}
 		if (++turns % LOOP_CONTROL_TURNS == 0)
 			serve_control(a, 0);

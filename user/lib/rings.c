@@ -161,12 +161,15 @@ int falcon_wait(struct falcon *f, int timeout_ms)
 	for (;;) {
 		struct pollfd pfd = { .fd = f->event, .events = POLLIN };
 		int left = left_ms(deadline), rc;
+		uint64_t since;
 
 		if (falcon_arm(f))
 			return 1;
 		if (f->dead)
 			return lib_fail(f, -EPIPE, "the agent is gone");
+		since = spin_clock();
 		rc = poll(&pfd, 1, left);
+		spin_slept(&f->spin, spin_clock() - since, rc > 0);
 		falcon_store(&f->shm->app_sleeping, 0U);
 		if (something(f))
 			return 1;
