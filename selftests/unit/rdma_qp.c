@@ -145,6 +145,39 @@ static void atomics(void **state)
 	pair_close();
 }
 
+static bool taken(void *arg)
+{
+	const struct rdma_qp *qp = rdma_qp_find(env.host[1].r, bqp.num);
+
+	(void)arg;
+	return rdma_qp_parts(qp)->rq.pos == 1;
+}
+
+/*
+ * Should the agent die now, the library has to flush what has been taken and not completed: the heads
+ * stay before it, also when the context's end has made away with the queue pair.
+ */
+static void what_is_not_completed_stays_in_the_queues(void **state)
+{
+	struct fverbs_send_wqe w = { .opcode = IBV_WR_SEND, .num_sge = 1 };
+	struct fverbs_sge from, to;
+
+	(void)state;
+	pair_open(&(struct env_qp_opts){ 0 });
+	from = sge_of(&a, &amr, 0, 100000);
+	to = sge_of(&b, &bmr, 0, 100000);
+	env_post_recv(&bqp, 1, &to, 1);
+	env_post_send(&aqp, &w, &from);
+	assert_true(env_run(taken, NULL, 10000));
+	assert_int_equal(env_rq_used(&bqp), 1);
+	assert_int_equal(env_sq_used(&aqp), 1);
+	env_qp_close(&aqp);
+	env_qp_close(&bqp);
+	assert_int_equal(env_rq_used(&bqp), 1);
+	assert_int_equal(env_sq_used(&aqp), 1);
+	pair_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +186,7 @@ int main(void)
 		cmocka_unit_test(s6_7_send),
 		cmocka_unit_test(write_with_immediate),
 		cmocka_unit_test(atomics),
+		cmocka_unit_test(what_is_not_completed_stays_in_the_queues),
 	};
 
 	return unit_run(tests);

@@ -248,6 +248,7 @@ struct rdma_qp {
 	uint32_t rx_rmsn, rx_read_rmsn;	/* next that a receive request is taken for; next READ */
 	struct rdma_msg *msgs;		/* 1, or QP_MSGS of them: by RMSN */
 	uint32_t nmsgs;
+	uint32_t rq_done;		/* of the receive queue: requests that have been completed */
 	uint32_t write_len;		/* bytes of the WRITE that is being retired */
 	uint8_t rx_kind;		/* enum rdma_rx_kind; ordered */
 	bool rx_stopped;		/* an item has failed that is not retired yet */
@@ -333,6 +334,12 @@ void rdma_txn_fetched(struct rdma_move *m);
 
 /* An item for a packet of |qp| that was accepted; NULL: none can be made. */
 struct rdma_item *rdma_item_new(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_t rsn);
+/* A request of |qp|'s own receive queue, if it has one, is about to be completed. */
+static inline void rdma_rq_done(struct rdma_qp *qp)
+{
+	if (qp->init.rq.base)
+		falcon_store(&rdma_ring_idx(&qp->init.rq)->head, ++qp->rq_done);
+}
 /* Give |it|'s completion, which it has, and count it. */
 void rdma_resp_complete(struct rdma_item *it, struct rdma_qp *qp);
 /* Nothing refers to it any more: free it. Else later. */

@@ -36,6 +36,7 @@ static void flush_recv(struct rdma_qp *qp, struct rdma_cq *cq, uint64_t wr_id)
 
 	cqe.opcode = IBV_WC_RECV;
 	qp->stats.flushed++;
+	rdma_rq_done(qp);
 	rdma_cq_post(cq, &cqe, true);
 }
 
@@ -161,7 +162,9 @@ static void flush_ops(struct rdma_qp *qp, bool flush)
 		if (flush && !op->posted)
 			flush_send(qp, op->wr_id, op->opcode);
 	}
-	falcon_store(&rdma_ring_idx(sq)->head, qp->op_head);
+	/* Without completions they were not ended, as far as the application can see. */
+	if (flush)
+		falcon_store(&rdma_ring_idx(sq)->head, qp->op_head);
 }
 
 void rdma_qp_abandon(struct rdma_qp *qp, bool flush)

@@ -155,6 +155,7 @@ static void reset(struct rdma_qp *qp)
 	if (qp->init.rq.base)
 		((struct fverbs_wq_shm *)qp->init.rq.base)->ring = 0;
 	qp->op_head = qp->init.sq.pos;
+	qp->rq_done = qp->init.rq.pos;
 	qp->flushing = qp->draining = false;
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->attr.path_mtu = IBV_MTU_1024;

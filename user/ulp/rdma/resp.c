@@ -110,6 +110,7 @@ void rdma_resp_complete(struct rdma_item *it, struct rdma_qp *qp)
 		qp->stats.received_in_error++;
 	else
 		qp->stats.received++;
+	rdma_rq_done(qp);
 	rdma_cq_post(it->cq, &it->cqe, it->se || error);
 	it->cq = NULL;
 }

@@ -109,6 +109,7 @@ int rdma_srq_take(struct rdma_srq *srq, struct rdma_recv *out)
 	}
 	if (rc == 0 || rc == -EPROTO)
 		return rc;
+	falcon_store(&rdma_ring_idx(&srq->ring)->head, srq->ring.pos);
 	srq->taken++;
 	check_limit(srq);
 	return rc;

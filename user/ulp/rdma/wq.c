@@ -9,7 +9,7 @@ enum { MESSAGE_MAX = 1U << 31 };	/* bytes (InfiniBand 9.7.7.1) */
 
 int rdma_recv_take(struct rdma_ring *ring, uint32_t max_sge, struct rdma_recv *out)
 {
-	struct falcon_ring_idx *idx = rdma_ring_idx(ring);
+	const struct falcon_ring_idx *idx = rdma_ring_idx(ring);
 	uint32_t waiting = falcon_load(&idx->tail) - ring->pos;
 	const uint8_t *at = rdma_ring_at(ring, ring->pos);
 	struct fverbs_recv_wqe wqe;
@@ -33,7 +33,7 @@ int rdma_recv_take(struct rdma_ring *ring, uint32_t max_sge, struct rdma_recv *o
 	} else {
 		total = UINT64_MAX;
 	}
-	falcon_store(&idx->head, ++ring->pos);
+	ring->pos++;
 	if (total > (uint64_t)MESSAGE_MAX)
 		return -EINVAL;
 	out->num_sge = wqe.num_sge;
