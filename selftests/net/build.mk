@@ -7,7 +7,9 @@ TESTS += $(NET_HELPERS) $(B)/selftests/net/beside.bpf.o
 $(NET_HELPERS): $(B)/selftests/net/%: $(B)/obj/selftests/net/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LDLIBS)
+
+$(B)/selftests/net/stuck_memory: LDLIBS := -libverbs
 
 $(B)/selftests/net/%.bpf.o: selftests/net/%.bpf.c
 	$(call say,BPF,$@)

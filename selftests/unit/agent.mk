@@ -24,6 +24,7 @@ $(eval $(call agent_test,cm_dial,$(CM_OBJS) ../../tools/falconctl_x509,-lssl -lc
 $(eval $(call agent_test,policy,policy,))
 $(eval $(call agent_test,quota,quota,))
 $(eval $(call agent_test,grace,grace,-lpthread))
+$(eval $(call agent_test,stall,stall,-lpthread))
 $(eval $(call agent_test,remotes,remotes,))
 $(eval $(call agent_test,sandbox,sandbox,-lseccomp -lcap))
 $(eval $(call agent_test,cm_keys,$(CM_OBJS) ../../tools/falconctl_x509,-lssl -lcrypto -lcap -lpthread))

@@ -310,6 +310,92 @@ static void memory_in_an_area(void **state)
 	assert_true(env.reads == 0 && env.writes == 0);
 }
 
+/* ---- a call that is late ---- */
+
+/* Run the copies until the first call, which is late. */
+static struct rdma_run *until_late(void)
+{
+	jmp_buf here;
+
+	if (setjmp(here))
+		return rdma_stalled(env.r);
+	env.late = &here;
+	rdma_copies_run(env.r);
+	fail();
+	return NULL;
+}
+
+static void the_process_waits_and_others_go_on(void **state)
+{
+	static struct test_copy t[3], theirs;
+	struct env_app other;
+	struct rdma_run *late;
+	uint32_t their_pd;
+
+	(void)state;
+	env_attach(&other, 1);
+	their_pd = env_pd(&other);
+	queue(&t[0], RDMA_COPY_WRITE, BASE, 8);
+	queue(&t[1], RDMA_COPY_WRITE, BASE + 8, 8);
+	late = until_late();
+	queue(&t[2], RDMA_COPY_READ, BASE, 8);
+	prepare_of(&theirs, &other, their_pd, env_reg(&other, their_pd, BASE, 64, ALL).lkey,
+		   RDMA_COPY_WRITE, BASE, 8);
+	rdma_copy_queue(env.r, &theirs.copy);
+	assert_int_equal(rdma_copies_run(env.r), 1);
+	assert_int_equal(theirs.error, 0);
+	assert_true(rdma_late_uses(env.r, t[1].local + 7, 1));
+	assert_false(rdma_late_uses(env.r, t[2].local, 8));
+	/* The second did not succeed: it is made again, before what came later. */
+	rdma_resumed(late, 8);
+	assert_int_equal(rdma_copies_run(env.r), 3);
+	assert_true(t[0].when == 1 && t[1].error == -EFAULT && t[2].when == 3);
+	assert_false(rdma_late_uses(env.r, t[1].local, 8));
+	env_detach(&other);
+}
+
+static void a_process_that_goes_while_it_waits(void **state)
+{
+	struct test_copy t[2], after;
+	struct rdma_run *late;
+
+	(void)state;
+	queue(&t[0], RDMA_COPY_READ, BASE, 8);
+	queue(&t[1], RDMA_COPY_READ, BASE + 64, 8);
+	late = until_late();
+	queue(&after, RDMA_COPY_READ, BASE, 8);
+	rdma_span_put(&t[1].copy.span);
+	env_detach(&app);
+	app.ctx = NULL;
+	assert_int_equal(rdma_copies_run(env.r), 1);
+	assert_int_equal(after.error, -ESRCH);
+	assert_true(t[0].error == 1 && t[1].error == 1);
+	rdma_resumed(late, -EFAULT);
+	assert_int_equal(rdma_copies_run(env.r), 2);
+	assert_true(t[0].error < 0 && t[1].error != 1);
+}
+
+static void an_atomic_that_is_late(void **state)
+{
+	uint64_t v = 40, two = 2;
+	struct rdma_run *late;
+	struct test_copy t;
+
+	(void)state;
+	memcpy(mem(BASE), &v, 8);
+	queue(&t, RDMA_COPY_FETCH_ADD, BASE, 8);
+	memcpy(t.local, &two, 8);
+	late = until_late();
+	/* Another's came meanwhile. */
+	v = 50;
+	memcpy(mem(BASE), &v, 8);
+	rdma_resumed(late, 8);
+	assert_int_equal(rdma_copies_run(env.r), 1);
+	assert_int_equal(t.error, 0);
+	assert_int_equal(*(uint64_t *)t.local, 50);
+	assert_int_equal(*(uint64_t *)mem(BASE), 52);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, env_tear_down)
 
 int main(void)
@@ -319,6 +405,8 @@ int main(void)
 		TEST(what_fails_is_the_right_one), TEST(a_process_that_is_gone),
 		TEST(a_context_that_is_gone), TEST(a_region_that_is_gone), TEST(taken_back),
 		TEST(queued_from_done), TEST(atomics), TEST(memory_in_an_area),
+		TEST(the_process_waits_and_others_go_on), TEST(a_process_that_goes_while_it_waits),
+		TEST(an_atomic_that_is_late),
 	};
 
 	return unit_run(tests);

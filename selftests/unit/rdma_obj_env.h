@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,7 @@ struct env {
 	struct env_fd fds[ENV_FDS];
 	struct rdma_qp *qps[ENV_QPS];	/* by number */
 	unsigned int reads, writes;	/* calls of the host */
+	jmp_buf *late;			/* where a call is left that does not return; NULL: they do */
 	unsigned int pieces;		/* of remote memory, in all of them */
 	unsigned int maps, links, srqs_gone;
 	uint64_t charged[3];

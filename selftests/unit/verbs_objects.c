@@ -2,6 +2,8 @@
 /* The verbs library: devices and objects, and what is refused. */
 #include "verbs/env.h"
 
+#include <sys/mman.h>
+
 #include "falcon/verbs_abi.h"
 #include "falcon/verbs_ext.h"
 
@@ -129,6 +131,7 @@ static void regions_are_checked(void **state)
 {
 	struct env *e = *state;
 	struct ibv_mr *mr;
+	char *hole = (char *)mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 4096;
 
 	assert_null(ibv_reg_mr(e->pd, e->mem, 8, IBV_ACCESS_REMOTE_WRITE));
 	assert_int_equal(errno, EINVAL);
@@ -149,7 +152,18 @@ static void regions_are_checked(void **state)
 	assert_int_equal(mr->length, 16);
 	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 				      IBV_ACCESS_REMOTE_WRITE), IBV_REREG_MR_ERR_INPUT);
+	/* What is not there, but may come when it is needed. */
+	assert_int_equal(munmap(hole, 4096), 0);
+	errno = 0;
+	assert_null(ibv_reg_mr(e->pd, hole - 4096, 8192, IBV_ACCESS_LOCAL_WRITE));
+	assert_int_equal(errno, EFAULT);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, hole, 16, 0),
+			 IBV_REREG_MR_ERR_INPUT);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
+	mr = ibv_reg_mr(e->pd, hole, 16, IBV_ACCESS_ON_DEMAND);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	munmap(hole - 4096, 4096);
 }
 
 static void device_memory(void **state)

@@ -104,6 +104,8 @@ struct agent_stats {
 	uint64_t drops_recovered;	/* times the sockets' drop counters had moved */
 };
 
+struct stall;
+
 struct agent {
 	struct agent_config config;
 	struct maps maps;
@@ -117,6 +119,7 @@ struct agent {
 	TAILQ_HEAD(, agent_conn) reap;	/* failed, or to be removed */
 	TAILQ_HEAD(, agent_conn) leaving;	/* oldest first */
 	struct grace *grace;
+	struct stall *stall;		/* the loop's; NULL in tests: nobody watches */
 	uint64_t drained;		/* grace period after which the sockets were drained */
 	struct fcore *core;
 	struct raw_ulp *raw;
@@ -248,6 +251,8 @@ void agent_pools_limit(struct agent *a, const struct fcore_config *cfg);
 
 /* ulps.c: what the core and the raw layer call. */
 extern const struct fcore_ops agent_core_ops;
+/* A frame that the core had, or a late call (rdma_stall.c), is free. */
+void agent_frame_put(struct agent *a, struct xsk_frame *frame);
 extern const struct raw_ops agent_raw_ops;
 
 /* ulps.c: one more upper layer, at most ULP_MAX. |ops| and |self| must stay until the end. */
@@ -308,8 +313,8 @@ void agent_mark_dirty(struct agent *a, uint32_t cid);
 /* refused.c: tell which packets were refused since the last call. */
 void agent_log_refused(struct agent *a);
 
-/* loop.c: turn until a->stop. */
-void agent_loop(struct agent *a);
+/* loop.c: turn until a->stop. 0, or a negative errno: it could not begin. */
+int agent_loop(struct agent *a);
 /* loop.c: have the loop wake on |fd|. 0 or a negative errno. */
 int agent_watch(struct agent *a, int fd);
 void agent_unwatch(struct agent *a, int fd);

@@ -20,6 +20,7 @@
 #include "agent/loopback.h"
 #include "agent/rdma.h"
 #include "agent/rue.h"
+#include "agent/stall.h"
 #include "io/spin.h"
 
 enum loop_const {
@@ -58,6 +59,12 @@ static void take_signal(struct agent *a)
 	a->stop = true;
 }
 
+static void look_late(struct agent *a)
+{
+	stall_read(a->stall);
+	agent_rdma_late(a);
+}
+
 static void dispatch(struct agent *a, int fd)
 {
 	if (fd == a->signal_fd)
@@ -70,6 +77,8 @@ static void dispatch(struct agent *a, int fd)
 		neigh_process(a->neigh);
 	else if (a->rdma && fd == agent_rdma_fd(a))
 		agent_rdma_process(a);
+	else if (fd == stall_fd(a->stall))
+		look_late(a);
 	else if (agent_rue_watches(a, fd))
 		agent_rue_tick(a);
 }
@@ -198,19 +207,26 @@ static void rest(struct agent *a, struct spin *spin)
 	falcon_store(&a->maps.config->agent_sleeping, 0);
 }
 
-void agent_loop(struct agent *a)
+static void watch_all(struct agent *a)
 {
-	uint64_t busy_at = spin_clock(), drops_at = busy_at;
-	struct spin spin = {};
-	uint32_t turns = 0, busy = 0;
-
 	watch(a, a->signal_fd, EPOLLIN);
 	watch(a, control_fd(a->control), EPOLLIN);
 	watch(a, cm_fd(a->cm), EPOLLIN);
 	watch(a, neigh_fd(a->neigh), EPOLLIN);
+	watch(a, stall_fd(a->stall), EPOLLIN);
 	if (a->rdma)
 		watch(a, agent_rdma_fd(a), EPOLLIN);
 	agent_watch(a, maps_fd(&a->maps));
+}
+
+/* May begin in the middle of a turn that an earlier thread did not end (stall.h). */
+static void turn_loop(void *arg)
+{
+	struct agent *a = arg;
+	uint64_t busy_at = spin_clock(), drops_at = busy_at;
+	struct spin spin = {};
+	uint32_t turns = 0, busy = 0;
+
 	while (!a->stop) {
 		if (turn(a)) {
 			busy_at = a->now;
@@ -228,6 +244,23 @@ void agent_loop(struct agent *a)
 			agent_recover_drops(a);
 			agent_log_refused(a);
 			agent_rue_tick(a);
+			agent_rdma_late(a);
 		}
 	}
+}
+
+static void stalled(void *arg, struct stall_call *call)
+{
+	struct agent *a = arg;
+
+	a->now = spin_clock();
+	agent_rdma_stalled(a, call);
+}
+
+int agent_loop(struct agent *a)
+{
+	static const struct stall_ops ops = { .loop = turn_loop, .stalled = stalled };
+
+	watch_all(a);
+	return stall_run(a->stall, &ops, a);
 }

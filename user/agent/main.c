@@ -19,6 +19,7 @@
 #include "agent/rdma.h"
 #include "agent/sandbox.h"
 #include "agent/rue.h"
+#include "agent/stall.h"
 #include "agent/version.h"
 #include "io/spin.h"
 
@@ -100,7 +101,8 @@ static int open_signals(struct agent *a)
 	signal(SIGPIPE, SIG_IGN);
 	a->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (a->signal_fd >= 0 && a->epoll_fd >= 0)
+	a->stall = stall_open();
+	if (a->signal_fd >= 0 && a->epoll_fd >= 0 && a->stall)
 		return 0;
 	log_err("cannot set up signals: %s", strerror(errno));
 	return -errno;
@@ -284,7 +286,9 @@ static int run(struct agent *a)
 	log_info("ready socket=%s maps=%s offload=%s connections=%u", a->config.agent.socket,
 		 a->maps.dir, a->offload ? "on" : "off", a->config.nconns);
 	sd_notify(0, "READY=1");
-	agent_loop(a);
+	rc = agent_loop(a);
+	if (rc < 0)
+		log_err("cannot start the loop's thread: %s", strerror(-rc));
 	sd_notify(0, "STOPPING=1");
 out_conns:
 	agent_conns_close(a);
@@ -310,6 +314,7 @@ out_keys:
 	sec_keys_close(a->keys);
 out_maps:
 	maps_close(&a->maps);
+	stall_close(a->stall);
 	log_info("stopped");
 	return rc;
 }

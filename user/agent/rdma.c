@@ -20,21 +20,35 @@
 static ssize_t host_read(void *arg, void *proc, const struct iovec *local, unsigned int nlocal,
 			 const struct iovec *remote, unsigned int nremote)
 {
-	(void)arg;
-	return rdma_proc_read(proc, local, nlocal, remote, nremote);
+	struct agent_rdma *v = arg;
+	struct rdma_app *app = proc;
+	ssize_t n;
+
+	stall_begin(v->agent->stall, &app->call);
+	n = rdma_proc_read(app->proc, local, nlocal, remote, nremote);
+	stall_end(v->agent->stall, &app->call, n);
+	return n;
 }
 
 static ssize_t host_write(void *arg, void *proc, const struct iovec *local, unsigned int nlocal,
 			  const struct iovec *remote, unsigned int nremote)
 {
-	(void)arg;
-	return rdma_proc_write(proc, local, nlocal, remote, nremote);
+	struct agent_rdma *v = arg;
+	struct rdma_app *app = proc;
+	ssize_t n;
+
+	stall_begin(v->agent->stall, &app->call);
+	n = rdma_proc_write(app->proc, local, nlocal, remote, nremote);
+	stall_end(v->agent->stall, &app->call, n);
+	return n;
 }
 
 static int host_memory(void *arg, void *proc, int fd, char *err, size_t errlen)
 {
+	const struct rdma_app *app = proc;
+
 	(void)arg;
-	return rdma_proc_memory(proc, fd, err, errlen);
+	return rdma_proc_memory(app->proc, fd, err, errlen);
 }
 
 /* What is sent is smaller than what the kernel would cut. */
@@ -163,16 +177,22 @@ int agent_rdma_open(struct agent *a)
 
 void agent_rdma_close(struct agent *a)
 {
+	static struct agent_rdma *held;	/* threads that are held up may still come back to it */
 	struct agent_rdma *v = a->rdma;
 
 	if (!v)
 		return;
+	a->rdma = NULL;
+	(void)held;
 	while (v->apps)
 		agent_rdma_detach(v->apps);
-	rdma_destroy(v->layer);
 	close(v->epoll_fd);
+	if (v->gone) {
+		held = v;
+		return;
+	}
+	rdma_destroy(v->layer);
 	free(v);
-	a->rdma = NULL;
 }
 
 void agent_rdma_refresh(struct agent *a)

@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "agent/log.h"
 #include "agent/rdma_proc.h"
+#include "agent/stall.h"
 #include "ulp/rdma/rdma.h"
 
 struct agent_rdma;
@@ -19,6 +20,15 @@ void agent_rdma_refresh(struct agent *a);
 
 /* The time is a->now: whatever comes from outside of the loop's turns is about to be served. */
 void agent_rdma_set_time(struct agent *a);
+/*
+ * rdma_stall.c: the loop's thread is held up in |call|, for an application's memory; another goes on.
+ * agent_rdma_late() looks, now and then, what has become of such calls.
+ */
+void agent_rdma_stalled(struct agent *a, struct stall_call *call);
+void agent_rdma_late(struct agent *a);
+/* |frame|, of the core's, is in use by such a call: it is given back later. */
+bool agent_rdma_keeps(struct agent *a, struct xsk_frame *frame);
+
 /* An epoll descriptor, readable when agent_rdma_process() has something to do. */
 int agent_rdma_fd(const struct agent *a);
 /* rdma_app.c: serve commands, and see who has gone. */
@@ -43,12 +53,20 @@ struct rdma_app {
 	uid_t uid;
 	uint64_t memory;		/* bytes of area 0 */
 	uint64_t commands;		/* that were answered */
+	struct stall_call call;		/* for its memory */
+	struct rdma_run *late;		/* what such a call was for that is not over; NULL: none */
+	uint64_t late_since;		/* ns */
+	bool gone;			/* detached, and kept only until |late| is over */
 	int unsent;			/* bytes of |answer| that the socket had no room for; 0: none */
 	uint64_t answer[FVERBS_MSG_MAX / 8];
 };
 
-/* rdma_app.c */
+/* rdma_app.c: everything of |app| goes, but for what a late call still needs. */
 void agent_rdma_detach(struct rdma_app *app);
+/* The rest of it, at last. */
+void agent_rdma_free(struct rdma_app *app);
+/* rdma_stall.c: how many detached applications of |uid| still have a thread waiting for them. */
+unsigned int agent_rdma_held(const struct agent_rdma *v, uid_t uid);
 
 struct agent_rdma {
 	struct agent *agent;
@@ -57,6 +75,10 @@ struct agent_rdma {
 	unsigned int napps;
 	int epoll_fd;
 	struct log_limit limit;
+	struct rdma_app *gone;		/* detached while a call was late; |next| and |pprev| */
+	unsigned int nlate;		/* applications whose call is late */
+	uint64_t stalls;		/* calls that were */
+	struct kept_frame *kept;	/* rdma_stall.c's */
 };
 
 #endif /* FALCON_AGENT_RDMA_H */

@@ -23,6 +23,7 @@ enum app_const {
 	APP_COMMANDS = 64,		/* of an application, served in a turn */
 	APP_EVENTS = 32,
 	APP_CONTROL_FDS = 16,		/* descriptors with a command that we can count */
+	APP_HELD = 4,			/* of a user, that threads may be waiting for after their end */
 };
 
 /* What a socket that is watched says is found by looking; that the process ended, is told apart. */
@@ -38,31 +39,63 @@ static int watch(struct agent_rdma *v, int fd, uint32_t events, void *ptr, int h
 	return epoll_ctl(v->epoll_fd, how, fd, &ev) < 0 ? -errno : 0;
 }
 
+static void unlink_app(struct rdma_app *app)
+{
+	*app->pprev = app->next;
+	if (app->next)
+		app->next->pprev = app->pprev;
+}
+
+static void link_app(struct rdma_app *app, struct rdma_app **list)
+{
+	app->next = *list;
+	app->pprev = list;
+	if (app->next)
+		app->next->pprev = &app->next;
+	*list = app;
+}
+
+void agent_rdma_free(struct rdma_app *app)
+{
+	if (app->gone)
+		unlink_app(app);
+	quota_uncharge(app->rdma->agent->quota, app->uid, QUOTA_CLIENTS, 1);
+	rdma_proc_close(app->proc);
+	free(app);
+}
+
+static void close_one(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 void agent_rdma_detach(struct rdma_app *app)
 {
 	struct agent_rdma *v = app->rdma;
-	struct quota *quota = v->agent->quota;
 
 	if (app->ctx)
 		rdma_ctx_close(app->ctx);
+	app->ctx = NULL;
 	if (app->pprev) {
-		*app->pprev = app->next;
-		if (app->next)
-			app->next->pprev = app->pprev;
+		unlink_app(app);
 		v->napps--;
+		stall_watch(v->agent->stall, v->napps > 0);
 		agent_unwatch(v->agent, app->doorbell);
+		epoll_ctl(v->epoll_fd, EPOLL_CTL_DEL, rdma_proc_fd(app->proc), NULL);
 		log_info("verbs application gone pid=%d", (int)app->pid);
 	}
-	quota_uncharge(quota, app->uid, QUOTA_MEMORY, app->memory);
-	quota_uncharge(quota, app->uid, QUOTA_CLIENTS, 1);
-	rdma_proc_close(app->proc);
-	if (app->command >= 0)
-		close(app->command);
-	if (app->doorbell >= 0)
-		close(app->doorbell);
-	if (app->async >= 0)
-		close(app->async);
-	free(app);
+	quota_uncharge(v->agent->quota, app->uid, QUOTA_MEMORY, app->memory);
+	close_one(&app->command);
+	close_one(&app->doorbell);
+	close_one(&app->async);
+	if (!app->late) {
+		agent_rdma_free(app);
+		return;
+	}
+	app->gone = true;
+	link_app(app, &v->gone);
 }
 
 static int check_fds(const int *fds, char *err, size_t errlen)
@@ -92,7 +125,7 @@ static int charge(struct rdma_app *app, enum quota_kind kind, uint64_t amount, c
 /* The context over area 0, whose descriptor is closed. */
 static int open_ctx(struct rdma_app *app, int memfd, char *err, size_t errlen)
 {
-	const struct rdma_owner owner = { .proc = app->proc, .uid = app->uid, .pid = app->pid };
+	const struct rdma_owner owner = { .proc = app, .uid = app->uid, .pid = app->pid };
 	uint64_t size = 0;
 	void *base;
 	int rc;
@@ -139,12 +172,9 @@ static int start(struct rdma_app *app, int *fds, char *err, size_t errlen)
 	app->doorbell = fds[2];
 	fds[0] = fds[2] = fds[3] = -1;
 	agent_watch(v->agent, app->doorbell);
-	app->next = v->apps;
-	app->pprev = &v->apps;
-	if (app->next)
-		app->next->pprev = &app->next;
-	v->apps = app;
+	link_app(app, &v->apps);
 	v->napps++;
+	stall_watch(v->agent->stall, true);
 	return 0;
 }
 
@@ -165,6 +195,11 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 	rc = check_fds(fds, err, sizeof(err));
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
+	if (agent_rdma_held(a->rdma, cl->uid) >= APP_HELD)
+		return control_error(reply, -EBUSY,
+				     "the agent still waits for memory of %u processes of user %u that it "
+				     "has detached",
+				     APP_HELD, (unsigned)cl->uid);
 	app = calloc(1, sizeof(*app));
 	if (!app)
 		return control_error(reply, -ENOMEM, "out of memory");

@@ -8,6 +8,7 @@
 
 #include "agent/commands.h"
 #include "agent/nvme.h"
+#include "agent/rdma.h"
 #include "agent/rdma_show.h"
 #include "agent/rue.h"
 #include "agent/version.h"
@@ -213,6 +214,9 @@ static void show_counters(struct agent *a, const struct agent_conn *only, json_t
 	put_counter(rows, "wakeups", "times XDP woke the sleeping agent", x.wakeups, 0);
 	put_counter(rows, "ce_marked", "packets accepted with ECN CE", x.ce_marked, 0);
 	put_counter(rows, "loop_turns", "turns of the agent's loop", 0, a->stats.turns);
+	if (a->rdma)
+		put_counter(rows, "verbs_stalls", "calls in which applications' memory did not answer", 0,
+			    a->rdma->stalls);
 	put_counter(rows, "loop_sleeps", "times the agent went to sleep", 0, a->stats.sleeps);
 	put_counter(rows, "key_rotations", "rotations of the master keys", 0, a->rekey.rotations);
 	put_counter(rows, "keys_replaced", "keys of connections replaced while in use", 0,

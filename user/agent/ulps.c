@@ -8,6 +8,7 @@
 #include "agent/agent.h"
 #include "agent/log.h"
 #include "agent/loopback.h"
+#include "agent/rdma.h"
 #include "agent/rue.h"
 
 static void core_rue_event(void *arg, struct fcore_conn *c, const struct falcon_rue_event *e)
@@ -15,11 +16,16 @@ static void core_rue_event(void *arg, struct fcore_conn *c, const struct falcon_
 	agent_rue_core_event(arg, fcore_conn_user(c), e);
 }
 
+void agent_frame_put(struct agent *a, struct xsk_frame *frame)
+{
+	if (agent_rdma_keeps(a, frame) || loopback_frame_put(frame))
+		return;
+	xsk_frame_put(frame);
+}
+
 static void frame_put(void *arg, void *frame)
 {
-	(void)arg;
-	if (!loopback_frame_put(frame))
-		xsk_frame_put(frame);
+	agent_frame_put(arg, frame);
 }
 
 static struct ulp *ulp_of(struct fcore_conn *c)

@@ -90,6 +90,11 @@ uint32_t xsk_rx_waiting(const struct xsk *x);
 /* True if a frame waits in the receive ring. */
 bool xsk_rx_ready(struct xsk *x);
 void xsk_frame_put(struct xsk_frame *f);
+/* Its memory, XSK_FRAME_SIZE bytes. */
+static inline uint8_t *xsk_frame_data(const struct xsk_frame *f)
+{
+	return f->xsk->area + (size_t)f->index * XSK_FRAME_SIZE;
+}
 /* Put free frames into the fill ring and grant the credits for them. */
 void xsk_refill(struct xsk *x);
 

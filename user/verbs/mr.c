@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "verbs/fv.h"
@@ -88,6 +89,22 @@ static struct fverbs_reg_mr describe(struct fv_ctx *ctx, struct ibv_pd *pd, cons
 	return req;
 }
 
+/* The memory is there now: what hardware would find out when it pins it. The agent does not look. */
+static bool is_there(const struct fverbs_reg_mr *req)
+{
+	char first, last;
+	const struct iovec local[] = { { &first, 1 }, { &last, 1 } };
+	const struct iovec remote[] = { { (void *)(uintptr_t)req->addr, 1 },
+					{ (void *)(uintptr_t)(req->addr + req->length - 1), 1 } };
+	ssize_t n;
+
+	if (req->area_plus_1 || req->access & IBV_ACCESS_ON_DEMAND)
+		return true;
+	n = process_vm_readv(getpid(), local, 2, remote, 2, 0);
+	/* Where filters forbid it, what is not there is found out when it is used. */
+	return n == 2 || (n < 0 && errno != EFAULT);
+}
+
 static void remember(struct fv_mr *mr, const struct fverbs_reg_mr *req, const void *addr)
 {
 	mr->mr.addr = (void *)addr;
@@ -160,6 +177,10 @@ FV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t 
 		return NULL;
 	}
 	req = describe(ctx, pd, addr, length, iova, access);
+	if (!is_there(&req)) {
+		errno = EFAULT;
+		return NULL;
+	}
 	return register_mr(pd, &req, addr);
 }
 
@@ -226,6 +247,10 @@ FV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, vo
 	addr = move ? addr : ibmr->addr;
 	req.to = describe(ctx, pd, addr, move ? length : ibmr->length,
 			  move ? (uintptr_t)addr : mr->iova, (unsigned int)access);
+	if (move && !is_there(&req.to)) {
+		errno = EFAULT;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
 	pthread_mutex_lock(&ctx->lock);
 	unlink_mr(ctx, mr);
 	changed(ctx);

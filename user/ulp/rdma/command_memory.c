@@ -187,23 +187,6 @@ static int dealloc_pd(struct rdma_call *call)
 	return 0;
 }
 
-/* The memory is there now: what hardware would find out when it pins it. */
-static int probe(struct rdma_call *call, const struct fverbs_reg_mr *req)
-{
-	const struct rdma_host *h = &call->r->host;
-	uint8_t first, last;
-	const struct iovec local[] = { { &first, 1 }, { &last, 1 } };
-	const struct iovec remote[] = { { (void *)(uintptr_t)req->addr, 1 },
-					{ (void *)(uintptr_t)(req->addr + req->length - 1), 1 } };
-	ssize_t n = h->read(h->arg, call->ctx->owner.proc, local, 2, remote, 2);
-
-	if (n == 2)
-		return 0;
-	return rdma_call_fail(call, -EFAULT,
-			      "the %llu bytes at %#llx are not memory that the agent can read",
-			      (unsigned long long)req->length, (unsigned long long)req->addr);
-}
-
 /* Where |req|'s memory is: fills |mr|. */
 static int place_region(struct rdma_call *call, const struct fverbs_reg_mr *req, struct rdma_mr *mr)
 {
@@ -222,9 +205,6 @@ static int place_region(struct rdma_call *call, const struct fverbs_reg_mr *req,
 			return rdma_call_fail(call, -EINVAL, "area %u has no %llu bytes at %llu", number,
 					      (unsigned long long)req->length,
 					      (unsigned long long)req->addr);
-	} else if (!req->implicit && req->length && !(req->access & IBV_ACCESS_ON_DEMAND) &&
-		   probe(call, req) < 0) {
-		return -EFAULT;
 	}
 	mr->area = area;
 	mr->addr = req->implicit ? 0 : req->addr;

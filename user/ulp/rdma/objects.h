@@ -85,6 +85,7 @@ struct rdma_ctx {
 	struct rdma_copy *copies, **copies_tail;	/* queued: mover.c */
 	struct rdma_ctx *copying_next;
 	bool copying;			/* in r->copying */
+	struct rdma_run *late;		/* copies whose call is late: all others wait; NULL: none */
 	struct rdma_event *events, **events_tail;	/* that the socket had no room for */
 	uint32_t nevents;
 };
@@ -231,6 +232,8 @@ void rdma_mws_qp_gone(struct rdma_ctx *ctx, const struct rdma_qp *qp);
 
 /* ---- mover.c --------------------------------------------------------------------------------- */
 
+int rdma_mover_open(struct rdma *r);
+void rdma_mover_close(struct rdma *r);
 /* Copies of |ctx| that are queued will fail. */
 void rdma_copies_orphan(struct rdma_ctx *ctx);
 

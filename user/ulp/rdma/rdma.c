@@ -13,11 +13,11 @@ struct rdma *rdma_create(const struct rdma_host *host)
 	if (!r)
 		return NULL;
 	r->host = *host;
-	r->copying_tail = &r->copying;
-	r->orphans_tail = &r->orphans;
 	r->retry_at = UINT64_MAX;
-	if (rdma_keys_open(r) < 0)
+	if (rdma_mover_open(r) < 0)
 		goto out_free;
+	if (rdma_keys_open(r) < 0)
+		goto out_mover;
 	if (rdma_qps_open(r) < 0)
 		goto out_keys;
 	if (rdma_links_open(r) < 0)
@@ -32,6 +32,8 @@ out_qps:
 	rdma_qps_close(r);
 out_keys:
 	rdma_keys_close(r);
+out_mover:
+	rdma_mover_close(r);
 out_free:
 	free(r);
 	return NULL;
@@ -44,7 +46,10 @@ void rdma_destroy(struct rdma *r)
 	rdma_copies_run(r);
 	rdma_cm_close(r);
 	rdma_links_close(r);
-	rdma_qps_close(r);
+	/* A thread that is held up yet may still write into buffers. */
+	if (!r->late)
+		rdma_qps_close(r);
+	rdma_mover_close(r);
 	rdma_keys_close(r);
 	free(r->srqs);
 	free(r);

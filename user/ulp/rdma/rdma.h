@@ -38,6 +38,7 @@ struct rdma_ah;
 struct rdma_qp;
 struct rdma_link;	/* a Falcon connection as the layer sees it */
 struct rdma_ring;	/* an application's queue */
+struct rdma_run;	/* copies that are made with one call */
 
 /* What a user is charged for (agent/quota.h). */
 enum rdma_charge {
@@ -154,7 +155,9 @@ enum rdma_copy_kind {
  * queued, as far as they concern the same process: what is read later sees what was written earlier.
  *
  * Its owner may call rdma_span_put() for the span of a copy that is queued: it then touches neither
- * memory, and |local| may go; done() still comes. Also from within another copy's done().
+ * memory, and |local| may go; done() still comes. Also from within another copy's done(). Only of a copy
+ * whose call is late (rdma_stalled()), |local| is still in use: memory of pools stays until done(), frames
+ * are looked after by rdma_late_uses().
  */
 struct rdma_copy {
 	struct rdma_copy *next;		/* the mover's */
@@ -170,6 +173,17 @@ struct rdma_copy {
 };
 
 void rdma_copy_queue(struct rdma *r, struct rdma_copy *copy);
+
+/*
+ * The thread that is in a call of rdma_host.read() or write() will not return to it for long, and another
+ * has taken its place: the process's copies wait, those of others go on. What was under way is ended by
+ * rdma_resumed(), with what the call has come to, also if the process has gone meanwhile.
+ */
+struct rdma_run *rdma_stalled(struct rdma *r);
+void rdma_resumed(struct rdma_run *run, ssize_t got);
+/* A call that is late still has to do with memory of ours in [base, base + len). */
+bool rdma_late_uses(const struct rdma *r, const void *base, size_t len);
+
 /* Make all copies that are queued; done() may queue more, which are made too. Returns how many. */
 uint32_t rdma_copies_run(struct rdma *r);
 
@@ -194,7 +208,8 @@ struct rdma_recv {
 /*
  * Take the next request of a receive queue, of at most |max_sge| elements. 1: *|out| is it; 0: there
  * is none; -EPROTO: the ring is broken (whoever calls fails the queue pair); -EINVAL: this request is
- * malformed, it has been taken, |out->wr_id| is valid.
+ * malformed, it has been taken, |out->wr_id| is valid. The ring's head as the application sees it is the
+ * caller's: what has been taken and not completed is still to be flushed should the agent die.
  */
 int rdma_recv_take(struct rdma_ring *ring, uint32_t max_sge, struct rdma_recv *out);
 /* Likewise. The limit's event is sent here. */
