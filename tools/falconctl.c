@@ -290,8 +290,8 @@ static const struct ctl_column nvme_columns[] = {
 	{"name", "NAME"},	    {"ready", "READY"},		{"nsid", "NSID"},
 	{"bytes", "BYTES"},	    {"block_size", "BLOCK"},	{"targets", "TARGETS"},
 	{"connected", "CONNECTED"}, {"reads", "READS"},		{"writes", "WRITES"},
-	{"errors", "ERRORS"},	    {"retried", "RETRIED"},	{"resets", "RESETS"},
-	{"reason", "REASON"},	    {NULL, NULL},
+	{"errors", "ERRORS"},	    {"damaged", "DAMAGED"},	{"retried", "RETRIED"},
+	{"resets", "RESETS"},	    {"reason", "REASON"},	{NULL, NULL},
 };
 static const struct ctl_column namespace_columns[] = {
 	{"name", "NAME"},	{"nsid", "NSID"},   {"bytes", "BYTES"},	  {"block_size", "BLOCK"},

@@ -15,7 +15,9 @@
 
 /*
  * A submission queue entry. Data are where |prp1| says: bytes into the application's arena, not a
- * page's address; their length follows from the command. |prp2| and |mptr| are 0.
+ * page's address; their length follows from the command. |prp2| is 0. So is |mptr|, unless the device
+ * has protection information and the command moves data with PRACT 0: then it says likewise, in whole
+ * dwords, where the 8 bytes of each block are.
  */
 struct falcon_nvme_sqe {
 	__u8 opcode;
@@ -65,6 +67,8 @@ struct falcon_nvme_info {
 	__u64 bytes;
 	__u32 block_size;	/* bytes */
 	__u32 nsid;
+	__u32 protection;	/* type of the protection information, 1 to 3; 0: none */
+	__u32 metadata;		/* bytes of a block's, beside its data: 8, or 0 */
 };
 
 /*

@@ -6,11 +6,14 @@
 
 PLUGIN=$TAP_BUILD/nbdkit-falcon-nvme-plugin.so
 
-# nbd PARAMETER COMMAND: on host a, with the device's address in $uri.
+# nbd PARAMETERS COMMAND: on host a, with the device's address in $uri. Blanks separate parameters.
 nbd()
 {
+	local parameters
+
+	read -ra parameters <<<"$1"
 	# fio leaves a file where it stands.
-	(cd "$SCRATCH" && on a timeout 120 nbdkit -U - "$PLUGIN" "$1" --run "$2")
+	(cd "$SCRATCH" && on a timeout 120 nbdkit -U - "$PLUGIN" "${parameters[@]}" --run "$2")
 }
 
 # errors HOST OBJECT: what has ended in error there.

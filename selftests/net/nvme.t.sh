@@ -132,21 +132,6 @@ writes_beyond()
 	[ "$(disk_writes)" -gt "$1" ]
 }
 
-# at BYTE: what reading 4 KiB there says.
-at()
-{
-	nbd host=10.250.0.2 "qemu-io -f raw -c 'read $1 4k' \$uri" 2>&1
-}
-
-# A bit of the medium is another while its agent is away: that block is not read, its neighbours are.
-damage_found()
-{
-	falcon-lab agent b stop || return 1
-	printf x | dd of="$SCRATCH/four" bs=1 seek=$((8192 + 77)) conv=notrunc status=none
-	falcon-lab agent b start && at 4k | grep -q 'read 4096' && at 12k | grep -q 'read 4096' &&
-		at 8k | grep -qi 'error' && [ "$(errors b namespace)" -gt 0 ]
-}
-
 strangers()
 {
 	on a timeout 20 nbdkit -U - "$PLUGIN" host=10.250.0.2 nsid=9 timeout=2 --run "nbdinfo \$uri" \
@@ -160,12 +145,11 @@ connect_disk()
 }
 
 random_file in $((MB << 20))
-for f in one two three four; do
+for f in one two three; do
 	truncate -s $((MB << 20)) "$SCRATCH/$f"
 done
 chmod 711 "$SCRATCH"
 ONE=b:$SCRATCH/one,block_size=512 TWO=b:$SCRATCH/two THREE=c:$SCRATCH/three
-FOUR=b:$SCRATCH/four,protection=$SCRATCH/four.pi
 
 lab_up --clear --export "$ONE" --export "$TWO"
 tap_run "512-byte blocks: nbdcopy" copies host=10.250.0.2
@@ -184,12 +168,6 @@ on a falconctl nvme connect striped local=10.250.0.1 "targets=10.250.0.2/1 10.25
 tap_run "striped over two hosts, 1 % loss: nbdcopy" copies device=striped
 tap_run "striped over two hosts, 1 % loss: verify" verified device=striped 4k/40:64k/40:256k/20
 tap_is "$(errors a nvme)" 0 "no command has ended in error"
-
-lab_up --clear --export "$FOUR"
-tap_run "protection information: qemu-io patterns" patterns host=10.250.0.2
-tap_run "protection information: nbdcopy" copies host=10.250.0.2
-tap_is "$(errors b namespace)" 0 "no block was taken for damaged"
-tap_run "a damaged block is found" damage_found
 
 lab_up --loss 1 --export "$TWO"
 tap_run "encrypted, 1 % loss: qemu-img convert" converts host=10.250.0.2

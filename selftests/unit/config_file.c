@@ -238,7 +238,7 @@ static void nvme_sections(void **state)
 {
 	static const char text[] =
 		"[namespace a]\npath = /srv/a\npeers = x.example y\nnsid = 7\nblock_size = 512\n"
-		"read_only = on\niops = 1000\nmbytes_per_s = 5\n"
+		"read_only = on\niops = 1000\nmbytes_per_s = 5\nprotection_check = off\n"
 		"[namespace b]\npath = b\npeers = any\nmemory_mbytes = 96\npage_cache = on\n"
 		"[nvme d]\nlocal = fd00::1\ntargets = fd00::2/1, fd00::3/65535\npeer = x\nnsid = 3\n"
 		"function = 4\nstripe_kbytes = 1024\nchunk_gbytes = 32\ntimeout_ms = 200\n"
@@ -254,6 +254,7 @@ static void nvme_sections(void **state)
 	assert_int_equal(cfg.namespaces[0].nsid, 7);
 	assert_int_equal(config_block_bytes(&cfg.namespaces[0]), 512);
 	assert_true(cfg.namespaces[0].read_only);
+	assert_false(cfg.namespaces[0].protection_check);
 	assert_false(cfg.namespaces[0].page_cache);
 	assert_true(cfg.namespaces[1].page_cache);
 	assert_int_equal(cfg.namespaces[0].iops, 1000);
@@ -348,6 +349,8 @@ static void refusals(void **state)
 		{"[namespace a]\npath = /a\npeers = any\nprotection = /a\n", 1,
 		 "is a file of [namespace a] already"},
 		{"[namespace a]\nmemory_mbytes = 1025\n", 2, "from 1 to 1024"},
+		{"[namespace a]\nprotection_check = 2\n", 2, "one of off on"},
+		{"[nvme d]\nprotection = type4\n", 2, "one of off type1 type2 type3"},
 		{"[namespace a]\nnsid = 65536\n", 2, "from 1 to 65535"},
 		{"[nvme d]\n[nvme d]\n", 2, "second section [nvme d]"},
 		{"[nvme d]\ntargets = 10.0.0.1/1\n", 1, "[nvme d]: local is missing"},

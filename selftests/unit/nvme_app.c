@@ -38,12 +38,12 @@ static void step(struct world *w)
 	env_step(w->e);
 }
 
-static int set_up(void **state)
+static int set_up_with(void **state, struct env *e)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	char err[256];
 
-	w->e = env_open(1, MIB, 9, MIB);
+	w->e = e;
 	w->apps = nvme_apps_create(broken, w);
 	app_make(&w->app, ARENA, true);
 	w->na = nvme_app_attach(w->apps, w->e->dev, w->app.memfd, w->app.doorbell,
@@ -51,6 +51,18 @@ static int set_up(void **state)
 	assert_non_null(w->na);
 	*state = w;
 	return 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_with(state, env_open(1, MIB, 9, MIB));
+}
+
+static int set_up_protected(void **state)
+{
+	const struct env_format f = { .host = 1 };
+
+	return set_up_with(state, env_open_format(1, MIB, 9, MIB, &f));
 }
 
 static int tear_down(void **state)
@@ -103,6 +115,39 @@ static void reach(struct world *w)
 	for (int i = 0; i < 10000 && !nvme_dev_ready(w->e->dev); i++)
 		step(w);
 	assert_true(nvme_dev_ready(w->e->dev));
+}
+
+/* Metadata are where |mptr| says, in the arena, and nowhere else. */
+static void metadata(void **state)
+{
+	struct falcon_nvme_sqe io = { .opcode = nvme_cmd_write, .qid = 1, .nsid = 1, .prp1 = 4096,
+				      .cdw10 = 5, .cdw14 = 5, .mptr = ARENA - 16,
+				      .cdw12 = 1 | NVME_PRINFO_CHECK << 26 };
+	const struct nvme_pi_tags t = { .type = 1, .reftag = 5 };
+	struct world *w = *state;
+	struct nvme_pi *md = (struct nvme_pi *)(w->app.arena + ARENA - 16), *back;
+
+	reach(w);
+	memset(w->app.arena + 4096, 0x77, 1024);
+	for (uint32_t i = 0; i < 2; i++)
+		md[i] = nvme_pi_make(&t, i, nvme_pi_crc(0, w->app.arena + 4096, 512));
+	assert_int_equal(run(w, io, NULL), 0);
+	io.opcode = nvme_cmd_read;
+	io.mptr = 0;
+	back = (struct nvme_pi *)w->app.arena;
+	assert_int_equal(run(w, io, NULL), 0);
+	assert_memory_equal(back, md, 2 * sizeof(*md));
+	io.mptr = ARENA - 12;
+	assert_int_equal(run(w, io, NULL) & 0x7ff, NVME_SC_INVALID_FIELD);
+	io.mptr = UINT64_MAX - 7;
+	assert_int_equal(run(w, io, NULL) & 0x7ff, NVME_SC_INVALID_FIELD);
+	io.mptr = 2;
+	assert_int_equal(run(w, io, NULL) & 0x7ff, NVME_SC_INVALID_FIELD);
+	/* Made by the agent: none in the application. */
+	io.cdw12 |= NVME_PRINFO_ACT << 26;
+	assert_int_equal(run(w, io, NULL) & 0x7ff, NVME_SC_INVALID_FIELD);
+	io.mptr = 0;
+	assert_int_equal(run(w, io, NULL), 0);
 }
 
 static void commands(void **state)
@@ -202,6 +247,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(commands, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hostile, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(metadata, set_up_protected, tear_down),
 	};
 
 	return unit_run(tests);

@@ -155,6 +155,7 @@ struct namespace_config {
 	char name[CONFIG_NAME_MAX];
 	char path[CONFIG_PATH_MAX];		/* file or block device */
 	char protection[CONFIG_PATH_MAX];	/* file of protection information; "": none */
+	bool protection_check;			/* it is checked here */
 	uint32_t nsid;
 	uint32_t block_size;			/* enum config_block_size */
 	bool read_only;
@@ -185,6 +186,7 @@ struct nvme_config {
 	uint64_t chunk;				/* bytes: a power of two, at least 1 GiB */
 	uint64_t timeout_ns;
 	bool read_only;
+	uint32_t protection;			/* type that applications see; 0: none */
 	char key_file[CONFIG_PATH_MAX];		/* AES-256-XTS key; "": data are not encrypted */
 	uint64_t set;
 	unsigned int line;

@@ -21,6 +21,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *const off_on[] = {"off", "on", NULL};
+static const char *const protections[] = {"off", "type1", "type2", "type3", NULL};
 static const char *const block_sizes[] = {"512", "4096", NULL};
 static const char *const orderings[] = {"unordered", "ordered", NULL};
 static const char *const log_levels[] = {"error", "warn", "info", "debug", NULL};
@@ -232,6 +233,8 @@ static const struct config_key namespace_keys[] = {
 	 .help = "on: use the file through the page cache, not past it"},
 	{"protection", STRING, AT(struct namespace_config, protection), .def = "",
 	 .help = "file of the blocks' protection information; none: they have none"},
+	{"protection_check", ENUM(off_on), AT(struct namespace_config, protection_check),
+	 .def = "on", .help = "off: protection information is stored, but not checked here"},
 	{"peers", STRING, AT(struct namespace_config, peers), .def = "",
 	 .help = "names in the certificates of agents that may use it, or any"},
 	{"iops", UINT(1, UINT32_MAX), AT(struct namespace_config, iops), .zero = "unlimited",
@@ -263,6 +266,8 @@ static const struct config_key nvme_keys[] = {
 	 .def = "30000", .help = "how long a command may take before it ends with an error"},
 	{"read_only", ENUM(off_on), AT(struct nvme_config, read_only), .def = "off",
 	 .help = "on: commands that write are refused here"},
+	{"protection", ENUM(protections), AT(struct nvme_config, protection), .def = "off",
+	 .help = "type of protection information that applications see"},
 	{"key_file", STRING, AT(struct nvme_config, key_file), .def = "",
 	 .help = "file with the AES-256-XTS key that data are encrypted with before they are sent"},
 };

@@ -103,7 +103,8 @@ static int add_namespace(struct agent_nvme *n, unsigned int i, char *err, size_t
 		.peers = cfg->peers, .store = n->stores[i],
 		.metadata = n->metadata[i], .nsid = cfg->nsid,
 		.block_shift = cfg->block_size == CONFIG_BLOCK_512 ? 9 : 12,
-		.read_only = cfg->read_only, .iops = cfg->iops, .bps = cfg->bytes_per_s,
+		.unchecked = !cfg->protection_check, .read_only = cfg->read_only,
+		.iops = cfg->iops, .bps = cfg->bytes_per_s,
 	};
 
 	memcpy(attr.name, cfg->name, sizeof(attr.name));
@@ -321,7 +322,7 @@ static json_t *dev_row(const struct nvme_dev *dev)
 
 	nvme_dev_info(dev, &i);
 	return json_pack("{s:s, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
-			 "s:I, s:I, s:I, s:I, s:s}",
+			 "s:I, s:I, s:I, s:I, s:i, s:b, s:I, s:s}",
 			 "name", attr->name, "ready", i.ready, "encrypted", attr->cipher != NULL,
 			 "nsid", (int)attr->nsid, "bytes",
 			 (json_int_t)(i.blocks << i.block_shift), "block_size",
@@ -331,7 +332,8 @@ static json_t *dev_row(const struct nvme_dev *dev)
 			 (json_int_t)i.errors, "read_bytes", (json_int_t)i.read_bytes,
 			 "written_bytes", (json_int_t)i.written_bytes, "retried",
 			 (json_int_t)i.retried, "resets", (json_int_t)i.resets, "malformed",
-			 (json_int_t)i.malformed, "reason", i.reason);
+			 (json_int_t)i.malformed, "protection", attr->protection, "protected",
+			 i.protected, "damaged", (json_int_t)i.damaged, "reason", i.reason);
 }
 
 int agent_nvme_device(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
@@ -401,7 +403,7 @@ void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t
 	for (unsigned int i = 0; t && nvme_target_ns(t, i, &attr, &s); i++)
 		json_array_append_new(rows, json_pack(
 			"{s:s, s:i, s:s, s:I, s:i, s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-			"s:I, s:I, s:I, s:I}",
+			"s:I, s:I, s:I, s:I, s:I}",
 			"name", attr.name, "nsid", (int)attr.nsid, "path",
 			a->config.namespaces[i].path, "bytes", (json_int_t)attr.store->bytes,
 			"block_size", 1 << attr.block_shift, "read_only", attr.read_only,
@@ -410,6 +412,7 @@ void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t
 			(json_int_t)s.reads, "writes", (json_int_t)s.writes, "others",
 			(json_int_t)s.others, "errors", (json_int_t)s.errors, "read_bytes",
 			(json_int_t)s.read_bytes, "written_bytes", (json_int_t)s.written_bytes,
+			"damaged", (json_int_t)s.damaged,
 			"limited", (json_int_t)s.limited, "iops", (json_int_t)attr.iops,
 			"bytes_per_s", (json_int_t)attr.bps, "memory_used", (json_int_t)all.used,
 			"malformed", (json_int_t)all.malformed));

@@ -146,16 +146,18 @@ static void start(struct app_cmd *cmd, uint64_t now)
 {
 	const struct falcon_nvme_sqe *sqe = &cmd->icmd.sqe;
 	struct nvme_app *app = cmd->app;
-	uint64_t bytes = nvme_sqe_bytes(app->dev, sqe);
+	uint64_t bytes = nvme_sqe_bytes(app->dev, sqe), md = nvme_sqe_md_bytes(app->dev, sqe);
 
 	cmd->icmd.done = done;
 	cmd->icmd.data = client_local(app->cl, le64toh(sqe->prp1), bytes);
+	cmd->icmd.md = md ? client_local(app->cl, le64toh(sqe->mptr), md) : NULL;
 	if (!sqe->qid && sqe->opcode == nvme_admin_abort_cmd)
 		return abort_cmd(cmd);
 	/* How much data a command has is not known before. */
 	if (!nvme_dev_ready(app->dev))
 		return done(&cmd->icmd, NVME_SC_NS_NOT_READY, 0);
-	if (!cmd->icmd.data || sqe->prp2 || sqe->mptr || sqe->cdw3)
+	if (!cmd->icmd.data || sqe->prp2 || sqe->cdw3 ||
+	    (md ? !cmd->icmd.md || le64toh(sqe->mptr) % 4 : sqe->mptr != 0))
 		return done(&cmd->icmd, NVME_SC_INVALID_FIELD | NVME_SC_DNR, 0);
 	nvme_dev_submit(app->dev, &cmd->icmd, now);
 }

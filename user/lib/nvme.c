@@ -7,6 +7,8 @@
 #include "falcon/nvme_api.h"
 #include "lib/lib.h"
 
+enum { METADATA = 8 };		/* bytes of protection information of a block */
+
 int falcon_nvme_open(const struct falcon_attr *attr, const char *device, struct falcon **out)
 {
 	json_t *answer = NULL;
@@ -21,19 +23,22 @@ int falcon_nvme_info(struct falcon *f, const char *device, struct falcon_nvme_in
 {
 	json_t *answer = NULL;
 	json_int_t bytes = 0;
-	int block = 0, nsid = 0, rc;
+	int block = 0, nsid = 0, protection = 0, rc;
 
 	rc = lib_call(f, json_pack("{s:s, s:s}", "op", "nvme-device", "name", device), NULL, 0,
 		      &answer);
 	if (rc)
 		return rc;
 	memset(info, 0, sizeof(*info));
-	if (json_unpack(answer, "{s:b, s:b, s:I, s:i, s:i}", "ready", &info->ready, "read_only",
-			&info->read_only, "bytes", &bytes, "block_size", &block, "nsid", &nsid))
+	if (json_unpack(answer, "{s:b, s:b, s:I, s:i, s:i, s:i}", "ready", &info->ready, "read_only",
+			&info->read_only, "bytes", &bytes, "block_size", &block, "nsid", &nsid,
+			"protection", &protection))
 		rc = lib_fail(f, -EPROTO, "the agent's answer on a device is incomplete");
 	info->bytes = (uint64_t)bytes;
 	info->block_size = (uint32_t)block;
 	info->nsid = (uint32_t)nsid;
+	info->protection = (uint32_t)protection;
+	info->metadata = protection ? METADATA : 0;
 	if (!rc && !info->ready)
 		lib_fail(f, 0, "%s", json_string_value(json_object_get(answer, "reason")));
 	json_decref(answer);

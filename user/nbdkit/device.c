@@ -13,6 +13,7 @@
 
 #include "falcon/falcon.h"
 #include "falcon/nvme_api.h"
+#include "nbdkit/protect.h"
 
 enum {
 	SLOTS = 64,		/* commands at a time */
@@ -23,15 +24,18 @@ enum {
 	ATYPE_ALLOCATED = 2,	/* Get LBA Status: blocks that take up room */
 	LIST = 4096,		/* bytes of its list */
 	LISTS = 16,		/* asked for in one call */
+	METADATA = FALCON_NVME_MDTS / 512 * sizeof(struct nvme_pi),	/* bytes of a slot's */
 };
+#define SLOT_BYTES (FALCON_NVME_MDTS + METADATA)
 #define RANGE_BLOCKS (1U << 30)		/* of a trim in one command */
 
-/* A command's place; its data are at the slot's part of the arena. */
+/* A command's place; its data, and metadata, are at the slot's part of the arena. */
 struct slot {
 	struct slot *next;	/* free list */
 	pthread_cond_t ended;	/* it is done, or its thread is to look after completions */
 	bool waited;		/* a thread sleeps on |ended| */
 	bool done;
+	bool checked;		/* metadata go with the data */
 	uint16_t status;
 };
 
@@ -39,6 +43,7 @@ struct device {
 	struct falcon *f;
 	struct falcon_nvme_info info;
 	unsigned int block_shift;
+	struct protect protect;
 	pthread_mutex_t lock;	/* of everything below, and of |f| */
 	pthread_cond_t freed;	/* a slot has become free */
 	bool polling;		/* a thread looks after completions */
@@ -64,11 +69,11 @@ static int wait_ready(struct device *d, const char *name, unsigned int timeout_s
 	}
 }
 
-int device_open(const char *socket, const char *name, unsigned int timeout_s, struct device **out,
-		char *err, size_t errlen)
+int device_open(const char *socket, const char *name, unsigned int timeout_s, bool protect,
+		struct device **out, char *err, size_t errlen)
 {
 	const struct falcon_attr attr = { .socket = socket,
-					  .arena_size = SLOTS * (uint64_t)FALCON_NVME_MDTS };
+					  .arena_size = SLOTS * (uint64_t)SLOT_BYTES };
 	struct device *d = calloc(1, sizeof(*d));
 	int rc;
 
@@ -91,6 +96,8 @@ int device_open(const char *socket, const char *name, unsigned int timeout_s, st
 	}
 	while (1U << d->block_shift < d->info.block_size)
 		d->block_shift++;
+	d->protect = (struct protect){ .type = (uint8_t)d->info.protection, .own = protect,
+				       .shift = d->block_shift };
 	for (int i = 0; i < SLOTS; i++) {
 		d->slots[i].next = d->free;
 		d->free = &d->slots[i];
@@ -126,7 +133,12 @@ bool device_read_only(const struct device *d)
 
 static uint8_t *data_of(struct device *d, const struct slot *s)
 {
-	return (uint8_t *)falcon_arena(d->f) + (s - d->slots) * FALCON_NVME_MDTS;
+	return (uint8_t *)falcon_arena(d->f) + (s - d->slots) * SLOT_BYTES;
+}
+
+static struct nvme_pi *metadata_of(struct device *d, const struct slot *s)
+{
+	return (struct nvme_pi *)(data_of(d, s) + FALCON_NVME_MDTS);
 }
 
 static int errno_of(uint16_t status)
@@ -258,12 +270,27 @@ static int start(struct device *d, const struct transfer *t, struct slot *s, uin
 
 	if (t->out)
 		memcpy(data_of(d, s), t->out + at, len);
+	protect_command(&d->protect, &sqe);
+	s->checked = protect_has_metadata(&d->protect, &sqe);
+	if (s->checked)
+		sqe.mptr = htole64((uint64_t)((uint8_t *)metadata_of(d, s) -
+					      (uint8_t *)falcon_arena(d->f)));
+	if (s->checked && t->out)
+		protect_make(&d->protect, lba, t->out + at, len, metadata_of(d, s));
 	if (t->opcode == nvme_cmd_dsm) {
 		memcpy(data_of(d, s), &range, sizeof(range));
 		sqe.cdw10 = sqe.cdw12 = 0;
 		sqe.cdw11 = htole32(DSM_AD);
 	}
 	return submit(d, s, &sqe);
+}
+
+/* What |s| has read, to where it is wanted. An errno value if it is not what was written. */
+static int take(struct device *d, const struct slot *s, uint8_t *to, uint64_t len, uint64_t offset)
+{
+	memcpy(to, data_of(d, s), len);
+	return !s->checked || protect_check(&d->protect, offset >> d->block_shift, to, len,
+					    metadata_of(d, s)) ? 0 : EIO;
 }
 
 /* |len| bytes at |offset|, in commands of at most |t->max|, several at a time. */
@@ -300,7 +327,7 @@ static int run(struct device *d, const struct transfer *t, uint64_t len, uint64_
 		s = window[head];
 		one = finish(d, s);
 		if (!one && t->in && !rc)
-			memcpy(t->in + ended, data_of(d, s), sizes[head]);
+			one = take(d, s, t->in + ended, sizes[head], offset + ended);
 		rc = rc ? rc : one;
 		ended += sizes[head];
 		head = (head + 1) % WINDOW;

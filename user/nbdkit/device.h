@@ -14,10 +14,11 @@ struct device;
 
 /*
  * Attach to device |name| of the agent at |socket| (NULL: the default) and wait until its targets
- * have been reached, at most |timeout_s|. 0, or an errno value with a sentence in |err|.
+ * have been reached, at most |timeout_s|. |protect|: if the device shows protection information, it is
+ * made and checked here. 0, or an errno value with a sentence in |err|.
  */
-int device_open(const char *socket, const char *name, unsigned int timeout_s, struct device **out,
-		char *err, size_t errlen);
+int device_open(const char *socket, const char *name, unsigned int timeout_s, bool protect,
+		struct device **out, char *err, size_t errlen);
 void device_close(struct device *d);
 
 uint64_t device_bytes(const struct device *d);

@@ -24,6 +24,7 @@
 enum { NAME_SIZE = 64, TIMEOUT_S = 10 };
 
 static char *device, *host, *socket_path;
+static bool protect;
 static unsigned int nsid = 1, timeout_s = TIMEOUT_S;
 
 static int set_text(char **to, const char *value)
@@ -31,6 +32,15 @@ static int set_text(char **to, const char *value)
 	free(*to);
 	*to = strdup(value);
 	return *to ? 0 : -1;
+}
+
+static int set_protection(const char *value)
+{
+	protect = !strcmp(value, "plugin");
+	if (protect || !strcmp(value, "agent"))
+		return 0;
+	nbdkit_error("protection is agent or plugin");
+	return -1;
 }
 
 static int config(const char *key, const char *value)
@@ -45,6 +55,8 @@ static int config(const char *key, const char *value)
 		return nbdkit_parse_unsigned("nsid", value, &nsid);
 	if (!strcmp(key, "timeout"))
 		return nbdkit_parse_unsigned("timeout", value, &timeout_s);
+	if (!strcmp(key, "protection"))
+		return set_protection(value);
 	nbdkit_error("unknown parameter \"%s\"", key);
 	return -1;
 }
@@ -97,14 +109,14 @@ static int connect_device(const struct addrinfo *to)
 		return -1;
 	}
 	snprintf(targets, sizeof(targets), "%s/%u", remote, nsid);
-	snprintf(name, sizeof(name), "%s-%u", remote, nsid);
+	snprintf(name, sizeof(name), "%s-%u%s", remote, nsid, protect ? "-pi" : "");
 	for (char *c = name; *c; c++)
 		*c = *c == ':' ? '_' : *c;
 	rc = lib_connect(&f, path ? path : FALCON_DEFAULT_SOCKET);
 	if (!rc)
-		rc = lib_call(&f, json_pack("{s:s, s:s, s:s, s:s}", "op", "nvme-connect", "name",
-					    name, "local", local, "targets", targets), NULL, 0,
-			      &answer);
+		rc = lib_call(&f, json_pack("{s:s, s:s, s:s, s:s, s:s}", "op", "nvme-connect", "name",
+					    name, "local", local, "targets", targets, "protection",
+					    protect ? "type1" : "off"), NULL, 0, &answer);
 	json_decref(answer);
 	if (f.control >= 0)
 		close(f.control);
@@ -146,7 +158,7 @@ static void *open_handle(int readonly)
 	char err[256];
 
 	(void)readonly;
-	errno = device_open(socket_path, device, timeout_s, &d, err, sizeof(err));
+	errno = device_open(socket_path, device, timeout_s, protect, &d, err, sizeof(err));
 	if (errno)
 		nbdkit_error("%s: %s", device, err);
 	return d;
@@ -264,7 +276,8 @@ static struct nbdkit_plugin plugin = {
 		       "host=ADDRESS      a target, and\n"
 		       "nsid=N            its namespace (1)\n"
 		       "socket=PATH       the agent's ($FALCON_SOCKET)\n"
-		       "timeout=SECONDS   for reaching the targets (10)",
+		       "timeout=SECONDS   for reaching the targets (10)\n"
+		       "protection=WHO    makes and checks it: agent or plugin (agent)",
 	.config = config,
 	.config_complete = config_complete,
 	.get_ready = get_ready,

@@ -91,14 +91,6 @@ static uint16_t check(struct nvme_icmd *icmd)
 	return in_range(dev, icmd->lba, icmd->left) ? 0 : NVME_SC_LBA_RANGE | NVME_SC_DNR;
 }
 
-static bool is_damage(uint16_t status)
-{
-	unsigned int sc = status & 0xff;
-
-	return (status >> 8 & 7) == NVME_SCT_MEDIA && sc >= (NVME_SC_GUARD_CHECK & 0xff) &&
-	       sc <= (NVME_SC_REFTAG_CHECK & 0xff);
-}
-
 void nvme_icmd_end(struct nvme_icmd *icmd, uint16_t status, uint32_t result)
 {
 	struct nvme_dev_info *info = &icmd->dev->info;
@@ -108,7 +100,7 @@ void nvme_icmd_end(struct nvme_icmd *icmd, uint16_t status, uint32_t result)
 	icmd->dev->in->ready++;
 	if (status) {
 		info->errors++;
-		info->damaged += is_damage(status);
+		info->damaged += nvme_pi_damaged(status);
 	} else if (icmd->sqe.qid && icmd->sqe.opcode == nvme_cmd_read) {
 		info->reads++;
 		info->read_bytes += bytes;

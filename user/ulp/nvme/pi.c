@@ -77,6 +77,14 @@ uint16_t nvme_pi_suits(const struct nvme_pi_tags *t, uint64_t lba, bool tagged)
 	return bad ? NVME_SC_INVALID_PI | NVME_SC_DNR : 0;
 }
 
+bool nvme_pi_damaged(uint16_t status)
+{
+	unsigned int sc = status & 0xff;
+
+	return (status >> 8 & 7) == NVME_SCT_MEDIA && sc >= (NVME_SC_GUARD_CHECK & 0xff) &&
+	       sc <= (NVME_SC_REFTAG_CHECK & 0xff);
+}
+
 bool nvme_md_unwritten(const struct nvme_md *md)
 {
 	static const uint8_t ones[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,

@@ -72,6 +72,9 @@ uint16_t nvme_pi_check(const struct nvme_pi_tags *t, uint32_t i, uint16_t crc,
  */
 uint16_t nvme_pi_suits(const struct nvme_pi_tags *t, uint64_t lba, bool tagged);
 
+/* Whether |status| is a check error: Guard, Application Tag, Reference Tag. */
+bool nvme_pi_damaged(uint16_t status);
+
 bool nvme_md_unwritten(const struct nvme_md *md);
 /* Put the outer protection information into |md|; |crc| is that of block |i|'s data. */
 void nvme_md_protect(const struct nvme_pi_tags *t, uint32_t i, uint16_t crc, struct nvme_md *md);

@@ -48,6 +48,7 @@ struct nvme_ns_stats {
 	uint64_t reads, writes, others;		/* commands that were carried out */
 	uint64_t read_bytes, written_bytes;
 	uint64_t errors;			/* commands that ended with another status than 0 */
+	uint64_t damaged;			/* of them, with a check error: see pi.h */
 	uint64_t limited;			/* commands that had to wait for the limits */
 };
 

@@ -50,8 +50,10 @@ static void retire(struct nvme_tcmd *cmd)
 	*p = cmd->next;
 	if (cmd->sending)
 		TAILQ_REMOVE(&c->send, cmd, send_link);
-	if (cmd->ns && cmd->status && !c->down)
-		cmd->ns->stats.errors++;
+	if (cmd->ns && !c->down) {
+		cmd->ns->stats.errors += cmd->status != 0;
+		cmd->ns->stats.damaged += nvme_pi_damaged(cmd->status);
+	}
 	release_memory(cmd);
 	nvme_tpi_end(cmd);
 	TAILQ_INSERT_HEAD(&c->free, cmd, link);
