@@ -98,6 +98,36 @@ static void armed_queues(void **state)
 	assert_int_equal(env_drop(&app, FVERBS_DESTROY_CHANNEL, ch), 0);
 }
 
+/* With one channel for both, ib_send_lat -e takes the first event for what it has sent to be complete. */
+static void events_come_in_the_order_of_completions(void **state)
+{
+	struct fverbs_completion_event event;
+	uint32_t ch, cq[4];
+	int fd;
+
+	(void)state;
+	ch = channel(64, &fd);
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct fverbs_create_cq req = { .place = env_place(&app, 4, 64), .cookie = i,
+						      .channel_plus_1 = ch + 1 };
+
+		assert_int_equal(env_call(&app, FVERBS_CREATE_CQ, &req, sizeof(req), -1), 0);
+		cq[i] = ((const struct fverbs_handle *)env_answer(&app))->handle;
+		((struct fverbs_cq_shm *)env_at(&app, &req.place))->armed = FVERBS_ARMED_ANY;
+		post(cq[i], 1, 0, false);
+	}
+	post(cq[0], 2, 0, false);
+	/* In the middle, and the last one. */
+	assert_int_equal(env_drop(&app, FVERBS_DESTROY_CQ, cq[1]), 0);
+	assert_int_equal(env_drop(&app, FVERBS_DESTROY_CQ, cq[3]), 0);
+	pump();
+	for (uint32_t i = 0; i < 4; i += 2) {
+		assert_true(env_take(fd, &event, sizeof(event)));
+		assert_int_equal(event.cookie, i);
+	}
+	assert_false(env_take(fd, &event, sizeof(event)));
+}
+
 static void events_wait_for_room(void **state)
 {
 	struct fverbs_completion_event event;
@@ -489,7 +519,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(completions_are_shown_once_a_round), TEST(armed_queues),
-		TEST(events_wait_for_room), TEST(overrun), TEST(a_head_that_cannot_be),
+		TEST(events_come_in_the_order_of_completions), TEST(events_wait_for_room),
+		TEST(overrun), TEST(a_head_that_cannot_be),
 		TEST(an_overrun_that_is_ignored), TEST(a_queue_that_moves), TEST(receive_requests),
 		TEST(the_limit), TEST(a_receive_queue_that_moves), TEST(doorbells),
 		TEST(devices_change), TEST(xrc_domains), TEST(queue_pairs_of_two_processes),

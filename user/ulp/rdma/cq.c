@@ -21,8 +21,7 @@ static void mark_dirty(struct rdma_cq *cq)
 	if (cq->dirty)
 		return;
 	cq->dirty = true;
-	cq->dirty_next = r->dirty_cqs;
-	r->dirty_cqs = cq;
+	STAILQ_INSERT_TAIL(&r->dirty_cqs, cq, dirty_link);
 }
 
 /* Its queue pairs are told at the end of the round: one of them may have called. */
@@ -119,8 +118,8 @@ uint32_t rdma_cqs_publish(struct rdma *r)
 	uint32_t n = 0;
 
 	tell_failed(r);
-	for (; (cq = r->dirty_cqs); n++) {
-		r->dirty_cqs = cq->dirty_next;
+	for (; (cq = STAILQ_FIRST(&r->dirty_cqs)); n++) {
+		STAILQ_REMOVE_HEAD(&r->dirty_cqs, dirty_link);
 		publish(cq);
 	}
 	return n;
@@ -150,11 +149,8 @@ void rdma_cq_forget(struct rdma_cq *cq)
 	struct rdma *r = cq->ctx->r;
 	struct rdma_cq **p;
 
-	if (cq->dirty) {
-		for (p = &r->dirty_cqs; *p != cq; p = &(*p)->dirty_next)
-			;
-		*p = cq->dirty_next;
-	}
+	if (cq->dirty)
+		STAILQ_REMOVE(&r->dirty_cqs, cq, rdma_cq, dirty_link);
 	if (cq->failing) {
 		for (p = &r->failed_cqs; *p != cq; p = &(*p)->failed_next)
 			;

@@ -27,7 +27,7 @@ struct rdma {
 	struct rdma_run *run, *late;	/* what the mover makes; what it waits for: mover.c */
 	struct rdma_copy *orphans;	/* copies whose context has gone: mover.c */
 	struct rdma_copy **orphans_tail;
-	struct rdma_cq *dirty_cqs;	/* with completions that are not published: cq.c */
+	STAILQ_HEAD(, rdma_cq) dirty_cqs;	/* with completions that are not published: cq.c */
 	struct rdma_cq *failed_cqs;	/* that have overrun, whose queue pairs are to be told: cq.c */
 	struct rdma_xrcd *xrcds;
 	struct rdma_srq **srqs;		/* by number; 0 is none */

@@ -145,7 +145,7 @@ struct rdma_cq {
 	bool failed;			/* it has overrun */
 	bool solicited;			/* of what is not published, some count as solicited */
 	bool dirty;			/* in r->dirty_cqs */
-	struct rdma_cq *dirty_next;
+	STAILQ_ENTRY(rdma_cq) dirty_link;
 	struct rdma_cq *failed_next;	/* in r->failed_cqs */
 	bool failing;			/* in r->failed_cqs */
 	struct rdma_cq *owing_next;	/* in the channel's list */

@@ -110,7 +110,7 @@ static void sleep_end(void *ulp)
 static bool sleep_begin(void *ulp)
 {
 	struct rdma *r = ulp;
-	bool quiet = !r->orphans && !r->copying && !r->dirty_cqs && !r->failed_cqs;
+	bool quiet = !r->orphans && !r->copying && STAILQ_EMPTY(&r->dirty_cqs) && !r->failed_cqs;
 
 	for (struct rdma_ctx *ctx = r->ctxs; ctx; ctx = ctx->next)
 		quiet &= rdma_ctx_sleep_begin(ctx);
