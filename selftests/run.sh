@@ -8,7 +8,8 @@
 # planned. The whole output of each is kept in build/selftests/log/.
 #
 # Time limit: 300 s; a script changes its own with a line "# timeout: SECONDS", a compiled test
-# with a file NAME.timeout beside its source. FALCON_TEST_TIMEOUT overrides all.
+# with a file NAME.timeout beside its source. FALCON_TEST_FULL=1 gives ten times as much.
+# FALCON_TEST_TIMEOUT overrides all.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -21,7 +22,7 @@ child=
 
 usage()
 {
-	sed -n '3,13s/^# \{0,1\}//p' "$0"
+	sed -n '3,14s/^# \{0,1\}//p' "$0"
 }
 
 # All tests of one kind, compiled ones first.
@@ -64,7 +65,9 @@ limit_of()
 	*.sh) n=$(sed -n 's/^# timeout: \([0-9]\+\)$/\1/p' "$1" | head -n 1) ;;
 	*) [ -f "selftests/$name.timeout" ] && n=$(<"selftests/$name.timeout") ;;
 	esac
-	printf '%s' "${FALCON_TEST_TIMEOUT:-${n:-300}}"
+	n=${n:-300}
+	[ "${FALCON_TEST_FULL:-0}" = 0 ] || n=$((n * 10))
+	printf '%s' "${FALCON_TEST_TIMEOUT:-$n}"
 }
 
 # Read TAP on stdin; print "PLANNED OK NOT_OK SKIP" and, after it, a line "# name: reason" a skip.

@@ -5,24 +5,51 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../net/lab.sh"
 tap_need falcon-run
 
-# Also what takes long: other sizes, modes and links.
-# shellcheck disable=SC2034 # for the scripts
-FULL=${FALCON_TEST_FULL:-0}
-# Where the server is: programs that need more than librdmacm meet there by TCP first, over IPv4.
-ADDRESS=10.250.0.1
-# The index of the GID, which says whether the queue pairs use IPv4 or IPv6.
-GID=0
-# The TCP port that perftest and the pingpongs of ibverbs-utils meet on.
-PORT=18515
+# Where every application is to work: clear or encrypted, the addresses of the queue pairs, and the packets
+# lost, in per cent. Neighbours share a lab.
+ENVIRONMENTS="clear-ipv4-0 clear-ipv6-0 clear-ipv4-1 clear-ipv6-1 psp-ipv4-0 psp-ipv6-0 psp-ipv4-1 psp-ipv6-1"
+# Where programs meet that exchange the numbers of their queue pairs by TCP first: perftest and the
+# pingpongs of ibverbs-utils, which listen on IPv4 alone.
+MEET=10.250.0.1 PORT=18515
 
-# use ipv4|ipv6: from here on.
+# environment NAME: from here on it is that one.
 # shellcheck disable=SC2034 # for the scripts
-use()
+environment()
 {
-	case $1 in
-	ipv4) GID=0 ;;
-	ipv6) GID=1 ;;
+	local lab=${1/-ipv[46]/} security=${1%%-*} loss=${1##*-} family
+
+	family=${1#*-}
+	FAMILY=${family%-*}
+	LINK="${security/psp/PSP}, ${FAMILY/ip/IP}$([ "$loss" = 0 ] || echo ", $loss % lost")"
+	# The server's, for programs that meet by librdmacm, and the index of the GID for the others, which
+	# says what the queue pairs use.
+	case $FAMILY in
+	ipv4) ADDRESS=10.250.0.1 GID=0 ;;
+	ipv6) ADDRESS=fd00:250::1 GID=1 ;;
 	esac
+	[ "$lab" = "${LAB:-}" ] && return
+	LAB=$lab
+	case $security in
+	clear) lab_up --clear --loss "$loss" ;;
+	*) lab_up --security "$security" --loss "$loss" ;;
+	esac
+}
+
+# environments FUNCTION NAME...: run FUNCTION in those: all it has, $WHOLE is 1, in the first one, a
+# part that fits in the others. With FALCON_TEST_FULL=1, all, $FULL is 1, in every environment there is,
+# or in those of FALCON_TEST_ENVIRONMENTS="NAME...".
+# shellcheck disable=SC2034 # for the scripts
+environments()
+{
+	local name names=${*:2}
+
+	WHOLE=1 FULL=${FALCON_TEST_FULL:-0}
+	[ "$FULL" = 0 ] || names=${FALCON_TEST_ENVIRONMENTS:-$ENVIRONMENTS}
+	for name in $names; do
+		environment "$name"
+		"$1"
+		WHOLE=$FULL
+	done
 }
 
 # listening HOST PORT: a server waits there.
@@ -46,7 +73,7 @@ run_pair()
 	behind a timeout 60 falcon-run "$@" >"$SCRATCH/server" 2>&1
 	server=$!
 	if tap_wait 20 listening a $PORT; then
-		on b timeout 60 falcon-run "$@" "$ADDRESS" >"$SCRATCH/client" 2>&1 || rc=$?
+		on b timeout 60 falcon-run "$@" "$MEET" >"$SCRATCH/client" 2>&1 || rc=$?
 	else
 		rc=98
 	fi
@@ -62,20 +89,48 @@ pair()
 	tap_run "$1" run_pair "${@:2}"
 }
 
-cm_client()
+# Processes of that name on host a.
+on_a()
 {
-	# shellcheck disable=SC2086 # words
-	on b timeout 30 falcon-run $1 >"$SCRATCH/client" 2>&1
+	local pid
+
+	for pid in $(ip netns pids "falcon-$FALCON_LAB-a"); do
+		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" != "$1" ] || echo "$pid"
+	done
+}
+
+# The program has its agent, and sleeps until somebody connects.
+sleeps()
+{
+	local pid
+
+	for pid in $(on_a "$1"); do
+		grep -q '^State:	S' "/proc/$pid/status" &&
+			find "/proc/$pid/fd" -lname 'socket:*' 2>/dev/null | grep -q . && return
+	done
+	return 1
+}
+
+# Twice: it may have waited for the agent.
+is_waiting()
+{
+	sleeps "$1" && sleeps "$1"
 }
 
 said()
 {
-	[ -z "$1" ] || grep -q "$1" "$SCRATCH/server"
+	grep -q "$1" "$SCRATCH/server"
+}
+
+cm_client()
+{
+	# shellcheck disable=SC2086 # words
+	on "${FROM:-b}" timeout 60 falcon-run $1 >"$SCRATCH/client" 2>&1
 }
 
 # run_cm SERVER CLIENT [TEXT]: two command lines, words separated by blanks, for programs that meet by
-# librdmacm alone: the client starts when the server has said TEXT. Without, it is refused, and tries
-# again, until the server listens.
+# librdmacm alone: the client, on $FROM or b, starts when the server on a has said TEXT, or else waits.
+# A client that is refused all the same tries again while $PATIENCE seconds, 0, have not gone by.
 run_cm()
 {
 	local server rc=0
@@ -84,9 +139,20 @@ run_cm()
 	# shellcheck disable=SC2086 # words
 	behind a timeout 60 falcon-run stdbuf -oL $1 >"$SCRATCH/server" 2>&1
 	server=$!
-	tap_wait 20 said "${3:-}" && tap_wait 30 cm_client "$2" || rc=98
+	if [ -n "${3:-}" ]; then
+		tap_wait 20 said "$3"
+	else
+		tap_wait 20 is_waiting "${1%% *}"
+	fi
+	tap_wait "${PATIENCE:-0}" cm_client "$2" || rc=98
 	[ "$rc" -eq 0 ] || kill $server 2>/dev/null
 	wait $server || [ "$rc" -ne 0 ] || rc=99
 	[ "$rc" -eq 0 ] || { echo "status $rc"; tail -n 30 "$SCRATCH/server" "$SCRATCH/client"; }
 	return $rc
+}
+
+# cm NAME SERVER CLIENT [TEXT]: the same as a test.
+cm()
+{
+	tap_run "$1" run_cm "${@:2}"
 }

@@ -9,7 +9,19 @@ tap_need fi_pingpong ss
 # shellcheck disable=SC2034 # for apps.sh
 PORT=47592
 
-lab_up --clear
-pair "fi_pingpong, messages" fi_pingpong -p verbs -e msg -I 10
-pair "fi_pingpong, reliable datagrams" fi_pingpong -p "verbs;ofi_rxm" -e rdm -I 10
+messages()
+{
+	local family=()
+
+	[ "$FAMILY" = ipv4 ] || family=(-6)
+	MEET=$ADDRESS
+	pair "$LINK: fi_pingpong, messages" fi_pingpong "${family[@]}" -p verbs -e msg -I 10 -c
+	pair "$LINK: fi_pingpong, reliable datagrams" \
+		fi_pingpong "${family[@]}" -p "verbs;ofi_rxm" -e rdm -I 10 -c
+	[ "$WHOLE" = 1 ] || return
+	pair "$LINK: fi_pingpong, tagged" \
+		fi_pingpong "${family[@]}" -p "verbs;ofi_rxm" -e rdm -m tagged -I 10 -c
+}
+
+environments messages psp-ipv4-0 clear-ipv6-1
 tap_done

@@ -20,13 +20,12 @@ perf_cm()
 {
 	local command="ib_$1 -R -F ${*:2}"
 
-	tap_run "$LINK: ib_$1 -R ${*:2}" run_cm "$command" "$command $ADDRESS"
+	[ "$FAMILY" = ipv4 ] || command+=" --ipv6"
+	cm "$LINK: ib_$1 -R ${*:2}" "$command" "$command $ADDRESS"
 }
 
-# One of each, on a link as it is now.
 each()
 {
-	LINK=$1
 	for operation in write read send; do
 		perf ${operation}_bw -s 65536 -n 200
 		perf ${operation}_lat -s 8 -n 200
@@ -35,36 +34,55 @@ each()
 	perf atomic_lat -n 200
 }
 
-more()
+# perftest spends a second on each of them.
+all_sizes()
 {
-	LINK=$1
-	perf write_bw -s 4096 -n 200 -q 4
-	perf write_bw -s 16384 -n 200 -b
-	perf write_bw -s 4096 -D 1
-	perf read_bw -s 16384 -n 200 -b -e
-	perf send_bw -s 4096 -n 200 -e
-	perf send_bw -s 4096 -n 200 -b -q 2
-	perf send_bw -s 1024 -n 200 -c UD
-	perf send_lat -s 64 -n 200 -c UD
-	perf write_bw -s 4096 -n 200 -c XRC
-	perf send_bw -s 4096 -n 200 -c XRC
-	perf send_bw -s 4096 -n 200 -r 64 --use-srq
-	perf write_bw -s 64 -n 200 -I 64
-	perf atomic_bw -n 200 -A CMP_AND_SWAP
-	perf_cm write_bw -s 65536 -n 200
-	perf_cm send_lat -s 64 -n 200
+	perf write_bw -a -n 5
+	[ "$FULL" = 1 ] || return
+	perf write_lat -a -n 5
+	for operation in read send; do
+		perf ${operation}_bw -a -n 5
+		perf ${operation}_lat -a -n 5
+	done
 }
 
-lab_up --clear
-each "clear, IPv4"
-more "clear, IPv4"
-lab_up --security psp --loss 1
-use ipv6
-each "encrypted, IPv6, 1 % lost"
-if [ "$FULL" = 1 ]; then
-	more "encrypted, IPv6, 1 % lost"
-	for operation in write_bw write_lat read_bw read_lat send_bw send_lat; do
-		perf $operation -a -n 20
+more()
+{
+	for operation in write read send atomic; do
+		perf ${operation}_bw -n 200 -q 4
+		perf ${operation}_bw -n 200 -b
 	done
-fi
+	perf write_bw -s 4096 -D 1
+	perf send_lat -s 64 -D 1
+	for operation in read send; do
+		perf ${operation}_bw -s 16384 -n 200 -b -e
+		perf ${operation}_lat -s 64 -n 200 -e
+	done
+	perf send_bw -s 1024 -n 200 -c UD
+	perf send_bw -s 1024 -n 200 -c UD -q 2 -b
+	perf send_lat -s 64 -n 200 -c UD
+	for operation in write read send atomic; do
+		perf ${operation}_bw -n 200 -c XRC
+	done
+	perf send_bw -s 4096 -n 200 -r 64 --use-srq
+	perf send_bw -s 4096 -n 200 -r 64 --use-srq -q 4
+	perf send_lat -s 64 -n 200 -r 64 --use-srq
+	perf write_bw -s 64 -n 200 -I 64
+	perf atomic_bw -n 200 -A CMP_AND_SWAP
+	for operation in write read send atomic; do
+		perf_cm ${operation}_bw -n 200
+		perf_cm ${operation}_lat -n 200
+	done
+	perf_cm send_bw -s 1024 -n 200 -c UD
+}
+
+operations()
+{
+	each
+	[ "$WHOLE" = 1 ] || return
+	all_sizes
+	more
+}
+
+environments operations clear-ipv4-0 psp-ipv6-1
 tap_done

@@ -13,20 +13,14 @@ pingpong()
 	pair "$LINK: $1_pingpong$2" "ibv_$1_pingpong" -d falcon0 -g $GID "${@:3}"
 }
 
-# A few of each kind, on a link as it is now.
-few()
+kinds()
 {
-	LINK=$1
 	pingpong rc ", checked" -c -n 200
 	pingpong rc " with events" -e -n 200
-	pingpong ud "" -s 1024 -n 200
-	pingpong srq "" -n 200
+	pingpong ud ", checked" -c -s 1024 -n 200
+	pingpong srq ", checked" -c -n 200
 	pingpong xsrq ""
-}
-
-more()
-{
-	LINK=$1
+	[ "$WHOLE" = 1 ] || return
 	pingpong rc ", 1 byte" -s 1 -n 200
 	pingpong rc ", 1 MiB, checked" -c -s 1048576 -n 20
 	pingpong rc ", on-demand paging" -o -n 200
@@ -36,19 +30,8 @@ more()
 	pingpong rc ", extended posting" -N -n 200
 	pingpong ud " with events" -e -s 1024 -n 200
 	pingpong srq " with events, 4 queue pairs" -e -q 4 -n 200
-	pingpong xsrq " with events, 3 clients' sizes" -e -s 10000
+	pingpong xsrq " with events, 10 000 bytes" -e -s 10000
 }
 
-lab_up --clear
-few "clear, IPv4"
-more "clear, IPv4"
-use ipv6
-few "clear, IPv6"
-lab_up --security psp --loss 1
-few "encrypted, IPv6, 1 % lost"
-if [ "$FULL" = 1 ]; then
-	more "encrypted, IPv6, 1 % lost"
-	use ipv4
-	few "encrypted, IPv4, 1 % lost"
-fi
+environments kinds clear-ipv4-0 clear-ipv6-1 psp-ipv6-1
 tap_done
