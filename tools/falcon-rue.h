@@ -65,7 +65,7 @@ struct replay_options {
  */
 int replay(const struct replay_options *o);
 
-enum { BENCH_LIST = 16 };
+enum { BENCH_LIST = 16, BENCH_ROUNDS = 5 };
 
 struct bench_options {
 	uint64_t connections[BENCH_LIST], state[BENCH_LIST];
@@ -77,13 +77,14 @@ struct bench_options {
 	bool json;
 };
 
-/* How an engine gets at the state of connections. */
-enum bench_variant { STATELESS, STATEFUL, PREFETCH, BENCH_VARIANTS };
+/* How an engine gets at the state of connections; ACCESS: as PREFETCH, but nothing is computed. */
+enum bench_variant { STATELESS, STATEFUL, PREFETCH, ACCESS, BENCH_VARIANTS };
 extern const char *const bench_variant_name[BENCH_VARIANTS];
 
 struct bench_point {
 	uint64_t connections, state;
-	double rate[BENCH_VARIANTS];	/* events a second */
+	double rate[BENCH_VARIANTS];	/* events a second, the best of BENCH_ROUNDS */
+	double median[BENCH_VARIANTS];
 };
 
 /* Measure events per second. Returns the exit status. */

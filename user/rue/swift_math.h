@@ -50,6 +50,9 @@ static inline uint32_t swift_round(double x, uint32_t max)
 /* 10.3.4 GetSmoothed; |alpha| weighs the old value. */
 static inline uint32_t swift_smooth(uint32_t old, uint32_t sample, double alpha)
 {
+	/* Not smoothed, the sample comes out as it is. */
+	if (alpha == 0)
+		return sample;
 	return swift_truncate((double)old * alpha + (double)sample * (1 - alpha), SWIFT_TIME_MAX);
 }
 
