@@ -13,6 +13,7 @@ struct rdma *rdma_create(const struct rdma_host *host)
 	if (!r)
 		return NULL;
 	r->host = *host;
+	STAILQ_INIT(&r->dirty_cqs);
 	r->retry_at = UINT64_MAX;
 	if (rdma_mover_open(r) < 0)
 		goto out_free;
