@@ -7,9 +7,11 @@ TESTS += $(NET_HELPERS) $(B)/selftests/net/beside.bpf.o
 $(NET_HELPERS): $(B)/selftests/net/%: $(B)/obj/selftests/net/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
 $(B)/selftests/net/stuck_memory: LDLIBS := -libverbs
+$(B)/selftests/net/durable: $(B)/libfalcon.a
+$(B)/selftests/net/durable: LDLIBS := -ljansson
 
 $(B)/selftests/net/%.bpf.o: selftests/net/%.bpf.c
 	$(call say,BPF,$@)
