@@ -6,14 +6,20 @@
 
 PLUGIN=$TAP_BUILD/nbdkit-falcon-nvme-plugin.so
 
-# nbd PARAMETERS COMMAND: on host a, with the device's address in $uri. Blanks separate parameters.
-nbd()
+# nbd_on HOST PARAMETERS COMMAND: with the device's address in $uri. Blanks separate parameters.
+nbd_on()
 {
 	local parameters
 
-	read -ra parameters <<<"$1"
+	read -ra parameters <<<"$2"
 	# fio leaves a file where it stands.
-	(cd "$SCRATCH" && on a timeout 120 nbdkit -U - "$PLUGIN" "${parameters[@]}" --run "$2")
+	(cd "$SCRATCH" && on "$1" timeout 120 nbdkit -U - "$PLUGIN" "${parameters[@]}" --run "$3")
+}
+
+# nbd PARAMETERS COMMAND: on host a.
+nbd()
+{
+	nbd_on a "$@"
 }
 
 # errors HOST OBJECT: what has ended in error there.

@@ -122,6 +122,58 @@ limited_seen()
 	[ "$(namespace b export1 limited)" -gt 3 ]
 }
 
+# sees HOST NSID: it can read what is there.
+sees()
+{
+	on "$1" nbdkit -U - "$PLUGIN" host=10.250.0.2 "nsid=$2" timeout=3 --run "qemu-io -f raw -r \
+		-c 'read 0 64k' \$uri" >/dev/null 2>&1
+}
+
+# One namespace is for a, one for c, one for all; d has no more than that.
+given()
+{
+	sees a 1 && ! sees a 2 && sees a 3 && ! sees c 1 && sees c 2 && sees c 3 &&
+		! sees d 1 && ! sees d 2 && sees d 3
+}
+
+# most_memory PID...: the most that the target held until they have all ended, bytes; its size in KiB.
+most_memory()
+{
+	local most=0 now
+
+	while kill -0 "$@" 2>/dev/null; do
+		now=$(namespace b export3 memory_used)
+		most=$((now > most ? now : most))
+	done
+	echo "$most $(awk '/VmRSS/ { print $2 }' "/proc/$(<"/run/falcon-$FALCON_LAB/b/falcond.pid")/status")"
+}
+
+address()
+{
+	on "$1" ip -j -4 addr show dev eth0 | jq -r '.[].addr_info[0].local'
+}
+
+# Three hosts write as much as they can: the target has 1 MiB for it, waits, and loses nothing.
+many_write()
+{
+	local host pids=() before after most
+
+	before=$(awk '/VmRSS/ { print $2 }' "/proc/$(<"/run/falcon-$FALCON_LAB/b/falcond.pid")/status")
+	for host in a c d; do
+		on $host falconctl nvme connect all "local=$(address $host)" targets=10.250.0.2/3 || return
+		nbd_on $host device=all "nbdcopy --requests=64 --request-size=131072 \
+			'$SCRATCH/full' \$uri && qemu-img compare -f raw -F raw '$SCRATCH/full' \$uri" \
+			>"$SCRATCH/log.$host" 2>&1 &
+		pids+=($!)
+	done
+	read -r most after < <(most_memory "${pids[@]}")
+	tap_note "at most $most bytes of data memory; $before KiB before, $after KiB after"
+	for host in "${pids[@]}"; do
+		wait "$host" || return
+	done
+	[ "$most" -gt 0 ] && [ "$most" -le 1048576 ] && [ $((after - before)) -lt 16384 ]
+}
+
 sparse one
 sparse in
 for f in two three; do
@@ -139,4 +191,11 @@ tap_run "resized while in use" resized
 tap_run "resized by others" resized_by_others
 tap_run "not resized" not_resized
 tap_run "limits change at once" limited
+
+random_file full $((8 << 20))
+truncate -s 8M "$SCRATCH/two" "$SCRATCH/three"
+lab_up --mtu 3498 --hosts 4 --export "b:$SCRATCH/one,peers=a,memory_mbytes=1" \
+	--export "b:$SCRATCH/two,peers=c,memory_mbytes=1" --export "b:$SCRATCH/three,memory_mbytes=1"
+tap_run "each host sees what it was given" given
+tap_run "many hosts write: memory is not more than it may be" many_write
 tap_done

@@ -2,13 +2,15 @@
 # Tests of NVMe over Falcon, with the sanitizers.
 
 NVME_DIR := $(B)/selftests/unit
-NVME_TESTS := nvme_lba nvme_engine nvme_pi nvme_pi_ends nvme_pi_model nvme_xts nvme_app nvme_store nvme_status nvme_resize
+# Those with initiators and targets in one process.
+NVME_ENV_TESTS := nvme_engine nvme_pi nvme_pi_ends nvme_pi_model nvme_xts nvme_app nvme_status nvme_resize \
+	nvme_attack
+NVME_TESTS := nvme_lba nvme_store $(NVME_ENV_TESTS)
 NVME_BINS := $(NVME_TESTS:%=$(NVME_DIR)/%.t)
 NVME_SRC := $(wildcard user/ulp/nvme/*.c)
 
 $(NVME_DIR)/nvme_lba.t: $(B)/asan/user/ulp/nvme/lba.o
-$(patsubst %,$(NVME_DIR)/%.t,nvme_engine nvme_pi nvme_pi_ends nvme_pi_model nvme_xts nvme_app nvme_status nvme_resize): \
-	$(NVME_SRC:%.c=$(B)/asan/%.o) \
+$(NVME_ENV_TESTS:%=$(NVME_DIR)/%.t): $(NVME_SRC:%.c=$(B)/asan/%.o) \
 	$(B)/asan/selftests/unit/nvme_env.o
 $(NVME_DIR)/nvme_xts.t $(NVME_DIR)/nvme_pi_ends.t $(NVME_DIR)/nvme_pi_model.t: $(B)/asan/user/crypto/xts.o
 $(NVME_DIR)/nvme_app.t: $(patsubst %,$(B)/asan/%.o,user/agent/client user/agent/nvme_app selftests/unit/loop/app)

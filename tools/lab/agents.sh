@@ -68,8 +68,8 @@ exports()
 		[ "${spec%%:*}" = "$1" ] || continue
 		n=$((n + 1))
 		rest=${spec#*:}
-		printf '\n[namespace export%d]\nnsid = %d\npeers = any\npath = %s\n' "$n" "$n" \
-			"${rest%%,*}"
+		printf '\n[namespace export%d]\nnsid = %d\npath = %s\n' "$n" "$n" "${rest%%,*}"
+		[[ $rest == *,peers=* ]] || printf 'peers = any\n'
 		while [[ $rest == *,* ]]; do
 			rest=${rest#*,}
 			key=${rest%%,*}
