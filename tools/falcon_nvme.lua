@@ -47,6 +47,13 @@ local nf = {
 	nlb = ProtoField.uint16("falcon_nvme.nlb", "Number of Logical Blocks, less one", base.DEC),
 	dtype = ProtoField.uint16("falcon_nvme.dtype", "DTYPE", base.DEC, nil, 0x0f00),
 	prinfo = ProtoField.uint16("falcon_nvme.prinfo", "PRINFO", base.HEX, nil, 0x003c),
+	pract = ProtoField.uint16("falcon_nvme.prinfo.act", "PRACT", base.DEC, nil, 0x0020),
+	chk_guard = ProtoField.uint16("falcon_nvme.prinfo.guard", "Check Guard", base.DEC, nil,
+		0x0010),
+	chk_app = ProtoField.uint16("falcon_nvme.prinfo.apptag", "Check Application Tag", base.DEC,
+		nil, 0x0008),
+	chk_ref = ProtoField.uint16("falcon_nvme.prinfo.reftag", "Check Reference Tag", base.DEC,
+		nil, 0x0004),
 	fua = ProtoField.uint16("falcon_nvme.fua", "Force Unit Access", base.DEC, nil, 0x0002),
 	lr = ProtoField.uint16("falcon_nvme.lr", "Limited Retry", base.DEC, nil, 0x0001),
 	dsm = ProtoField.uint8("falcon_nvme.dsm", "Dataset Management", base.HEX),
@@ -64,6 +71,14 @@ local nf = {
 	sc = ProtoField.uint32("falcon_nvme.status.sc", "Status Code", base.HEX, nil, 0x00ff),
 	reserved = ProtoField.bytes("falcon_nvme.reserved", "Reserved"),
 	data = ProtoField.bytes("falcon_nvme.data", "Data"),
+	-- 6.7, 8.4 and 8.7
+	md = ProtoField.bytes("falcon_nvme.metadata", "Metadata"),
+	inner_guard = ProtoField.uint16("falcon_nvme.inner.guard", "Inner Guard", base.HEX),
+	inner_app = ProtoField.uint16("falcon_nvme.inner.apptag", "Inner Application Tag", base.HEX),
+	inner_ref = ProtoField.uint32("falcon_nvme.inner.reftag", "Inner Reference Tag", base.HEX),
+	outer_guard = ProtoField.uint16("falcon_nvme.outer.guard", "Outer Guard", base.HEX),
+	outer_app = ProtoField.uint16("falcon_nvme.outer.apptag", "Outer Application Tag", base.HEX),
+	outer_ref = ProtoField.uint32("falcon_nvme.outer.reftag", "Outer Reference Tag", base.HEX),
 }
 nvme.fields = nf
 local ne = {
@@ -117,7 +132,10 @@ local function nvme_request(tvb, tree, type)
 	tree:add(nf.slba_hi, tvb(40, 4))
 	tree:add(nf.nlb, tvb(44, 2))
 	tree:add(nf.dtype, tvb(46, 2))
-	tree:add(nf.prinfo, tvb(46, 2))
+	local prinfo = tree:add(nf.prinfo, tvb(46, 2))
+	for _, field in ipairs({ nf.pract, nf.chk_guard, nf.chk_app, nf.chk_ref }) do
+		prinfo:add(field, tvb(46, 2))
+	end
 	tree:add(nf.fua, tvb(46, 2))
 	tree:add(nf.lr, tvb(46, 2))
 	tree:add(nf.dsm, tvb(48, 1))
@@ -146,6 +164,62 @@ local function nvme_status(tvb, tree, type)
 	tree:add(nf.sc, tvb(32, 4))
 end
 
+-- A block's 16 bytes; the inner ones may be encrypted.
+local function nvme_metadata(range, tree)
+	local md = tree:add(nf.md, range)
+
+	md:add(nf.inner_guard, range(0, 2))
+	md:add(nf.inner_app, range(2, 2))
+	md:add(nf.inner_ref, range(4, 4))
+	md:add(nf.outer_guard, range(8, 2))
+	md:add(nf.outer_app, range(10, 2))
+	md:add(nf.outer_ref, range(12, 4))
+end
+
+-- Where metadata are among |units| times 512 bytes of data: after how many bytes of them each, or nil if
+-- the packet alone does not tell. A Write Data Response has them behind all data (DIX), a Read Response
+-- behind each block (DIF); of a block of 4 KiB that is in several packets, in its last.
+local function nvme_layout(tvb, type, units, count)
+	local last = tvb(12, 1):uint() == tvb(8, 1):uint()
+	local at
+
+	if type ~= WRITE_DATA and count == units then
+		return 512
+	end
+	if type == WRITE_DATA or last or units == 8 then
+		return units * 512
+	end
+	at = 4096 - tvb(12, 1):uint() * units * 512 % 4096
+	if tvb(4, 1):bitfield(3, 1) == 0 and count == 1 and at <= units * 512 then
+		return at
+	end
+	return nil
+end
+
+local function nvme_data(tvb, tree, type)
+	local data = tvb(36)
+	local rest = data:len() % 512
+	local count, units = rest / 16, (data:len() - rest) / 512
+	local step = rest % 16 == 0 and count > 0 and count <= units and
+		nvme_layout(tvb, type, units, count)
+	local at = 0
+
+	while step and count > 0 do
+		local mds = step == 512 and units > 1 and type ~= WRITE_DATA and 1 or count
+
+		tree:add(nf.data, data(at, step))
+		at = at + step
+		for _ = 1, mds do
+			nvme_metadata(data(at, 16), tree)
+			at = at + 16
+		end
+		count = count - mds
+	end
+	if at < data:len() then
+		tree:add(nf.data, data(at))
+	end
+end
+
 function nvme.dissector(tvb, pinfo, tree)
 	local carrier = tonumber(pinfo.private["falcon_type"])
 	local subtree = tree:add(nvme, tvb())
@@ -167,7 +241,7 @@ function nvme.dissector(tvb, pinfo, tree)
 		nvme_status(tvb, subtree, type)
 	end
 	if tvb:len() > len then
-		subtree:add(nf.data, tvb(len))
+		nvme_data(tvb, subtree, type)
 	end
 	pinfo.cols.info:append(string.format(" %s %u/%u", nvme_types[type], tvb(12, 1):uint(),
 		tvb(8, 1):uint()))

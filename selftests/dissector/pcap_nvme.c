@@ -31,6 +31,10 @@ static void expect_nvme(const struct falcon_nvme_hdr *h, const struct falcon_nvm
 	expect("falcon_nvme.nlb", c->nlb);
 	expect("falcon_nvme.dtype", h->type == FALCON_NVME_READ_REQUEST ? 0 : c->dtype);
 	expect("falcon_nvme.prinfo", c->prinfo);
+	expect("falcon_nvme.prinfo.act", c->prinfo >> 3 & 1);
+	expect("falcon_nvme.prinfo.guard", c->prinfo >> 2 & 1);
+	expect("falcon_nvme.prinfo.apptag", c->prinfo >> 1 & 1);
+	expect("falcon_nvme.prinfo.reftag", c->prinfo & 1);
 	expect("falcon_nvme.fua", c->fua);
 	expect("falcon_nvme.lr", c->lr);
 	expect("falcon_nvme.dsm", c->dsm);
@@ -88,8 +92,40 @@ static void put_nvme(__u8 falcon_type, __u8 type)
 	emit(&clear, out, n + len);
 }
 
+/* Data with a block's metadata after |at| of |units| times 512 bytes. */
+static void put_protected(__u8 falcon_type, struct falcon_nvme_hdr h, __u32 units, __u32 at)
+{
+	static const unsigned char md[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
+	struct falcon_hdr f = hdr(falcon_type);
+	unsigned char out[SNAPLEN] = {};
+	__u32 len = sizeof(struct falcon_nvme_response), n;
+
+	frame++;
+	f.proto = FALCON_PROTO_NVME;
+	f.request_len = (__u16)(len + units * 512 + sizeof(md));
+	n = falcon_hdr_pack(&f, out);
+	falcon_nvme_response_pack(&h, 0, (void *)(out + n));
+	memcpy(out + n + len + at, md, sizeof(md));
+	expect_bytes("falcon_nvme.metadata", md, sizeof(md));
+	expect("falcon_nvme.inner.guard", 0x0102);
+	expect("falcon_nvme.inner.apptag", 0x0304);
+	expect("falcon_nvme.inner.reftag", 0x05060708);
+	expect("falcon_nvme.outer.guard", 0x090a);
+	expect("falcon_nvme.outer.apptag", 0x0b0c);
+	expect("falcon_nvme.outer.reftag", 0x0d0e0f10);
+	emit(&clear, out, n + f.request_len);
+}
+
 void good_nvme(void)
 {
+	const struct falcon_nvme_hdr write = { .type = FALCON_NVME_WRITE_DATA, .total = 3 },
+				     read = { .type = FALCON_NVME_READ_RESPONSE, .offset = 1,
+					      .total = 3 };
+
+	/* A block; a part of one, with its end and another's beginning; the end of one. */
+	put_protected(FALCON_PUSH_DATA, read, 1, 512);
+	put_protected(FALCON_PUSH_DATA, read, 6, 1024);
+	put_protected(FALCON_PULL_DATA, write, 2, 1024);
 	put_nvme(FALCON_PUSH_DATA, FALCON_NVME_WRITE_REQUEST);
 	put_nvme(FALCON_PULL_REQUEST, FALCON_NVME_WRITE_DATA_REQUEST);
 	put_nvme(FALCON_PULL_DATA, FALCON_NVME_WRITE_DATA);
