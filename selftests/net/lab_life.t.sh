@@ -70,9 +70,25 @@ try_idempotent()
 	tap_run "up after an agent's death repairs" kill -0 "$(pid_of b)"
 	lab_up --clear --mtu 2000 --loss 1
 	tap_is "$(on a cat /sys/class/net/eth0/mtu)" 2000 "up with other options rebuilds"
+	truncate -s 1M "$SCRATCH/disk"
+	lab_up --clear --export "b:$SCRATCH/disk"
+	tap_is "$(on b falconctl -j namespace show | jq -r '.[].name')" export1 "also for an export"
 	lab_up --no-agents
 	tap_is "$(on b cat /sys/class/net/eth0/mtu) $(ls "$RUN/a")" "1500 bpf
 xdp.log" "and again, without agents"
+}
+
+# An agent that is not ready in time: what it does is said.
+try_hang()
+{
+	local said
+
+	printf '#!/bin/sh\nexec sleep 1000\n' >"$SCRATCH/hangs"
+	chmod 755 "$SCRATCH/hangs"
+	said=$(FALCOND=$SCRATCH/hangs FALCON_LAB_TIMEOUT=3 falcon-lab up --clear 2>&1)
+	tap_is "$?" 1 "an agent that hangs is not waited for"
+	tap_run "and what it does is said" grep -qE '^process: .+, . \([a-z]+\), in ' <<<"$said"
+	tap_note "$said"
 }
 
 try_path()
@@ -167,6 +183,7 @@ try_down()
 
 try_refusals
 try_idempotent
+try_hang
 try_path
 try_exec
 try_dial

@@ -157,6 +157,20 @@ agent_settled()
 	! alive "$RUN/$1/falcond.pid" || all_up "$1"
 }
 
+# doing HOST: how far its agent has come, and what it waits for: the program, which is sh or mount until it
+# is falcond, its state, the place in the kernel, and how busy the machine is.
+doing()
+{
+	local proc
+
+	proc=/proc/$(<"$RUN/$1/falcond.pid")
+	printf 'process: %s, %s, in %s\n' "$(tr '\0' ' ' <"$proc/cmdline" | cut -c 1-60)" \
+		"$(sed -n 's/^State:[[:blank:]]*//p' "$proc/status")" "$(cat "$proc/wchan")"
+	cat "$proc/stack"
+	printf 'load: %s\n' "$(cat /proc/loadavg)"
+	connections "$1" | jq -r '.[] | "connection \(.name): \(if .up then "up" else .state // "down" end)"'
+} 2>/dev/null
+
 wait_for_agent()
 {
 	local host=$1 why="connections are not up after $TIMEOUT s"
@@ -164,8 +178,10 @@ wait_for_agent()
 	if wait_until agent_settled "$host"; then
 		alive "$RUN/$host/falcond.pid" && return
 		why="it has died"
+	else
+		why+=$'\n'$(doing "$host" || true)
 	fi
-	die "falcond of host $host: $why; end of $RUN/$host/falcond.log:"$'\n'"$(
+	die "falcond of host $host: $why"$'\n'"end of $RUN/$host/falcond.log:"$'\n'"$(
 		tail -n 20 "$RUN/$host/falcond.log")"
 }
 

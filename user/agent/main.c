@@ -374,6 +374,8 @@ int main(int argc, char **argv)
 	}
 	log_set_level(o.verbose ? LOG_LEVEL_DEBUG : a->config.agent.log_level);
 	a->offload = o.offload >= 0 ? o.offload : a->config.agent.offload;
+	/* What follows waits for the kernel, behind others on a busy host. */
+	log_info("starting config=%s", o.config);
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	setrlimit(RLIMIT_NOFILE, &files);
 	rc = give_up(a);
