@@ -299,7 +299,22 @@ struct refusal {
 	const char *part;	/* of the message */
 };
 
-static void refusals(void **state)
+/* Refused, with that line and that reason. */
+static void refused(const struct refusal *cases, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct agent_config cfg;
+		char where[64];
+
+		if (load(cases[i].text, &cfg) == 0)
+			fail_msg("accepted: %s", cases[i].text);
+		snprintf(where, sizeof(where), "%s:%u: ", path, cases[i].line);
+		if (strncmp(err, where, strlen(where)) || !strstr(err, cases[i].part))
+			fail_msg("\"%s\" is not line %u: %s", err, cases[i].line, cases[i].part);
+	}
+}
+
+static void refusals_of_sections_and_values(void **state)
 {
 	static const struct refusal cases[] = {
 		{"fcwnd = 1\n", 1, "before any section"},
@@ -310,6 +325,24 @@ static void refusals(void **state)
 		{"[agent]\n[port eth0]\n[agent]\n", 3, "second [agent] section; the first is in line 1"},
 		{"[agent]\nwhat\n", 2, "neither key = value nor a section"},
 		{"[agent]\nfcwnd = 1\n\nfcwnd = 2\n", 4, "given twice"},
+		{"[agent]\nfcwnd = 0\n", 2, "fcwnd must be a number from 1 to 255, not \"0\""},
+		{"[agent]\nfcwnd = 256\n", 2, "from 1 to 255"},
+		{"[agent]\nfcwnd = -1\n", 2, "from 1 to 255"},
+		{"[agent]\nfcwnd = 5x\n", 2, "from 1 to 255"},
+		{"[agent]\nfcwnd =\n", 2, "from 1 to 255"},
+		{"[agent]\nfcwnd = 99999999999999999999999\n", 2, "from 1 to 255"},
+		{"[agent]\noffload = yes\n", 2, "offload must be one of off on, not \"yes\""},
+		{"[agent]\nar_percent = 101\n", 2, "from 0 to 100"},
+		{"[agent]\nsocket = /tmp/\xff\n", 2, "socket must be UTF-8 text"},
+	};
+
+	(void)state;
+	refused(cases, ARRAY_SIZE(cases));
+}
+
+static void refusals_of_engines(void **state)
+{
+	static const struct refusal cases[] = {
 		{"[swift]\nbogus = 1\n", 2, "unknown key bogus"},
 		{"[swift x]\nretransmit_limit = 0\n", 2, "retransmit_limit is [1, 255], not 0"},
 		{"[swift x]\nmax_fcwnd = 2\nmax_fcwnd = 2\n", 3, "given twice"},
@@ -323,15 +356,15 @@ static void refusals(void **state)
 		{"[rue]\n", 1, "needs the name"},
 		{"[rue swift]\n", 1, "is for loaded algorithms"},
 		{"[rue x]\n[rue x]\n", 2, "second section"},
-		{"[agent]\nfcwnd = 0\n", 2, "fcwnd must be a number from 1 to 255, not \"0\""},
-		{"[agent]\nfcwnd = 256\n", 2, "from 1 to 255"},
-		{"[agent]\nfcwnd = -1\n", 2, "from 1 to 255"},
-		{"[agent]\nfcwnd = 5x\n", 2, "from 1 to 255"},
-		{"[agent]\nfcwnd =\n", 2, "from 1 to 255"},
-		{"[agent]\nfcwnd = 99999999999999999999999\n", 2, "from 1 to 255"},
-		{"[agent]\noffload = yes\n", 2, "offload must be one of off on, not \"yes\""},
-		{"[agent]\nar_percent = 101\n", 2, "from 0 to 100"},
-		{"[agent]\nsocket = /tmp/\xff\n", 2, "socket must be UTF-8 text"},
+	};
+
+	(void)state;
+	refused(cases, ARRAY_SIZE(cases));
+}
+
+static void refusals_of_ports_and_users(void **state)
+{
+	static const struct refusal cases[] = {
 		{"[port]\n", 1, "interface name"},
 		{"[port abcdefghijklmnop]\n", 1, "interface name"},
 		{"[port a/b]\n", 1, "interface name"},
@@ -342,6 +375,15 @@ static void refusals(void **state)
 		{"[user a]\n[user b]\n[user a]\n", 3, "second section for user a"},
 		{"[user a]\nmax_memory_mbytes = 2000000000\n", 2, "from 0 to 1073741824"},
 		{"[user a]\nmax_qps = -1\n", 2, "max_qps must be a number"},
+	};
+
+	(void)state;
+	refused(cases, ARRAY_SIZE(cases));
+}
+
+static void refusals_of_disks(void **state)
+{
+	static const struct refusal cases[] = {
 		{"[namespace]\n", 1, "[namespace] needs a name"},
 		{"[namespace a]\npath = x\n", 1, "[namespace a]: peers is missing"},
 		{"[namespace a]\npeers = any\n", 1, "[namespace a]: path is missing"},
@@ -359,6 +401,15 @@ static void refusals(void **state)
 		{"[nvme d]\nlocal = 10.0.0.1\ntargets = fd00::1/1\n", 1, "\"fd00::1/1\" is not"},
 		{"[nvme d]\nlocal = 10.0.0.1\ntargets = 10.0.0.2/0\n", 1, "is not"},
 		{"[nvme d]\nlocal = 10.0.0.1\nstripe_kbytes = 300\n", 1, "powers of two"},
+	};
+
+	(void)state;
+	refused(cases, ARRAY_SIZE(cases));
+}
+
+static void refusals_of_connections(void **state)
+{
+	static const struct refusal cases[] = {
 		{"[connection]\n", 1, "needs a name"},
 		{"[connection a b]\n", 1, "malformed section header"},
 		{"[connection b]\nlocal = 10.0.0\n", 2, "must be an IPv4 or IPv6 address"},
@@ -387,16 +438,7 @@ static void refusals(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct agent_config cfg;
-		char where[64];
-
-		if (load(cases[i].text, &cfg) == 0)
-			fail_msg("accepted: %s", cases[i].text);
-		snprintf(where, sizeof(where), "%s:%u: ", path, cases[i].line);
-		if (strncmp(err, where, strlen(where)) || !strstr(err, cases[i].part))
-			fail_msg("\"%s\" is not line %u: %s", err, cases[i].line, cases[i].part);
-	}
+	refused(cases, ARRAY_SIZE(cases));
 }
 
 static void long_line(void **state)
@@ -450,7 +492,10 @@ int main(void)
 		cmocka_unit_test(inherits_from_below), cmocka_unit_test(inherits_security),
 		cmocka_unit_test(users_and_groups),    cmocka_unit_test(nvme_sections),
 		cmocka_unit_test(ipv6_and_long_name),
-		cmocka_unit_test(refusals),	       cmocka_unit_test(long_line),
+		cmocka_unit_test(refusals_of_sections_and_values),
+		cmocka_unit_test(refusals_of_engines), cmocka_unit_test(refusals_of_ports_and_users),
+		cmocka_unit_test(refusals_of_disks),   cmocka_unit_test(refusals_of_connections),
+		cmocka_unit_test(long_line),
 		cmocka_unit_test(no_file),	       cmocka_unit_test(random_text),
 		cmocka_unit_test(congestion_control),
 	};

@@ -5,7 +5,7 @@
 
 #include "core_env.h"
 
-enum { HELD_CELL = 128 };
+enum { HELD_CELL = 128, HELD_CID2 = 6 };
 
 /* Cells of 128 bytes, transactions of up to 1000 bytes: 8 cells. */
 static inline struct fcore_config held_config(void)
@@ -62,6 +62,45 @@ static inline void held_receive(bool pull, uint32_t n, uint32_t r, uint32_t len)
 					 .rsn = ENV_PEER_RSN + r,
 					 .request_len = (__u16)len },
 		    pull ? 0 : len);
+}
+
+static inline void held_raise(uint32_t limit[FCORE_RESOURCES])
+{
+	for (int r = 0; r < FCORE_RESOURCES; r++)
+		limit[r] = FCORE_NO_LIMIT;
+}
+
+/* Limit |r| to |n| at |level|, everything else to nothing in particular. */
+static inline void held_limit(enum fcore_level level, enum fcore_resource r, uint32_t n)
+{
+	uint32_t limit[FCORE_RESOURCES];
+
+	held_raise(limit);
+	limit[r] = n;
+	if (level == FCORE_LEVEL_HOST)
+		assert_int_equal(fcore_limit_host(env.core, 0, limit), 0);
+	else if (level == FCORE_LEVEL_FUNCTION)
+		assert_int_equal(fcore_limit_function(env.core, 0, limit), 0);
+	else
+		fcore_limit_conn(env.c, limit);
+}
+
+static struct falcon_conn held_second;
+
+/* Another connection, in the accounts of |host| and |function|. */
+static inline struct fcore_conn *held_open_second(uint32_t host, uint32_t function)
+{
+	struct fcore_params p = env_params(true);
+	struct fcore_conn *c;
+
+	memset(&held_second, 0, sizeof(held_second));
+	held_second.id.cid = HELD_CID2;
+	held_second.id.peer_cid = ENV_PEER_CID;
+	p.host = host;
+	p.local_function = function;
+	c = fcore_conn_open(env.core, HELD_CID2, &held_second, &p, env.now);
+	assert_non_null(c);
+	return c;
 }
 
 #endif /* FALCON_SELFTESTS_CORE_HELD_H */

@@ -1,46 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The target's table of Falcon 11, row by row, and what it stands on: resources of network requests
- * (8.2.4), RNR (6.6.3, 6.6.4, 8.5.3.4), complete in error (6.6.5, 8.5.3.5).
+ * The target's table of Falcon 11, row by row, and what it stands on: RNR (6.6.3, 6.6.4, 8.5.3.4), complete
+ * in error (6.6.5, 8.5.3.5). Its limits are in core_admission.c.
  */
 #include "core_held.h"
+#include "core_target_env.h"
 
 enum { US = 1000, SLACK = 2000 };
-
-static void done(uint32_t r, enum fcore_push_outcome outcome, uint8_t rnr, uint8_t ulp_code)
-{
-	fcore_push_done(env.c, ENV_PEER_RSN + r, outcome, rnr, ulp_code, env.now);
-}
-
-/* The RSNs of all deliveries so far, in order, as decimal digits. */
-static uint32_t delivered(void)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < env.nevents; i++)
-		if (env.event[i].what == ENV_PUSH || env.event[i].what == ENV_PULL)
-			n = n * 10 + env.event[i].rsn - ENV_PEER_RSN;
-	return n;
-}
-
-/* The |i|-th packet sent is this NACK of the peer's |n|-th data PSN, and so on. */
-static void expect_nack(uint32_t i, uint8_t code, uint32_t n)
-{
-	assert_true(i < env.nsent);
-	assert_int_equal(env.sent[i].type, FALCON_NACK);
-	assert_int_equal(env.sent[i].ack.nack_code, code);
-	assert_int_equal(env.sent[i].ack.nack_psn, ENV_PEER_DATA + n);
-	assert_int_equal(env.sent[i].ack.nack_req_window, 0);
-}
-
-static uint32_t nacks_sent(void)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < env.nsent; i++)
-		n += env.sent[i].type == FALCON_NACK;
-	return n;
-}
 
 /* Dropped with nothing reserved, an xLR drop NACK, and the PSN open for the Resync. */
 static void s11_target_match_local_xlr_drop_filter(void **state)
@@ -415,195 +381,6 @@ static void s11_target_ulp_nack_rnr_for_pull(void **state)
 	}
 }
 
-/* Receiver's table: exceeding a limit per NIC, per host, per function or per connection. */
-static void s11_receiver_exceeding_resource_limit_drops_and_nacks(void **state)
-{
-	uint32_t limit[FCORE_RESOURCES];
-
-	(void)state;
-	for (int level = 0; level < FCORE_LEVELS; level++) {
-		struct fcore_config cfg = held_config();
-		struct fcore_params p = env_params(true);
-
-		for (int r = 0; r < FCORE_RESOURCES; r++)
-			limit[r] = FCORE_NO_LIMIT;
-		limit[FCORE_NET_BUF_RX] = 10;
-		if (level == FCORE_LEVEL_NIC)
-			cfg.total[FCORE_NET_BUF_RX] = 10;
-		env_open_with(&p, &cfg);
-		if (level == FCORE_LEVEL_HOST)
-			fcore_limit_host(env.core, 0, limit);
-		else if (level == FCORE_LEVEL_FUNCTION)
-			fcore_limit_function(env.core, 0, limit);
-		else if (level == FCORE_LEVEL_CONN)
-			fcore_limit_conn(env.c, limit);
-		held_receive(false, 0, 0, 1000);
-		assert_int_equal(env.nevents, 1);
-		env.nsent = 0;
-		held_receive(false, 1, 1, 1000);
-		expect_nack(0, FALCON_NACK_RESOURCE, 1);
-		assert_int_equal(env.nevents + (uint32_t)env.frames, 2);
-		EXPECT_HELD(0, 0, 0, 0, 0, 0, 1, 8);
-		assert_int_equal(fcore_resources(env.core, (enum fcore_level)level,
-						 level == FCORE_LEVEL_CONN ? ENV_CID : 0)
-					 ->refused[FCORE_NET_BUF_RX],
-				 1);
-		/* It comes again, as what was not received. */
-		done(0, FCORE_PUSH_ACK, 0, 0);
-		held_receive(false, 1, 1, 1000);
-		assert_int_equal(env.nevents, 2);
-		env_close();
-	}
-}
-
-/* 20 packets, of which 15 are green; 100 cells. */
-static void open_red(bool ordered)
-{
-	struct fcore_config cfg = held_config();
-	struct fcore_params p = env_params(ordered);
-
-	cfg.total[FCORE_NET_PKT_RX] = 20;
-	cfg.alpha = 1000 * FCORE_ALPHA_ONE;
-	env_open_with(&p, &cfg);
-}
-
-static void s8_2_4_red_zone_admits_only_head_of_line_requests(void **state)
-{
-	(void)state;
-	open_red(true);
-	assert_int_equal(fcore_zone(env.core), FALCON_ZONE_GREEN);
-	for (uint32_t i = 0; i < 15; i++)
-		held_receive(false, 1 + i, 1 + i, 0);
-	assert_int_equal(fcore_zone(env.core), FALCON_ZONE_RED);
-	EXPECT_HELD(0, 0, 0, 0, 0, 0, 15, 0);
-	held_receive(false, 16, 16, 0);
-	EXPECT_HELD(0, 0, 0, 0, 0, 0, 15, 0);
-	expect_nack(0, FALCON_NACK_RESOURCE, 16);
-	assert_int_equal(env.nevents, 0);
-	/* The one that all wait for. */
-	env.answer = true;
-	held_receive(false, 0, 0, 0);
-	assert_int_equal(env.nevents, 16);
-	EXPECT_HELD(0);
-	assert_int_equal(fcore_zone(env.core), FALCON_ZONE_GREEN);
-	held_receive(false, 16, 16, 0);
-	assert_int_equal(env.nevents, 17);
-	env_close();
-}
-
-/* The receive path is told: the zone of the connection's own limits, and who is next. */
-static void s8_2_4_zone_and_next_rsn_are_published(void **state)
-{
-	uint32_t limit[FCORE_RESOURCES];
-
-	(void)state;
-	held_open(true);
-	for (int r = 0; r < FCORE_RESOURCES; r++)
-		limit[r] = FCORE_NO_LIMIT;
-	limit[FCORE_NET_PKT_RX] = 3;
-	fcore_limit_conn(env.c, limit);
-	held_receive(false, 1, 1, 0);
-	assert_int_equal(env.shared.rx_acked.zone, FALCON_ZONE_GREEN);
-	held_receive(false, 2, 2, 0);
-	assert_int_equal(env.shared.rx_acked.zone, FALCON_ZONE_RED);
-	assert_int_equal(env.shared.rx_acked.next_rsn, ENV_PEER_RSN);
-	held_receive(false, 0, 0, 0);
-	assert_int_equal(env.shared.rx_acked.next_rsn, ENV_PEER_RSN + 3);
-	assert_int_equal(env.shared.rx_acked.zone, FALCON_ZONE_CLOSED);
-	for (uint32_t i = 0; i < 3; i++)
-		done(i, FCORE_PUSH_ACK, 0, 0);
-	assert_int_equal(env.shared.rx_acked.zone, FALCON_ZONE_GREEN);
-	env_close();
-}
-
-/* Unordered: all are head of line; only the total limits them. */
-static void s8_2_4_all_requests_of_unordered_connections_are_head_of_line(void **state)
-{
-	(void)state;
-	open_red(false);
-	for (uint32_t i = 0; i < 22; i++)
-		held_receive(false, i, i + 1, 0);
-	assert_int_equal(env.nevents, 20);
-	EXPECT_HELD(0, 0, 0, 0, 0, 0, 20, 0);
-	env_close();
-}
-
-/* CR rule 3, at every level: what waits leaves room for what it waits for. */
-static void s8_2_1_2_head_of_line_always_finds_room(void **state)
-{
-	uint32_t limit[FCORE_RESOURCES];
-
-	(void)state;
-	for (int level = 0; level < FCORE_LEVELS; level++) {
-		struct fcore_config cfg = held_config();
-		struct fcore_params p = env_params(true);
-
-		for (int r = 0; r < FCORE_RESOURCES; r++)
-			limit[r] = FCORE_NO_LIMIT;
-		limit[FCORE_NET_BUF_RX] = 30;
-		cfg.alpha = 1000 * FCORE_ALPHA_ONE;
-		cfg.red_percent = 100;
-		if (level == FCORE_LEVEL_NIC)
-			cfg.total[FCORE_NET_BUF_RX] = 30;
-		env_open_with(&p, &cfg);
-		if (level == FCORE_LEVEL_HOST)
-			fcore_limit_host(env.core, 0, limit);
-		else if (level == FCORE_LEVEL_FUNCTION)
-			fcore_limit_function(env.core, 0, limit);
-		else if (level == FCORE_LEVEL_CONN)
-			fcore_limit_conn(env.c, limit);
-		env.answer = true;
-		for (uint32_t i = 1; i < 100; i++)
-			held_receive(i & 1, i, i, 1000);
-		assert_int_equal(env.nevents, 0);
-		held_receive(false, 0, 0, 1000);
-		assert_true(env.nevents > 1);
-		assert_int_equal(env.event[0].rsn, ENV_PEER_RSN);
-		env_close();
-	}
-}
-
-/* A connection that does not get on leaves the others their share of the network region, too. */
-static void paper4_6_network_requests_are_bounded_by_the_threshold(void **state)
-{
-	struct fcore_config cfg = held_config();
-	struct fcore_params p = env_params(true);
-
-	(void)state;
-	cfg.total[FCORE_NET_PKT_RX] = 40;
-	env_open_with(&p, &cfg);
-	for (uint32_t i = 1; i < 40; i++)
-		held_receive(false, i, i, 0);
-	EXPECT_HELD(0, 0, 0, 0, 0, 0, 15, 0);	/* of 30 that are green, half */
-	held_receive(false, 0, 0, 0);
-	EXPECT_HELD(0, 0, 0, 0, 0, 0, 16, 0);
-	env_close();
-}
-
-/* Refused for long, the peer is told a few times, then now and then. */
-static void resource_nacks_are_no_storm(void **state)
-{
-	uint32_t told;
-
-	(void)state;
-	open_red(true);
-	for (uint32_t i = 1; i < 16; i++)
-		held_receive(false, i, i, 0);
-	env.nsent = 0;
-	for (uint32_t i = 0; i < 500; i++)
-		held_receive(false, 16, 16, 0);
-	told = env.nsent;
-	assert_int_equal(told, FC_NACK_BURST);
-	assert_int_equal(fcore_conn_stats(env.c)->nacks_withheld, 500 - FC_NACK_BURST);
-	for (uint32_t i = 0; i < 100; i++) {
-		env.now += FC_NACK_INTERVAL / 10;
-		held_receive(false, 16, 16, 0);
-	}
-	assert_int_equal(env.nsent - told, 10);
-	assert_int_equal(fcore_conn_stats(env.c)->rx_discarded, 600);
-	env_close();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -625,13 +402,6 @@ int main(void)
 		cmocka_unit_test(s11_target_ulp_nack_cie_or_nre_for_pull_is_a_zero_length_response),
 		cmocka_unit_test(s11_target_ulp_nack_cid_for_pull),
 		cmocka_unit_test(s11_target_ulp_nack_rnr_for_pull),
-		cmocka_unit_test(s11_receiver_exceeding_resource_limit_drops_and_nacks),
-		cmocka_unit_test(s8_2_4_red_zone_admits_only_head_of_line_requests),
-		cmocka_unit_test(s8_2_4_zone_and_next_rsn_are_published),
-		cmocka_unit_test(s8_2_4_all_requests_of_unordered_connections_are_head_of_line),
-		cmocka_unit_test(s8_2_1_2_head_of_line_always_finds_room),
-		cmocka_unit_test(paper4_6_network_requests_are_bounded_by_the_threshold),
-		cmocka_unit_test(resource_nacks_are_no_storm),
 	};
 
 	return unit_run(tests);

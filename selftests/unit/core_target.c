@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The target: reordering, delivery, RNR, Resync, bounds, lost claims (Falcon 8.5, 9.2). */
-#include "core_env.h"
+#include "core_target_env.h"
 
 static void open_ordered(bool ordered, bool answer)
 {
@@ -15,22 +15,6 @@ static uint8_t state_of(uint32_t r)
 	return fc_ttxn(env.c, ENV_PEER_RSN + r)->state;
 }
 
-static void done(uint32_t r, enum fcore_push_outcome outcome, uint8_t rnr)
-{
-	fcore_push_done(env.c, ENV_PEER_RSN + r, outcome, rnr, 0, env.now);
-}
-
-/* The RSNs of all deliveries so far, in order, as decimal digits. */
-static uint32_t delivered(void)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < env.nevents; i++)
-		if (env.event[i].what == ENV_PUSH || env.event[i].what == ENV_PULL)
-			n = n * 10 + env.event[i].rsn - ENV_PEER_RSN;
-	return n;
-}
-
 static void push_states(void **state)
 {
 	(void)state;
@@ -43,9 +27,9 @@ static void push_states(void **state)
 	assert_int_equal(delivered(), 12);
 	assert_int_equal(env.shared.rx_acked.req_base, ENV_PEER_REQ + 1);
 	assert_int_equal(env.shared.rx_acked.data_base, ENV_PEER_DATA);
-	done(2, FCORE_PUSH_ACK, 0);
+	done(2, FCORE_PUSH_ACK, 0, 0);
 	assert_int_equal(env.shared.rx_acked.data_base, ENV_PEER_DATA);
-	done(1, FCORE_PUSH_ACK, 0);
+	done(1, FCORE_PUSH_ACK, 0, 0);
 	assert_int_equal(env.shared.rx_acked.data_base, ENV_PEER_DATA + 2);
 	assert_int_equal(state_of(1), FC_TARGET_FREE);
 	assert_int_equal(env.frames, 1);	/* the pull request's */
@@ -95,8 +79,8 @@ static void push_rnr(void **state)
 	env_receive_push(1, 2, false);
 	env_receive_pull(0, 0, false);
 	assert_int_equal(delivered(), 12);
-	done(1, FCORE_PUSH_RNR, 6);		/* 80 us */
-	done(2, FCORE_PUSH_RNR, 1);		/* 10 us: not before the first, though */
+	done(1, FCORE_PUSH_RNR, 6, 0);		/* 80 us */
+	done(2, FCORE_PUSH_RNR, 1, 0);		/* 10 us: not before the first, though */
 	assert_int_equal(state_of(1), PushDataRx);
 	env_run();
 	assert_int_equal(env.nsent, 2);
@@ -124,7 +108,7 @@ static void pull_rnr(void **state)
 	open_ordered(true, false);
 	env_receive_pull(0, 0, false);
 	env_receive_push(0, 1, false);
-	done(1, FCORE_PUSH_ACK, 0);
+	done(1, FCORE_PUSH_ACK, 0, 0);
 	fcore_pull_rnr(env.c, ENV_PEER_RSN, 2, env.now);
 	assert_int_equal(state_of(0), PullReqRx);
 	env_receive_push(1, 2, false);
@@ -142,8 +126,8 @@ static void rnr_unordered(void **state)
 	open_ordered(false, false);
 	env_receive_push(0, 1, false);
 	env_receive_push(1, 2, false);
-	done(1, FCORE_PUSH_RNR, 6);
-	done(2, FCORE_PUSH_RNR, 2);
+	done(1, FCORE_PUSH_RNR, 6, 0);
+	done(2, FCORE_PUSH_RNR, 2, 0);
 	env_receive_push(2, 3, false);
 	assert_int_equal(delivered(), 123);
 	env_pass(22000);
@@ -224,7 +208,7 @@ static void slot_taken(void **state)
 	env_receive_push(1, 3 + FCORE_MAX_TXNS, false);
 	assert_int_equal(delivered(), 3);
 	assert_int_equal(fcore_conn_stats(env.c)->rx_discarded, 1);
-	done(3, FCORE_PUSH_ACK, 0);
+	done(3, FCORE_PUSH_ACK, 0, 0);
 	assert_int_equal(env_receive_push(1, 3 + FCORE_MAX_TXNS, false), FALCON_V_rx_data);
 	assert_int_equal(env.nevents, 2);
 	env_close();
@@ -288,7 +272,7 @@ static void closed_in_delivery(void **state)
 
 		open_ordered(ordered, false);
 		env_receive_push(0, 0, false);
-		done(0, FCORE_PUSH_RNR, 1);
+		done(0, FCORE_PUSH_RNR, 1, 0);
 		env.close_on_event = true;
 		env_pass(20000);
 		assert_null(env.c);

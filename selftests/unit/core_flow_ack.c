@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What ACKs, NACKs and RUE events say of each flow, and what is measured on it (paper 4.3). */
+#include "core_flows.h"
+
+/* The ACK of a flow goes back on it, with its times; others' stay owed. */
+static void acks_per_flow(void **state)
+{
+	(void)state;
+	open_flows(1, 8);
+	env.answer = true;
+	env.shared.rx.flow[3].t1_t2 = 33ULL << 32 | 34;
+	env.shared.rx.flow[9].t1_t2 = 99ULL << 32 | 100;
+	env.flow = 3;
+	env_receive_push(0, 0, true);
+	env.flow = 9;
+	env_receive_push(1, 1, false);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].flow, 3);
+	assert_int_equal(env.sent[0].ack.t1, 33);
+	assert_int_equal(env.sent[0].ack.rdbpsn, ENV_PEER_DATA + 2);
+	assert_int_equal(env_pass(52000), 1);
+	assert_int_equal(env.sent[0].flow, 9);
+	assert_int_equal(env.sent[0].ack.t1, 99);
+	assert_int_equal(env_pass(1000000), 0);
+	env_close();
+}
+
+/* ACKs and NACKs go back the way that the flow's latest packet came, and so off a dead path with it. */
+static void acks_take_the_peers_path(void **state)
+{
+	(void)state;
+	open_flows(1, 8);
+	env.answer = true;
+	env.flow = 3;
+	env.path = 0x1234;
+	env_receive_push(0, 0, true);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].path, 0x1234);
+	env.path = 0xfffe;
+	env_receive_push(1, 1, true);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].path, 0xfffe);
+	env.flow = 5;
+	env.path = 7;
+	env.answer = false;
+	env_receive_push(2, 2, false);
+	fcore_push_done(env.c, ENV_PEER_RSN + 2, FCORE_PUSH_CIE, 0, 7, env.now);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].type, FALCON_NACK);
+	assert_int_equal(env.sent[0].path, 7);
+	env_close();
+}
+
+/* Counts are per flow, too. */
+static void coalescing_per_flow(void **state)
+{
+	struct fcore_params p = env_params(false);
+
+	(void)state;
+	p.ack_count = 3;
+	env_open(&p);
+	env.answer = true;
+	for (uint32_t i = 0; i < 4; i++) {
+		env.flow = i & 1;
+		env_receive_push(i, i, false);
+	}
+	assert_int_equal(env_run(), 0);
+	env.flow = 1;
+	env_receive_push(4, 4, false);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].flow, 1);
+	env_close();
+}
+
+/* A NACK reports the flow of the packet that it refuses. */
+static void nacks_per_flow(void **state)
+{
+	(void)state;
+	open_flows(1, 8);
+	env.flow = 5;
+	env_receive_push(0, 0, false);
+	fcore_push_done(env.c, ENV_PEER_RSN, FCORE_PUSH_CIE, 0, 7, env.now);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].type, FALCON_NACK);
+	assert_int_equal(env.sent[0].flow, 5);
+	env_close();
+}
+
+/* The event that the receive path made of an ACK of |flow|. */
+static struct falcon_rue_event event_of(uint32_t flow)
+{
+	struct falcon_rue_event e = { 0 };
+	struct falcon_ack a = { .type = FALCON_BACK };
+
+	falcon_rue_event_ack(&env.shared, flow, &a, 1, 2, 999, &e);
+	return e;
+}
+
+/* Each flow has its own state; ncwnd and its guard are the connection's. */
+static void events_are_completed(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS];
+	struct falcon_rue_result r = { 0 };
+	struct falcon_rue_event e;
+
+	(void)state;
+	open_flows(2, 16);
+	fcore_rue_base(env.c, 0, 70);
+	fcore_rue_base(env.c, 1, 71);
+	falcon_res_put(&r, connection_id, falcon_rue_id(ENV_CID, 1));
+	falcon_res_put(&r, fcwnd, 5);
+	falcon_res_put(&r, fcwnd_fraction, 6);
+	falcon_res_put(&r, ncwnd, 77);
+	falcon_res_put(&r, retransmit_timeout, 8888);
+	falcon_res_put(&r, fabric_window_time_marker, 1);
+	falcon_res_put(&r, nic_window_time_marker, 2);
+	falcon_res_put(&r, base_delay_target, 71);
+	falcon_res_put(&r, delay_state, 3);
+	falcon_res_put(&r, rtt_state, 4);
+	falcon_res_put(&r, cc_opaque, 3);
+	fcore_rue_result(env.c, &r, env.now);
+	send_on(13, count);
+	env_ack_all(13, 0);
+	for (uint32_t flow = 0; flow < 2; flow++) {
+		e = event_of(flow);
+		assert_true(fcore_rue_event(env.core, &e));
+		assert_int_equal(falcon_ev_get(&e, num_packets_acked), count[flow]);
+		assert_int_equal(falcon_ev_get(&e, fcwnd_integer), flow ? 5 : 8);
+		assert_int_equal(falcon_ev_get(&e, fcwnd_fraction), flow ? 6 : 0);
+		assert_int_equal(falcon_ev_get(&e, ncwnd), 77);
+		assert_int_equal(falcon_ev_get(&e, nic_window_time_marker), 2);
+		assert_int_equal(falcon_ev_get(&e, retransmit_timeout),
+				 flow ? 8888 : falcon_time_of_ns(RTO));
+		assert_int_equal(falcon_ev_get(&e, fabric_window_time_marker), flow ? 1 : 0);
+		assert_int_equal(falcon_ev_get(&e, base_delay_target), 70 + flow);
+		assert_int_equal(falcon_ev_get(&e, delay_state), flow ? 3 : 0);
+		assert_int_equal(falcon_ev_get(&e, rtt_state), flow ? 4 : 0);
+		assert_int_equal(falcon_ev_get(&e, cc_opaque), flow ? 3 : 0);
+		assert_int_equal(falcon_ev_get(&e, t3), 1);
+		e = event_of(flow);
+		assert_true(fcore_rue_event(env.core, &e));
+		assert_int_equal(falcon_ev_get(&e, num_packets_acked), 0);
+	}
+	env_close();
+}
+
+/* Nothing to complete with one flow; nothing to be done for flows and connections not there. */
+static void events_of_nobody(void **state)
+{
+	struct falcon_rue_event e, was;
+
+	(void)state;
+	open_flows(1, 16);
+	e = was = event_of(0);
+	assert_true(fcore_rue_event(env.core, &e));
+	assert_memory_equal(&e, &was, sizeof(e));
+	e = event_of(1);
+	assert_false(fcore_rue_event(env.core, &e));
+	env.shared.id.cid = ENV_CID + 1;
+	e = event_of(0);
+	assert_false(fcore_rue_event(env.core, &e));
+	env.shared.id.cid = ENV_CID;
+	result(1, 3, 0);
+	assert_int_equal(env.c->fcwnd, 16);
+	env_close();
+}
+
+/* A retransmission is an event of the flow that lost the packet. */
+static void loss_is_told_of_its_flow(void **state)
+{
+	(void)state;
+	open_flows(2, 16);
+	result(1, 3, 0);
+	env_push(0);
+	env_run();
+	assert_int_equal(env.sent[0].flow, 0);
+	result(0, 1, 0);
+	env_pass(RTO + SLACK);
+	assert_int_equal(env.sent[0].flow, 1);
+	assert_int_equal(falcon_ev_get(&env.last_rue, connection_id), ENV_CID);
+	assert_int_equal(falcon_ev_get(&env.last_rue, fcwnd_integer), 1);
+	env_pass(2 * RTO + SLACK);
+	assert_int_equal(falcon_ev_get(&env.last_rue, connection_id), falcon_rue_id(ENV_CID, 1));
+	assert_int_equal(falcon_ev_get(&env.last_rue, fcwnd_integer), 3);
+	env_close();
+}
+
+/* Round-trip times are per flow, and so are retransmission timeouts. */
+static void rtt_per_flow(void **state)
+{
+	uint32_t count[FALCON_MAX_FLOWS];
+
+	(void)state;
+	open_flows(2, 16);
+	send_on(4, count);
+	env.now += 100000;
+	env.flow = 1;
+	env_ack((struct falcon_ack){ .rdbpsn = ENV_DATA + 2, .rrbpsn = ENV_REQ,
+				     .t1 = falcon_time_of_ns(env.now - 100000) });
+	assert_int_equal(flow_stats(0).rtt_ns, 0);
+	assert_true(flow_stats(1).rtt_ns > 99000 && flow_stats(1).rtt_ns < 101000);
+	assert_int_equal(fcore_conn_stats(env.c)->rtt_ns, flow_stats(1).rtt_ns);
+	env_close();
+}
+
+/* An ACK that is sent long after the packet whose T1 it echoes once more tells of no round trip. */
+static void an_echo_counts_once(void **state)
+{
+	struct falcon_ack a = { .rdbpsn = ENV_DATA + 1, .rrbpsn = ENV_REQ };
+	uint32_t count[FALCON_MAX_FLOWS];
+	uint64_t rtt;
+
+	(void)state;
+	open_flows(1, 16);
+	send_on(4, count);
+	env.now += 100000;
+	a.t1 = falcon_time_of_ns(env.now - 100000);
+	env_ack(a);
+	rtt = flow_stats(0).rtt_ns;
+	env.now += 1000 * RTO;
+	env_ack(a);
+	assert_int_equal(flow_stats(0).rtt_ns, rtt);
+	env.now += 100000;
+	a.t1 = falcon_time_of_ns(env.now - 50000);
+	env_ack(a);
+	assert_true(flow_stats(0).rtt_ns < rtt);
+	env_close();
+}
+
+/* Before its first sample a flow goes by another one's, if that is longer than its timeout. */
+static void a_new_flow_goes_by_another(void **state)
+{
+	struct falcon_ack a = { .type = FALCON_EACK, .rdbpsn = ENV_DATA, .rrbpsn = ENV_REQ,
+				.data_rx = { 0xf0 } };
+	uint32_t count[FALCON_MAX_FLOWS];
+
+	(void)state;
+	open_flows(2, 16);
+	send_on(8, count);
+	assert_int_equal(count[0], 4);
+	env.now += 2 * RTO;
+	env.flow = 1;
+	a.t1 = falcon_time_of_ns(env.now - 2 * RTO - SLACK);
+	env_ack(a);
+	assert_int_equal(env.c->data.npending, 0);
+	env.now += 2 * SLACK;
+	env_ack(a);
+	assert_int_equal(env.c->data.npending, 4);
+	env_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(acks_per_flow),
+		cmocka_unit_test(acks_take_the_peers_path),
+		cmocka_unit_test(coalescing_per_flow),
+		cmocka_unit_test(nacks_per_flow),
+		cmocka_unit_test(events_are_completed),
+		cmocka_unit_test(events_of_nobody),
+		cmocka_unit_test(loss_is_told_of_its_flow),
+		cmocka_unit_test(rtt_per_flow),
+		cmocka_unit_test(an_echo_counts_once),
+		cmocka_unit_test(a_new_flow_goes_by_another),
+	};
+
+	return unit_run(tests);
+}
