@@ -18,7 +18,7 @@
 
 enum fverbs_shm_const {
 	FVERBS_SHM_MAGIC = 0x46565331,
-	FVERBS_SHM_VERSION = 1,
+	FVERBS_SHM_VERSION = 2,
 	FVERBS_SLOTS = 16384,		/* queues of a context that work can be posted to */
 	FVERBS_SLOT_WORDS = FVERBS_SLOTS / 64,
 	FVERBS_SLOT_SUMMARY = FVERBS_SLOT_WORDS / 64,
@@ -37,6 +37,18 @@ struct fverbs_ctx_shm {
 	 * exchanged for 0 by whoever rings, who then writes the doorbell: one signal a sleep.
 	 */
 	__u32 agent_sleeping FALCON_ALIGNED;
+	/*
+	 * A futex, writer: agent. It changes at the end of every round that has shown the application
+	 * something, completions or bytes in its memory, and then whoever sleeps on it is woken.
+	 */
+	__u32 news FALCON_ALIGNED;
+	__u32 crowded;			/* writer: agent. 1: it has to wait for a CPU, so do not spin */
+	/*
+	 * Threads that sleep on |news|, or are about to: each counts itself, atomically, before it
+	 * looks for the last time; the agent looks here after it has changed |news|, with a full
+	 * barrier in between.
+	 */
+	__u32 nappers FALCON_ALIGNED;
 	/*
 	 * Which queue pairs have new work: a bit a slot, and above it a bit a word that is not 0.
 	 * Whoever posts sets the slot's bit, then the word's, by atomic or, after the queue's new

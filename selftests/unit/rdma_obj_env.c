@@ -138,6 +138,12 @@ static void host_unmap(void *arg, void *base, uint64_t size)
 	free(base);
 }
 
+static void host_wake(void *arg, uint32_t *word)
+{
+	(void)arg, (void)word;
+	env.wakes++;
+}
+
 static int host_file_id(void *arg, int fd, struct rdma_file_id *out)
 {
 	(void)arg;
@@ -404,6 +410,7 @@ void env_open(void)
 		.send = host_send,
 		.map = host_map,
 		.unmap = host_unmap,
+		.wake = host_wake,
 		.close = host_close,
 		.file_id = host_file_id,
 		.is_socket = host_is_socket,

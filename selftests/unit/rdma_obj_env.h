@@ -74,6 +74,7 @@ struct env {
 	struct rdma_qp *qps[ENV_QPS];	/* by number */
 	unsigned int reads, writes;	/* calls of the host */
 	jmp_buf *late;			/* where a call is left that does not return; NULL: they do */
+	unsigned int wakes;		/* of those who sleep on a futex */
 	unsigned int pieces;		/* of remote memory, in all of them */
 	unsigned int maps, links, srqs_gone;
 	uint64_t charged[3];

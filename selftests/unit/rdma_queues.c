@@ -383,6 +383,12 @@ static void a_receive_queue_that_moves(void **state)
 	assert_int_equal(((const struct fverbs_srq_attr *)env_answer(&app))->max_wr, 4);
 }
 
+static void copied(struct rdma_copy *copy, int error)
+{
+	(void)copy;
+	assert_int_equal(error, 0);
+}
+
 /* ---- the rest ------------------------------------------------------------------------------ */
 
 static void doorbells(void **state)
@@ -412,6 +418,62 @@ static void doorbells(void **state)
 	assert_int_equal(pump(), 2);
 	assert_true(rdma_ulp_ops.sleep_begin(env.r));
 	rdma_ulp_ops.sleep_end(env.r);
+}
+
+/* Whoever naps hears of all that a round has shown, once. */
+static void naps_end_with_news(void **state)
+{
+	uint32_t cq = env_cq(&app, 4, 0, NULL), pd = env_pd(&app);
+	struct fverbs_mr mr = env_reg(&app, pd, ENV_PROC_BASE, 64, IBV_ACCESS_LOCAL_WRITE);
+	struct fverbs_ctx_shm *shm = (struct fverbs_ctx_shm *)app.area;
+	uint8_t byte = 1;
+	struct rdma_copy copy = { .kind = RDMA_COPY_WRITE, .local = &byte, .done = copied };
+	uint32_t news = shm->news;
+
+	(void)state;
+	pump();
+	assert_int_equal(shm->news, news);
+	post(cq, 1, 0, false);
+	post(cq, 2, 0, false);
+	pump();
+	assert_int_equal(shm->news, news + 1);
+	assert_int_equal(env.wakes, 0);
+	shm->nappers = 1;
+	pump();
+	assert_int_equal(env.wakes, 0);
+	post(cq, 3, 0, false);
+	pump();
+	assert_int_equal(env.wakes, 1);
+	/* Bytes that a peer has written; those that were read are nothing new. */
+	assert_int_equal(rdma_resolve_local(rdma_handle_get(app.ctx, RDMA_KIND_PD, pd), mr.lkey,
+					    ENV_PROC_BASE, 1, 0, &copy.span), RDMA_FAULT_NONE);
+	rdma_copy_queue(env.r, &copy);
+	pump();
+	assert_int_equal(shm->news, news + 3);
+	assert_int_equal(env.wakes, 2);
+	copy.kind = RDMA_COPY_READ;
+	assert_int_equal(rdma_resolve_local(rdma_handle_get(app.ctx, RDMA_KIND_PD, pd), mr.lkey,
+					    ENV_PROC_BASE, 1, 0, &copy.span), RDMA_FAULT_NONE);
+	rdma_copy_queue(env.r, &copy);
+	pump();
+	assert_int_equal(shm->news, news + 3);
+}
+
+static void crowding_is_told(void **state)
+{
+	const struct fverbs_ctx_shm *shm = (const struct fverbs_ctx_shm *)app.area;
+	struct env_app late;
+
+	(void)state;
+	assert_int_equal(shm->crowded, 0);
+	rdma_set_crowded(env.r, true);
+	assert_int_equal(shm->crowded, 1);
+	env_attach(&late, 1);
+	assert_int_equal(((const struct fverbs_ctx_shm *)late.area)->crowded, 1);
+	rdma_set_crowded(env.r, false);
+	assert_int_equal(shm->crowded, 0);
+	assert_int_equal(((const struct fverbs_ctx_shm *)late.area)->crowded, 0);
+	env_detach(&late);
 }
 
 static void devices_change(void **state)
@@ -523,6 +585,7 @@ int main(void)
 		TEST(overrun), TEST(a_head_that_cannot_be),
 		TEST(an_overrun_that_is_ignored), TEST(a_queue_that_moves), TEST(receive_requests),
 		TEST(the_limit), TEST(a_receive_queue_that_moves), TEST(doorbells),
+		TEST(naps_end_with_news), TEST(crowding_is_told),
 		TEST(devices_change), TEST(xrc_domains), TEST(queue_pairs_of_two_processes),
 	};
 

@@ -3,6 +3,7 @@
 #include "verbs/env.h"
 
 #include <poll.h>
+#include <pthread.h>
 
 #include "falcon/verbs_ext.h"
 
@@ -449,6 +450,39 @@ static void datagrams(void **state)
 	assert_int_equal(ibv_destroy_qp(b), 0);
 }
 
+static void *poll_until_found(void *cq)
+{
+	struct ibv_wc wc;
+
+	while (!ibv_poll_cq(cq, 1, &wc))
+		;
+	return (void *)(uintptr_t)wc.wr_id;
+}
+
+/* Where CPUs are short, whoever polls sleeps until there is something to be found. */
+static void polling_naps(void **state)
+{
+	struct env *e = *state;
+	struct ibv_sge from = env_sge(e, 0, 8);
+	struct ibv_send_wr wr = {
+		.wr_id = 77, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = (uintptr_t)e->mem + 64, .rkey = e->mr->rkey },
+	};
+	pthread_t thread;
+	void *found;
+
+	fake_hold(true);
+	fake_crowded();
+	assert_int_equal(env_post(e->a, &wr, &from), 0);
+	assert_int_equal(pthread_create(&thread, NULL, poll_until_found, e->cq), 0);
+	while (!fake_nappers())
+		;
+	fake_hold(false);
+	pthread_join(thread, &found);
+	assert_int_equal((uintptr_t)found, 77);
+	assert_int_equal(fake_nappers(), 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
 
 int main(void)
@@ -459,6 +493,7 @@ int main(void)
 		T(states_are_respected), T(destroying_cleans_the_queue), T(events_wake),
 		T(asynchronous_events), T(shared_receive_queue), T(completion_queues_are_resized),
 		T(extended_queues), T(shared_memory_is_direct), T(datagrams),
+		T(polling_naps),
 	};
 
 	return unit_run(tests);

@@ -14,6 +14,7 @@
 
 #include "agent/config.h"
 #include "agent/control.h"
+#include "agent/crowd.h"
 #include "agent/grace.h"
 #include "agent/neigh.h"
 #include "agent/rekey.h"
@@ -145,6 +146,8 @@ struct agent {
 	int epoll_fd;
 	int signal_fd;
 	bool offload;			/* XDP runs the receive path */
+	struct crowd crowd;		/* of the loop's thread */
+	bool crowded;			/* as crowd_look() has said */
 	bool sockets_watched;		/* the AF_XDP sockets are in the epoll set */
 	uint32_t rx_waiting;		/* frames in the receive ring that is being read; 0: none is */
 	uint64_t tx_now;		/* ns, the time that frames are stamped with */

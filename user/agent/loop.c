@@ -207,6 +207,16 @@ static void rest(struct agent *a, struct spin *spin)
 	falcon_store(&a->maps.config->agent_sleeping, 0);
 }
 
+/* Applications that poll are told when the agent comes to be short of CPU, and when no longer. */
+static void look_around(struct agent *a)
+{
+	bool was = a->crowded;
+
+	a->crowded = crowd_look(&a->crowd, a->now);
+	if (a->crowded != was)
+		agent_rdma_set_crowded(a, a->crowded);
+}
+
 static void watch_all(struct agent *a)
 {
 	watch(a, a->signal_fd, EPOLLIN);
@@ -227,6 +237,8 @@ static void turn_loop(void *arg)
 	struct spin spin = {};
 	uint32_t turns = 0, busy = 0;
 
+	crowd_close(&a->crowd);
+	crowd_open(&a->crowd, "/proc/thread-self/schedstat", busy_at);
 	while (!a->stop) {
 		if (turn(a)) {
 			busy_at = a->now;
@@ -239,6 +251,7 @@ static void turn_loop(void *arg)
 		}
 		if (++turns % LOOP_CONTROL_TURNS == 0)
 			serve_control(a, 0);
+		look_around(a);
 		if (a->now - drops_at > LOOP_DROP_CHECK_NS) {
 			drops_at = a->now;
 			agent_recover_drops(a);
@@ -261,6 +274,11 @@ int agent_loop(struct agent *a)
 {
 	static const struct stall_ops ops = { .loop = turn_loop, .stalled = stalled };
 
+	int rc;
+
 	watch_all(a);
-	return stall_run(a->stall, &ops, a);
+	a->crowd.fd = -1;
+	rc = stall_run(a->stall, &ops, a);
+	crowd_close(&a->crowd);
+	return rc;
 }

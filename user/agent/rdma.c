@@ -3,6 +3,8 @@
 #include "agent/rdma.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/client.h"
@@ -81,6 +84,12 @@ static void host_unmap(void *arg, void *base, uint64_t size)
 	munmap(base, size);
 }
 
+static void host_wake(void *arg, uint32_t *word)
+{
+	(void)arg;
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 static void host_close(void *arg, int fd)
 {
 	(void)arg;
@@ -140,6 +149,7 @@ static int make_layer(struct agent_rdma *v)
 		.send = host_send,
 		.map = host_map,
 		.unmap = host_unmap,
+		.wake = host_wake,
 		.close = host_close,
 		.file_id = host_file_id,
 		.is_socket = host_is_socket,
@@ -205,6 +215,12 @@ void agent_rdma_set_time(struct agent *a)
 {
 	if (a->rdma)
 		rdma_set_time(a->rdma->layer, a->now);
+}
+
+void agent_rdma_set_crowded(struct agent *a, bool crowded)
+{
+	if (a->rdma)
+		rdma_set_crowded(a->rdma->layer, crowded);
 }
 
 int agent_rdma_fd(const struct agent *a)

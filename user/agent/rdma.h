@@ -20,6 +20,8 @@ void agent_rdma_refresh(struct agent *a);
 
 /* The time is a->now: whatever comes from outside of the loop's turns is about to be served. */
 void agent_rdma_set_time(struct agent *a);
+/* Whether the agent has to wait for a CPU (agent/crowd.h), when that has changed. */
+void agent_rdma_set_crowded(struct agent *a, bool crowded);
 /*
  * rdma_stall.c: the loop's thread is held up in |call|, for an application's memory; another goes on.
  * agent_rdma_late() looks, now and then, what has become of such calls.

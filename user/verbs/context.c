@@ -129,7 +129,7 @@ FV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	__atomic_add_fetch(&ctx->device->refs, 1, __ATOMIC_RELAXED);
 	pthread_mutex_init(&ctx->lock, NULL);
 	ctx->copy_max = fv_env_number(FV_ENV_COPY);
-	ctx->spin = fv_env_choice(FV_ENV_POLL) == 1;
+	ctx->poll = (uint8_t)fv_env_choice(FV_ENV_POLL);
 	fill_ops(&ctx->v);
 	ctx->v.context.device = device;
 	ctx->v.context.cmd_fd = ctx->agent.cmd;

@@ -21,7 +21,7 @@ static const struct variable {
 		"how queue pairs order what they do (RDMA 6.2)" },
 	[FV_ENV_ERRORS] = { "FALCON_QP_ERRORS", "verbs|complete", 0, "verbs",
 		"whether an error ends a queue pair or completes one request (RDMA 6.3)" },
-	[FV_ENV_POLL] = { "FALCON_VERBS_POLL", "yield|spin", 0, "yield",
+	[FV_ENV_POLL] = { "FALCON_VERBS_POLL", "auto|nap|yield|spin", 0, "auto",
 		"what polling an empty queue again and again does with the CPU" },
 	[FV_ENV_COPY] = { "FALCON_VERBS_COPY", NULL, 1024, "256",
 		"bytes of payload that are copied into the work request, at most" },

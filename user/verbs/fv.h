@@ -90,6 +90,14 @@ struct fv_entry {
 
 struct fv_mr;
 
+/* What polling an empty queue again and again does; the order is that of FALCON_VERBS_POLL's words. */
+enum fv_poll {
+	FV_POLL_AUTO,		/* yields; naps while the agent is short of CPU */
+	FV_POLL_NAP,
+	FV_POLL_YIELD,
+	FV_POLL_SPIN,
+};
+
 struct fv_ctx {
 	struct verbs_context v;
 	struct fv_agent agent;
@@ -103,7 +111,7 @@ struct fv_ctx {
 	struct fv_mr **mrs;		/* hash by lkey, |mr_buckets| chains */
 	uint32_t mr_generation;		/* changes whenever a region does; falcon_load() */
 	uint32_t copy_max;		/* bytes of payload to copy into a work request */
-	bool spin;			/* an empty poll keeps the CPU */
+	uint8_t poll;			/* enum fv_poll */
 };
 
 struct fv_pd {
@@ -176,6 +184,8 @@ struct fv_cq {
 	uint32_t mask;
 	uint32_t head;			/* next to read */
 	uint32_t idle;			/* polls in a row that found nothing */
+	uint32_t linger;		/* ns that empty polls yield before they nap: poll.c */
+	uint64_t idle_since;		/* ns, CLOCK_MONOTONIC: when they began to yield */
 	struct fverbs_place place;
 	uint64_t cookie;
 	struct fverbs_cqe now;		/* what start_poll() and next_poll() are at */

@@ -3,17 +3,28 @@
  * Polling and arming completion queues.
  *
  * Applications poll in a loop. Whoever finds nothing again and again offers the CPU to others: as a
- * rule it is the agent that has to run before anything can be found (io/spin.h).
+ * rule it is the agent that has to run before anything can be found (io/spin.h). Where the agents do
+ * not get the CPUs that they need, offering is not enough: then an empty poll naps until there is
+ * news. What comes within |LINGER_MAX_NS| is waited for without, since to sleep and to be woken takes
+ * longer; whether that is worth while is learned from the naps.
  */
 #include <errno.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "io/spin.h"
 #include "verbs/fv.h"
 
 enum {
 	IDLE_YIELD = 8,		/* empty polls in a row before each gives the CPU away */
 	IDLE_CHECK = 4096,	/* and between looks whether the agent is still there */
+	LINGER_MIN_NS = 4000,
+	LINGER_MAX_NS = 32000,
+	NAP_NS = 100 * 1000,	/* at most: the application may have other things to look at */
 };
 
 static void to_wc(struct ibv_wc *wc, const struct fverbs_cqe *cqe)
@@ -63,15 +74,69 @@ void fv_cq_clean(struct fv_cq *cq, uint64_t qp_cookie)
 	fv_unlock(&cq->lock);
 }
 
+static bool is_empty(struct fv_cq *cq)
+{
+	bool empty;
+
+	fv_lock(&cq->lock);
+	empty = falcon_load(&cq->shm->idx.tail) == cq->head;
+	fv_unlock(&cq->lock);
+	return empty;
+}
+
+/* Sleep until the agent has shown us something, of any queue, or for a little while. */
+static void nap(struct fv_ctx *ctx, struct fv_cq *cq)
+{
+	static const struct timespec most = { .tv_nsec = NAP_NS };
+	struct fverbs_ctx_shm *shm = ctx->agent.shm;
+	uint32_t news = falcon_load(&shm->news);
+
+	__atomic_add_fetch(&shm->nappers, 1, __ATOMIC_SEQ_CST);
+	if (is_empty(cq))
+		syscall(SYS_futex, &shm->news, FUTEX_WAIT, news, &most, NULL, 0);
+	__atomic_sub_fetch(&shm->nappers, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A nap that lingering a little longer would have saved, or one that it would not have. */
+static uint32_t learn(uint32_t linger, uint64_t waited)
+{
+	if (waited > LINGER_MAX_NS)
+		return linger > LINGER_MIN_NS ? linger / 2 : 0;
+	if (linger < LINGER_MIN_NS)
+		return LINGER_MIN_NS;
+	return linger < LINGER_MAX_NS ? 2 * linger : linger;
+}
+
+static bool may_nap(const struct fv_ctx *ctx)
+{
+	return ctx->poll == FV_POLL_NAP ||
+	       (ctx->poll == FV_POLL_AUTO && falcon_load(&ctx->agent.shm->crowded));
+}
+
 void fv_cq_idle(struct fv_cq *cq)
 {
 	struct fv_ctx *ctx = FV_CAST(struct fv_ctx, v.context, cq->cq.context);
 	uint32_t idle = __atomic_add_fetch(&cq->idle, 1, __ATOMIC_RELAXED);
+	uint32_t linger = __atomic_load_n(&cq->linger, __ATOMIC_RELAXED);
+	uint64_t since;
 
 	if (idle % IDLE_CHECK == 0)
 		fv_agent_check(&ctx->agent);
-	if (idle >= IDLE_YIELD && !ctx->spin)
+	if (idle < IDLE_YIELD || ctx->poll == FV_POLL_SPIN)
+		return;
+	if (!may_nap(ctx)) {
 		sched_yield();
+		return;
+	}
+	if (idle == IDLE_YIELD)
+		__atomic_store_n(&cq->idle_since, spin_clock(), __ATOMIC_RELAXED);
+	since = __atomic_load_n(&cq->idle_since, __ATOMIC_RELAXED);
+	if (spin_clock() - since < linger) {
+		sched_yield();
+		return;
+	}
+	nap(ctx, cq);
+	__atomic_store_n(&cq->linger, learn(linger, spin_clock() - since), __ATOMIC_RELAXED);
 }
 
 /* The agent is gone: what is left of the ring, then what never completed. */

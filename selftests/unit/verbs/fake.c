@@ -3,6 +3,8 @@
 #include "fake.h"
 
 #include <assert.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -224,6 +227,44 @@ void fake_hold(bool hold)
 	fake.hold = hold;
 	pthread_mutex_unlock(&lock);
 	wake();
+}
+
+static struct fverbs_ctx_shm *shm_of(const struct fake_ctx *ctx)
+{
+	return (struct fverbs_ctx_shm *)ctx->areas[0].base;
+}
+
+void fake_crowded(void)
+{
+	pthread_mutex_lock(&lock);
+	for (struct fake_ctx *c = fake.ctxs; c < fake.ctxs + FAKE_CTXS; c++) {
+		if (c->used)
+			falcon_store(&shm_of(c)->crowded, 1U);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+uint32_t fake_nappers(void)
+{
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (struct fake_ctx *c = fake.ctxs; c < fake.ctxs + FAKE_CTXS; c++) {
+		if (c->used)
+			n += falcon_load(&shm_of(c)->nappers);
+	}
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+void fake_news(struct fake_ctx *ctx)
+{
+	struct fverbs_ctx_shm *shm = shm_of(ctx);
+
+	falcon_store(&shm->news, shm->news + 1);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (falcon_load(&shm->nappers))
+		syscall(SYS_futex, &shm->news, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 uint32_t fake_commands(void)

@@ -27,6 +27,10 @@ void fake_stop(void);
 void fake_fail(uint16_t op, enum fake_fault fault);
 /* Leave posted work alone, or not. */
 void fake_hold(bool hold);
+/* From now on say that the agent is short of CPU. */
+void fake_crowded(void);
+/* Threads that nap. */
+uint32_t fake_nappers(void);
 /* How many commands it has served, and work requests with FVERBS_SEND_COPIED it has seen. */
 uint32_t fake_commands(void);
 uint32_t fake_copied(void);

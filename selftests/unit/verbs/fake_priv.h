@@ -66,6 +66,8 @@ size_t fake_command(struct fake_ctx *ctx, const void *msg, size_t len, int fd, v
 /* Carry out whatever can be. */
 void fake_work(void);
 void fake_ctx_end(struct fake_ctx *ctx);
+/* |ctx| has been shown something: wake who naps. */
+void fake_news(struct fake_ctx *ctx);
 void fake_flush(struct fake_object *qp);
 
 #endif /* FALCON_SELFTESTS_VERBS_FAKE_PRIV_H */

@@ -32,6 +32,7 @@ static void complete(uint32_t cq_handle, const struct fake_object *qp, struct fv
 	*(struct fverbs_cqe *)at(&cq->ring, cq->ring.pos) = cqe;
 	falcon_store(&shm->idx.tail, ++cq->ring.pos);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	fake_news(cq->ctx);
 	armed = falcon_load(&shm->armed);
 	if (armed == FVERBS_ARMED_ANY ||
 	    (armed == FVERBS_ARMED_SOLICITED && (solicited || cqe.status))) {

@@ -79,6 +79,7 @@ static void publish(struct rdma_cq *cq)
 		return;
 	cq->published = cq->ring.pos;
 	falcon_store(&rdma_ring_idx(&cq->ring)->tail, cq->ring.pos);
+	cq->ctx->shown = true;
 	if (cq->channel && claim_event(cq))
 		rdma_channel_notify(cq);
 	cq->solicited = false;

@@ -96,6 +96,8 @@ struct rdma_ctx *rdma_ctx_open(struct rdma *r, const struct rdma_owner *owner, v
 	ctx->r = r;
 	ctx->owner = *owner;
 	ctx->shm = area0;
+	ctx->news = falcon_load(&ctx->shm->news);
+	falcon_store(&ctx->shm->crowded, (uint32_t)r->crowded);
 	ctx->async_fd = async_fd;
 	ctx->copies_tail = &ctx->copies;
 	ctx->events_tail = &ctx->events;
@@ -189,4 +191,18 @@ bool rdma_ctx_sleep_begin(struct rdma_ctx *ctx)
 void rdma_ctx_sleep_end(struct rdma_ctx *ctx)
 {
 	falcon_store(&ctx->shm->agent_sleeping, 0U);
+}
+
+void rdma_ctx_tell(struct rdma_ctx *ctx)
+{
+	const struct rdma_host *host = &ctx->r->host;
+
+	if (!ctx->shown)
+		return;
+	ctx->shown = false;
+	falcon_store(&ctx->shm->news, ++ctx->news);
+	/* Either this side sees who is about to sleep, or he what he has been shown. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (falcon_load(&ctx->shm->nappers) && host->wake)
+		host->wake(host->arg, &ctx->shm->news);
 }

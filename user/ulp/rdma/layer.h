@@ -34,6 +34,7 @@ struct rdma {
 	uint32_t srqs_size;		/* elements */
 	uint32_t last_srq;		/* number that was given last */
 	uint64_t retry_at;		/* ns: events wait for room in a socket; UINT64_MAX: none do */
+	bool crowded;			/* as rdma_set_crowded() has said */
 	unsigned int ndevices;
 	struct fverbs_device devices[FVERBS_DEVICES_MAX];
 };

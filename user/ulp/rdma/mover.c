@@ -122,6 +122,10 @@ void rdma_copies_orphan(struct rdma_ctx *ctx)
 
 static void finish(struct rdma_copy *copy, int error)
 {
+	struct rdma_ctx *ctx = ctx_of(copy);
+
+	if (ctx)
+		ctx->shown |= copy->kind != RDMA_COPY_READ;
 	rdma_span_put(&copy->span);
 	copy->done(copy, error);
 }

@@ -73,6 +73,8 @@ struct rdma_ctx {
 	struct rdma_owner owner;
 	struct fverbs_ctx_shm *shm;	/* the start of area 0 */
 	int async_fd;
+	bool shown;			/* this round it was shown something: |news| is to change */
+	uint32_t news;			/* as it is in |shm| */
 	bool hello;			/* FVERBS_HELLO has been answered */
 	struct rdma_handle *handles;	/* [0] is never given */
 	uint32_t handles_size;		/* elements */
@@ -198,6 +200,8 @@ uint32_t rdma_ctx_poll(struct rdma_ctx *ctx);
 /* Have the application ring its doorbell. False: something was rung already. */
 bool rdma_ctx_sleep_begin(struct rdma_ctx *ctx);
 void rdma_ctx_sleep_end(struct rdma_ctx *ctx);
+/* Once a round, at its end: wake those who wait for what it has shown. */
+void rdma_ctx_tell(struct rdma_ctx *ctx);
 
 /* ---- area.c ---------------------------------------------------------------------------------- */
 

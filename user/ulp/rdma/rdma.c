@@ -61,6 +61,13 @@ void rdma_set_time(struct rdma *r, uint64_t now)
 	r->now = now;
 }
 
+void rdma_set_crowded(struct rdma *r, bool crowded)
+{
+	r->crowded = crowded;
+	for (struct rdma_ctx *ctx = r->ctxs; ctx; ctx = ctx->next)
+		falcon_store(&ctx->shm->crowded, (uint32_t)crowded);
+}
+
 static int accept_dialled(void *ulp, const struct ulp_request *req, struct ulp_data *reply,
 			  char *err, size_t errlen)
 {
@@ -96,6 +103,8 @@ static uint32_t pump(void *ulp, uint64_t now)
 	work += rdma_qps_run(r);
 	work += rdma_copies_run(r);
 	work += rdma_cqs_publish(r);
+	for (struct rdma_ctx *ctx = r->ctxs; ctx; ctx = ctx->next)
+		rdma_ctx_tell(ctx);
 	rdma_events_retry(r);
 	return work;
 }

@@ -86,6 +86,8 @@ struct rdma_host {
 	 */
 	void *(*map)(void *arg, int fd, uint64_t *size, char *err, size_t errlen);
 	void (*unmap)(void *arg, void *base, uint64_t size);
+	/* Wake everybody who sleeps on the futex |word| in such memory. NULL: nobody does. */
+	void (*wake)(void *arg, uint32_t *word);
 	void (*close)(void *arg, int fd);
 	/* 0 or a negative errno. */
 	int (*file_id)(void *arg, int fd, struct rdma_file_id *out);
@@ -381,6 +383,8 @@ struct rdma *rdma_create(const struct rdma_host *host);
 void rdma_destroy(struct rdma *r);
 /* The time, ns: before anything that pump() and the core's callbacks, which bring theirs, do not call. */
 void rdma_set_time(struct rdma *r, uint64_t now);
+/* The agent has to wait for a CPU, or no longer: applications that poll are to know. */
+void rdma_set_crowded(struct rdma *r, bool crowded);
 /* The devices or their addresses may have changed: tell the applications if so. */
 void rdma_devices_refresh(struct rdma *r);
 extern const struct ulp_ops rdma_ulp_ops;

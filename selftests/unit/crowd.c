@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Whether the agent gets the CPU that it wants, from what the kernel says of its thread. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <agent/crowd.h>
+
+static char path[] = "/tmp/crowd.XXXXXX";
+static struct crowd crowd;
+static uint64_t now;
+
+/* The thread has waited for |ns| in all. */
+static void waited(uint64_t ns)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	fprintf(f, "123456789 %llu 42\n", (unsigned long long)ns);
+	fclose(f);
+}
+
+/* The next look, which finds that of the time since the latest |percent| went by waiting. */
+static bool look(unsigned int percent)
+{
+	static uint64_t sum = 1000000;
+
+	sum += CROWD_LOOK_NS * percent / 100;
+	now += CROWD_LOOK_NS;
+	waited(sum);
+	return crowd_look(&crowd, now);
+}
+
+static void it_is_seen_and_held(void **state)
+{
+	(void)state;
+	assert_false(look(0));
+	assert_false(look(CROWD_PERCENT - 1));
+	assert_true(look(CROWD_PERCENT));
+	for (uint64_t t = CROWD_LOOK_NS; t < CROWD_HOLD_NS; t += CROWD_LOOK_NS)
+		assert_true(look(0));
+	assert_false(look(0));
+	assert_true(look(100));
+}
+
+static void between_looks_nothing_changes(void **state)
+{
+	(void)state;
+	now += CROWD_HOLD_NS;
+	assert_false(look(0));
+	waited(1ULL << 40);
+	assert_false(crowd_look(&crowd, now + CROWD_LOOK_NS - 1));
+	assert_true(crowd_look(&crowd, now + CROWD_LOOK_NS));
+}
+
+static void without_the_file_it_never_is(void **state)
+{
+	struct crowd none;
+
+	(void)state;
+	crowd_open(&none, "/nowhere/schedstat", 0);
+	assert_false(crowd_look(&none, 1ULL << 40));
+	crowd_close(&none);
+	/* Nor with one that says nothing. */
+	crowd_open(&none, "/dev/null", 0);
+	assert_false(crowd_look(&none, 1ULL << 40));
+	crowd_close(&none);
+}
+
+static int open_it(void **state)
+{
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	waited(1000000);
+	now = 1ULL << 32;
+	crowd_open(&crowd, path, now);
+	return 0;
+}
+
+static int close_it(void **state)
+{
+	(void)state;
+	crowd_close(&crowd);
+	unlink(path);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_is_seen_and_held),
+		cmocka_unit_test(between_looks_nothing_changes),
+		cmocka_unit_test(without_the_file_it_never_is),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, open_it, close_it);
+}
