@@ -23,6 +23,7 @@ struct rdma_proc {
 	pid_t pid;
 	int pidfd;
 	int mem;		/* /proc/PID/mem: its memory when it attached; -1: not known yet */
+	int pagemap;		/* /proc/PID/pagemap, for memory_there(); -1: none */
 	bool fast;		/* process_vm_*() may be used */
 };
 
@@ -73,6 +74,14 @@ static int check_peer(int sock, pid_t pid, uid_t uid, char *err, size_t errlen)
 	return -EPERM;
 }
 
+/* Whether the file goes on at |at|: a byte is read there, or refused. */
+static bool reads(int fd, off_t at)
+{
+	char c;
+
+	return pread(fd, &c, 1, at) != 0;
+}
+
 /* What is opened before the process is found alive is its own. */
 static void open_memory(struct rdma_proc *p, uid_t uid)
 {
@@ -83,6 +92,15 @@ static void open_memory(struct rdma_proc *p, uid_t uid)
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)p->pid);
 	p->mem = open(path, O_RDWR | O_CLOEXEC);
 	p->fast = p->mem >= 0;
+	if (!p->fast)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)p->pid);
+	p->pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	/* Of the same memory, unless that is gone by now. */
+	if (p->pagemap >= 0 && !reads(p->mem, 0)) {
+		close(p->pagemap);
+		p->pagemap = -1;
+	}
 }
 
 int rdma_proc_open(struct rdma_proc **out, pid_t pid, uid_t uid, int sock, char *err,
@@ -100,7 +118,7 @@ int rdma_proc_open(struct rdma_proc **out, pid_t pid, uid_t uid, int sock, char 
 		return -ENOMEM;
 	}
 	p->pid = pid;
-	p->mem = -1;
+	p->mem = p->pagemap = -1;
 	p->pidfd = rc = open_pidfd(sock, pid);
 	if (rc >= 0) {
 		open_memory(p, uid);
@@ -154,6 +172,8 @@ void rdma_proc_close(struct rdma_proc *p)
 		return;
 	if (p->mem >= 0)
 		close(p->mem);
+	if (p->pagemap >= 0)
+		close(p->pagemap);
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	free(p);
@@ -172,12 +192,14 @@ void rdma_proc_distrust(struct rdma_proc *p)
 	p->fast = false;
 }
 
-/* The address space is still there: the process has neither ended nor become another program. */
+/*
+ * The address space is still there: the process has neither ended nor become another program. Its
+ * pagemap says so at least cost: nothing can be read at an odd place, which is looked at after whether
+ * there is any memory.
+ */
 static bool memory_there(const struct rdma_proc *p)
 {
-	char c;
-
-	return pread(p->mem, &c, 1, 0) != 0;
+	return p->pagemap >= 0 ? reads(p->pagemap, 1) : reads(p->mem, 0);
 }
 
 static ssize_t fast_copy(struct rdma_proc *p, const struct iovec *local, unsigned int nlocal,
