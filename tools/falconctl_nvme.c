@@ -68,10 +68,22 @@ int ctl_namespace_resize(const struct options *o, const struct object *obj, int 
 				     "bytes", bytes));
 }
 
+static int send_name(const struct options *o, const char *op, const char *action, int argc,
+		     char **argv)
+{
+	if (argc != 1)
+		return ctl_usage_error("%s needs the name of a device", action);
+	return ctl_send(o, json_pack("{s:s, s:s}", "op", op, "name", argv[0]));
+}
+
 int ctl_nvme_disconnect(const struct options *o, const struct object *obj, int argc, char **argv)
 {
 	(void)obj;
-	if (argc != 1)
-		return ctl_usage_error("%s needs the name of a device", "disconnect");
-	return ctl_send(o, json_pack("{s:s, s:s}", "op", "nvme-disconnect", "name", argv[0]));
+	return send_name(o, "nvme-disconnect", "disconnect", argc, argv);
+}
+
+int ctl_nvme_reset(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	(void)obj;
+	return send_name(o, "nvme-reset", "reset", argc, argv);
 }

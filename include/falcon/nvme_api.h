@@ -72,10 +72,11 @@ struct falcon_nvme_info {
 };
 
 /*
- * Attach to the agent's device |device|, a [nvme] section of falcon.conf(5): as falcon_open() of
- * falcon.h, whose |service| and remote range are not used here. The handle works with falcon_arena(),
- * falcon_flush(), falcon_wait(), falcon_fd(), falcon_arm(), falcon_error() and falcon_close(). Also
- * -ENOENT: no such device.
+ * Attach to the controller of the agent's device |device|, a [nvme] section of falcon.conf(5), and to all
+ * namespaces of it: as falcon_open() of falcon.h, whose |service| and remote range are not used here. Each
+ * handle has queues of its own; within it |qid| tells commands apart for Abort. It works with
+ * falcon_arena(), falcon_flush(), falcon_wait(), falcon_fd(), falcon_arm(), falcon_error() and
+ * falcon_close(). Also -ENOENT: no such device.
  */
 int falcon_nvme_open(const struct falcon_attr *attr, const char *device, struct falcon **out);
 
@@ -91,6 +92,12 @@ int falcon_nvme_submit(struct falcon *f, const struct falcon_nvme_sqe *sqe);
 
 /* Take up to |n| completions. Returns how many; 0 if there are none yet; -EPIPE: agent gone. */
 int falcon_nvme_poll(struct falcon *f, struct falcon_nvme_cqe *cqes, int n);
+
+/*
+ * Reset |device|'s controller, to which |f| is attached: every command under way ends with the status
+ * Command Aborted By Host, of other applications as well. 0, or a negative errno value.
+ */
+int falcon_nvme_reset(struct falcon *f, const char *device);
 
 #ifdef __cplusplus
 }

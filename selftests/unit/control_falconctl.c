@@ -265,6 +265,9 @@ static void namespaces(void **state)
 	assert_string_equal(asked_for("iops"), "5");
 	assert_string_equal(asked_for("mbytes_per_s"), "unlimited");
 	assert_int_equal(run("namespace set disk op=show"), 1);
+	assert_int_equal(run("nvme reset disk"), 0);
+	assert_string_equal(asked_for("op"), "nvme-reset");
+	assert_int_equal(run("nvme reset"), 1);
 	assert_int_equal(run("namespace resize disk 64M"), 0);
 	assert_string_equal(asked_for("op"), "namespace-resize");
 	assert_int_equal(json_integer_value(json_object_get(asked, "bytes")), 64 << 20);

@@ -5,6 +5,7 @@
  */
 #include "nvme_env.h"
 
+#include <errno.h>
 #include <nvme/types.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +187,123 @@ static void commands(void **state)
 	assert_int_equal(result, 1);
 }
 
+/* A second namespace of the device's controller, on another of the target's. */
+static struct nvme_dev *add_second(struct world *w)
+{
+	struct nvme_ns_attr ns = { .name = "second", .peers = "any",
+				   .store = &w->e->stores[1].store, .nsid = 8, .block_shift = 9 };
+	struct nvme_dev_attr attr = *nvme_dev_attr(w->e->dev);
+	struct nvme_dev *dev;
+	char err[160];
+
+	assert_int_equal(nvme_target_add(w->e->far[0].target, &ns, err, sizeof(err)), 0);
+	strcpy(attr.name, "second");
+	strcpy(attr.controller, "d");
+	assert_int_equal(nvme_initiator_add(w->e->near.initiator, &attr, err, sizeof(err)), -EINVAL);
+	attr.nsid = 2;
+	attr.targets[0].nsid = 8;
+	assert_int_equal(nvme_initiator_add(w->e->near.initiator, &attr, err, sizeof(err)), 0);
+	dev = nvme_dev_find(w->e->near.initiator, "second");
+	for (int i = 0; i < 10000 && !nvme_dev_ready(dev); i++)
+		step(w);
+	return dev;
+}
+
+static void namespaces(void **state)
+{
+	struct falcon_nvme_sqe io = { .opcode = nvme_cmd_write, .qid = 1, .nsid = 1, .cdw10 = 5 };
+	struct falcon_nvme_sqe id = { .opcode = nvme_admin_identify };
+	struct world *w = *state;
+	struct nvme_id_ctrl *ctrl = (struct nvme_id_ctrl *)w->app.arena;
+	uint32_t *list = (uint32_t *)w->app.arena;
+
+	reach(w);
+	add_second(w);
+	for (io.nsid = 1; io.nsid <= 2; io.nsid++) {
+		memset(w->app.arena, (int)io.nsid, 512);
+		io.qid = io.nsid;
+		assert_int_equal(run(w, io, NULL), 0);
+	}
+	assert_int_equal(w->e->stores[0].bytes[5 * 512], 1);
+	assert_int_equal(w->e->stores[1].bytes[5 * 512], 2);
+	assert_int_equal(run(w, io, NULL) & 0x7ff, NVME_SC_INVALID_NS);
+	io.opcode = nvme_cmd_flush;
+	io.nsid = UINT32_MAX;
+	assert_int_equal(run(w, io, NULL) & 0x7ff, NVME_SC_INVALID_NS);
+	id.cdw10 = NVME_IDENTIFY_CNS_CTRL;
+	assert_int_equal(run(w, id, NULL), 0);
+	assert_int_equal(ctrl->nn, 2);
+	assert_int_equal(ctrl->vwc, 5);
+	id.cdw10 = NVME_IDENTIFY_CNS_NS_ACTIVE_LIST;
+	assert_int_equal(run(w, id, NULL), 0);
+	assert_int_equal(list[0], 1);
+	assert_int_equal(list[1], 2);
+	assert_int_equal(list[2], 0);
+	id.nsid = 1;
+	assert_int_equal(run(w, id, NULL), 0);
+	assert_int_equal(list[0], 2);
+	id.cdw10 = NVME_IDENTIFY_CNS_NS;
+	id.nsid = 3;
+	assert_int_equal(run(w, id, NULL) & 0x7ff, NVME_SC_INVALID_NS);
+}
+
+/*
+ * Everything under way ends when the controller is reset, in both namespaces, also what has reached the
+ * stores; what is written then is not overwritten by what was before.
+ */
+static void reset(void **state)
+{
+	struct falcon_nvme_sqe io = { .opcode = nvme_cmd_write, .qid = 1, .nsid = 1 };
+	struct world *w = *state;
+	struct falcon_nvme_cqe cqe;
+	struct falcon_cqe slot;
+	unsigned int ended = 0;
+
+	reach(w);
+	add_second(w);
+	w->e->stores[0].frozen = w->e->stores[1].frozen = true;
+	memset(w->app.arena, 1, 4096);
+	for (unsigned int i = 0; i < 40; i++) {
+		io.cid = (uint16_t)i;
+		io.nsid = i % 2 + 1;
+		io.cdw10 = i / 2;
+		submit(w, &io);
+	}
+	for (int i = 0; i < 300; i++)
+		step(w);
+	nvme_ctrl_reset(w->e->dev);
+	for (int i = 0; i < 10000 && ended < 40; i++) {
+		step(w);
+		for (; app_complete(&w->app, &slot); ended++) {
+			memcpy(&cqe, &slot, sizeof(cqe));
+			assert_int_equal(cqe.status >> 1, 0x371);
+		}
+	}
+	assert_int_equal(ended, 40);
+	memset(w->app.arena, 2, 4096);
+	for (io.nsid = 1; io.nsid <= 2; io.nsid++) {
+		io.cdw10 = 3;
+		submit(w, &io);
+	}
+	w->e->now += 2000000000;
+	for (int i = 0; i < 5000; i++)
+		step(w);
+	assert_false(app_complete(&w->app, &slot));
+	w->e->stores[0].frozen = w->e->stores[1].frozen = false;
+	for (int i = 0; i < 100000 && ended < 42; i++) {
+		step(w);
+		for (; app_complete(&w->app, &slot); ended++) {
+			memcpy(&cqe, &slot, sizeof(cqe));
+			assert_int_equal(cqe.status >> 1, 0);
+		}
+	}
+	assert_int_equal(ended, 42);
+	for (int i = 0; i < 2000; i++)
+		step(w);
+	assert_int_equal(w->e->stores[0].bytes[3 * 512], 2);
+	assert_int_equal(w->e->stores[1].bytes[3 * 512], 2);
+}
+
 /* It goes while its commands are under way: they end, and its memory after them. */
 static void gone(void **state)
 {
@@ -245,6 +363,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(commands, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(namespaces, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(reset, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hostile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(metadata, set_up_protected, tear_down),

@@ -201,6 +201,7 @@ static const struct command {
 	{ "nvme-attach", agent_nvme_attach, false },
 	{ "nvme-connect", agent_nvme_connect, true },
 	{ "nvme-disconnect", agent_nvme_disconnect, true },
+	{ "nvme-reset", agent_nvme_reset, false },
 	{ "namespace-set", agent_namespace_set, true },
 	{ "namespace-resize", agent_namespace_resize, true },
 	{ "nvme-device", agent_nvme_device, false },

@@ -187,6 +187,7 @@ struct nvme_config {
 	uint64_t timeout_ns;
 	bool read_only;
 	uint32_t protection;			/* type that applications see; 0: none */
+	char controller[CONFIG_NAME_MAX];	/* whose namespace it is; "": of its own */
 	char key_file[CONFIG_PATH_MAX];		/* AES-256-XTS key; "": data are not encrypted */
 	uint64_t set;
 	unsigned int line;

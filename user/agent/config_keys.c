@@ -256,6 +256,8 @@ static const struct config_key nvme_keys[] = {
 	 .help = "name in the targets' certificates; empty: their addresses must be"},
 	{"nsid", UINT(1, 65535), AT(struct nvme_config, nsid), .def = "1",
 	 .help = "identifier of the device's namespace"},
+	{"controller", STRING, AT(struct nvme_config, controller), .def = "",
+	 .help = "name of the NVMe controller that it is a namespace of; empty: its own"},
 	{"function", UINT(0, FALCON_FUNCTION_MASK), AT(struct nvme_config, function), .def = "0",
 	 .help = "destination function of the packets we send"},
 	{"stripe_kbytes", SCALED(256, 1 << 20, 1024, "KiB"), AT(struct nvme_config, stripe),

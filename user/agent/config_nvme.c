@@ -94,6 +94,7 @@ int config_nvme_dev(const struct nvme_config *cfg, struct nvme_dev_attr *out, ch
 				       .protection = (uint8_t)cfg->protection,
 				       .timeout_ns = cfg->timeout_ns };
 	memcpy(out->name, cfg->name, sizeof(out->name));
+	snprintf(out->controller, sizeof(out->controller), "%s", cfg->controller);
 	if (!cfg->family) {
 		snprintf(err, errlen, "[nvme %s]: local is missing", cfg->name);
 		return -EINVAL;

@@ -11,6 +11,7 @@
 #include "agent/log.h"
 #include "agent/nvme_app.h"
 #include "agent/nvme_priv.h"
+#include "agent/own.h"
 #include "crypto/locked.h"
 #include "crypto/xts.h"
 #include "ulp/nvme/pi.h"
@@ -321,10 +322,10 @@ static json_t *dev_row(const struct nvme_dev *dev)
 	struct nvme_dev_info i;
 
 	nvme_dev_info(dev, &i);
-	return json_pack("{s:s, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
+	return json_pack("{s:s, s:s, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
 			 "s:I, s:I, s:I, s:I, s:i, s:b, s:I, s:s}",
-			 "name", attr->name, "ready", i.ready, "encrypted", attr->cipher != NULL,
-			 "nsid", (int)attr->nsid, "bytes",
+			 "name", attr->name, "controller", nvme_dev_controller(dev), "ready",
+			 i.ready, "encrypted", attr->cipher != NULL, "nsid", (int)attr->nsid, "bytes",
 			 (json_int_t)(i.blocks << i.block_shift), "block_size",
 			 i.ready ? 1 << i.block_shift : 0, "read_only", i.read_only, "targets",
 			 (int)attr->ntargets, "connected", (int)i.up, "reads", (json_int_t)i.reads,
@@ -378,6 +379,21 @@ int agent_nvme_disconnect(struct agent *a, struct control_client *cl, json_t *re
 	if (!dev)
 		return -ENOENT;
 	nvme_initiator_remove(dev);
+	return 0;
+}
+
+int agent_nvme_reset(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		     json_t **reply)
+{
+	struct nvme_dev *dev = dev_of_request(a, req, reply);
+
+	(void)fds, (void)nfds;
+	if (!dev)
+		return -ENOENT;
+	if (!own_all(cl->uid) && !(cl->nvme && nvme_ctrl_same(nvme_app_dev(cl->nvme), dev)))
+		return control_error(reply, -EPERM, "who is not attached to it may not reset it");
+	log_info("controller %s reset pid=%d uid=%u", nvme_dev_controller(dev), cl->pid, cl->uid);
+	nvme_ctrl_reset(dev);
 	return 0;
 }
 

@@ -31,6 +31,8 @@ int agent_namespace_set(struct agent *a, struct control_client *cl, json_t *req,
 			json_t **reply);
 int agent_namespace_resize(struct agent *a, struct control_client *cl, json_t *req, int *fds,
 			   int nfds, json_t **reply);
+int agent_nvme_reset(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		     json_t **reply);
 /* The application of |cl| has gone. */
 void agent_nvme_gone(struct agent *a, struct control_client *cl);
 /* Rows for falconctl: devices; namespaces. */

@@ -142,24 +142,43 @@ static void abort_cmd(struct app_cmd *cmd)
 	done(&cmd->icmd, 0, result);
 }
 
+/* The namespace of the application's controller that |sqe| is about; any of it, if about none. */
+static struct nvme_dev *namespace(const struct nvme_app *app, const struct falcon_nvme_sqe *sqe)
+{
+	uint32_t nsid = le32toh(sqe->nsid);
+	bool identify_ns = sqe->opcode == nvme_admin_identify &&
+			   (le32toh(sqe->cdw10) & 0xff) == NVME_IDENTIFY_CNS_NS;
+	bool own = !sqe->qid && sqe->opcode != nvme_admin_get_lba_status && !identify_ns;
+
+	/* Its only one takes what is for all: see nvme_dev_submit(). */
+	if (own || !nvme_ctrl_next(app->dev, nvme_ctrl_next(app->dev, 0)))
+		return app->dev;
+	return nvme_ctrl_ns(app->dev, nsid);
+}
+
 static void start(struct app_cmd *cmd, uint64_t now)
 {
 	const struct falcon_nvme_sqe *sqe = &cmd->icmd.sqe;
 	struct nvme_app *app = cmd->app;
-	uint64_t bytes = nvme_sqe_bytes(app->dev, sqe), md = nvme_sqe_md_bytes(app->dev, sqe);
+	struct nvme_dev *dev = namespace(app, sqe);
+	uint64_t bytes, md;
 
 	cmd->icmd.done = done;
+	if (!dev)
+		return done(&cmd->icmd, NVME_SC_INVALID_NS | NVME_SC_DNR, 0);
+	bytes = nvme_sqe_bytes(dev, sqe);
+	md = nvme_sqe_md_bytes(dev, sqe);
 	cmd->icmd.data = client_local(app->cl, le64toh(sqe->prp1), bytes);
 	cmd->icmd.md = md ? client_local(app->cl, le64toh(sqe->mptr), md) : NULL;
 	if (!sqe->qid && sqe->opcode == nvme_admin_abort_cmd)
 		return abort_cmd(cmd);
 	/* How much data a command has is not known before. */
-	if (!nvme_dev_ready(app->dev))
+	if (!nvme_dev_ready(dev))
 		return done(&cmd->icmd, NVME_SC_NS_NOT_READY, 0);
 	if (!cmd->icmd.data || sqe->prp2 || sqe->cdw3 ||
 	    (md ? !cmd->icmd.md || le64toh(sqe->mptr) % 4 : sqe->mptr != 0))
 		return done(&cmd->icmd, NVME_SC_INVALID_FIELD | NVME_SC_DNR, 0);
-	nvme_dev_submit(app->dev, &cmd->icmd, now);
+	nvme_dev_submit(dev, &cmd->icmd, now);
 }
 
 static uint32_t take(struct nvme_app *app, uint64_t now)

@@ -45,6 +45,16 @@ int falcon_nvme_info(struct falcon *f, const char *device, struct falcon_nvme_in
 	return rc;
 }
 
+int falcon_nvme_reset(struct falcon *f, const char *device)
+{
+	json_t *answer = NULL;
+	int rc = lib_call(f, json_pack("{s:s, s:s}", "op", "nvme-reset", "name", device), NULL, 0,
+			  &answer);
+
+	json_decref(answer);
+	return rc;
+}
+
 int falcon_nvme_submit(struct falcon *f, const struct falcon_nvme_sqe *sqe)
 {
 	return lib_submit(f, sqe);

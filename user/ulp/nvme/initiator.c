@@ -80,6 +80,18 @@ static bool init_conn(struct nvme_dev *dev, struct nvme_iconn *c,
 	return true;
 }
 
+/* Whether its controller has its NSID already. */
+static bool taken(struct nvme_initiator *in, const struct nvme_dev_attr *a)
+{
+	const struct nvme_dev dev = { .in = in, .attr = *a };
+
+	for (unsigned int i = 0; i < in->ndevs; i++)
+		if (!in->devs[i]->removed && in->devs[i]->attr.nsid == a->nsid &&
+		    nvme_ctrl_same(in->devs[i], &dev))
+			return true;
+	return false;
+}
+
 static int check_attr(struct nvme_initiator *in, const struct nvme_dev_attr *a, char *err,
 		      size_t errlen)
 {
@@ -89,6 +101,8 @@ static int check_attr(struct nvme_initiator *in, const struct nvme_dev_attr *a, 
 		why = "there are too many devices";
 	else if (nvme_dev_find(in, a->name))
 		why = "there is one of that name";
+	else if (taken(in, a))
+		why = "its controller has a namespace of that nsid";
 	else if (!a->ntargets || a->ntargets > NVME_MAX_TARGETS || a->ntargets & (a->ntargets - 1))
 		why = "the number of targets must be 1, 2, 4, 8 or 16";
 	else if (a->stripe_shift + NVME_STRIPE_UNIT_SHIFT > a->chunk_shift + NVME_CHUNK_UNIT_SHIFT)
@@ -545,6 +559,11 @@ static void identify_protection(const struct nvme_dev *dev, struct nvme_id_ns *n
 	ns->lbaf[0].ms = htole16(sizeof(struct nvme_pi));
 }
 
+static bool several(const struct nvme_dev *dev)
+{
+	return nvme_ctrl_next(dev, nvme_ctrl_next(dev, 0));
+}
+
 /* Identify of the virtual controller and its namespace. The status. */
 static uint16_t answer_identify(struct nvme_icmd *icmd)
 {
@@ -565,7 +584,7 @@ static uint16_t answer_identify(struct nvme_icmd *icmd)
 		ns->nsattr = dev->info.read_only;
 		return 0;
 	case NVME_IDENTIFY_CNS_CTRL:
-		put_text(ctrl->sn, sizeof(ctrl->sn), dev->attr.name);
+		put_text(ctrl->sn, sizeof(ctrl->sn), nvme_dev_controller(dev));
 		put_text(ctrl->mn, sizeof(ctrl->mn), "NVMe over Falcon");
 		put_text(ctrl->fr, sizeof(ctrl->fr), "1");
 		ctrl->mdts = 5;		/* 128 KiB in pages of 4 KiB: FALCON_NVME_MDTS */
@@ -573,16 +592,19 @@ static uint16_t answer_identify(struct nvme_icmd *icmd)
 		ctrl->cntrltype = 1;
 		ctrl->sqes = 0x66;
 		ctrl->cqes = 0x44;
-		ctrl->nn = htole32(1);
+		for (uint32_t n = 0; (n = nvme_ctrl_next(dev, n));)
+			ctrl->nn = htole32(n);
 		ctrl->oacs = htole16(dev->attr.cipher ? 0 : NVME_CTRL_OACS_LBA_STATUS);
 		ctrl->oncs = htole16(NVME_CTRL_ONCS_COMPARE | NVME_CTRL_ONCS_DSM |
 				     (dev->attr.cipher ? 0 : NVME_CTRL_ONCS_WRITE_ZEROES) |
 				     NVME_CTRL_ONCS_VERIFY);
-		ctrl->vwc = 1;
+		/* Present; Flush of all namespaces at once only if there is but one. */
+		ctrl->vwc = several(dev) ? 0x5 : 0x7;
 		return 0;
 	case NVME_IDENTIFY_CNS_NS_ACTIVE_LIST:
-		if (le32toh(icmd->sqe.nsid) < dev->attr.nsid)
-			*(uint32_t *)icmd->data = htole32(dev->attr.nsid);
+		for (uint32_t i = 0, n = le32toh(icmd->sqe.nsid);
+		     i < IDENTIFY_BYTES / 4 && (n = nvme_ctrl_next(dev, n)); i++)
+			((uint32_t *)icmd->data)[i] = htole32(n);
 		return 0;
 	default:
 		return NVME_SC_INVALID_FIELD | NVME_SC_DNR;

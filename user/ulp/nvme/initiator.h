@@ -93,6 +93,7 @@ struct nvme_cipher {
 
 struct nvme_dev_attr {
 	char name[NVME_NAME_MAX];
+	char controller[NVME_NAME_MAX];	/* whose namespace it is; "": of one that has its name */
 	uint32_t nsid;			/* of the virtual namespace: what applications say */
 	uint32_t ntargets;		/* a power of two; more than 1: striped */
 	uint8_t stripe_shift;		/* NVMe 6.6.2 */
@@ -159,6 +160,18 @@ uint64_t nvme_sqe_md_bytes(const struct nvme_dev *dev, const struct falcon_nvme_
 void nvme_dev_submit(struct nvme_dev *dev, struct nvme_icmd *icmd, uint64_t now);
 /* Take |icmd| back if nothing of it has been sent: true, and done() was called. */
 bool nvme_dev_abort(struct nvme_icmd *icmd);
+
+/* The controller that |dev| is a namespace of; whether both have the same. */
+const char *nvme_dev_controller(const struct nvme_dev *dev);
+bool nvme_ctrl_same(const struct nvme_dev *a, const struct nvme_dev *b);
+/* Namespace |nsid| of |dev|'s controller, or NULL; the least NSID above |above|, or 0. */
+struct nvme_dev *nvme_ctrl_ns(struct nvme_dev *dev, uint32_t nsid);
+uint32_t nvme_ctrl_next(const struct nvme_dev *dev, uint32_t above);
+/*
+ * Reset |dev|'s controller: all commands of its namespaces end with the status Command Aborted By Host,
+ * and its connections are made anew. Targets carry out nothing of them once something new has begun.
+ */
+void nvme_ctrl_reset(struct nvme_dev *dev);
 
 /* What nvme.c gives on of struct ulp_ops. False: |cid| is not the initiator's. */
 bool nvme_initiator_owns(const struct nvme_initiator *in, uint32_t cid);

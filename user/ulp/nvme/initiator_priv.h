@@ -14,6 +14,7 @@ enum nvme_initiator_limits {
 	INCMD_MIN = 1024,		/* bytes of data of an nCMD that a path must carry */
 	IDENTIFY_BYTES = 4096,
 	BOUNCE_BYTES = FALCON_NVME_NCMD_DATA + FALCON_NVME_NCMD_MD,
+	ABORTED_BY_HOST = 0x71,		/* path related status: Command Aborted By Host */
 	MAX_DEVS = 4096,		/* those that were removed included */
 };
 #define REDIAL_NS 1000000000ULL		/* after a reset, or a dial that failed */
