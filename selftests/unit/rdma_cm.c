@@ -290,6 +290,30 @@ static void bytes(void **state)
 	assert_false(rcm_unpack(out, sizeof(want), &back));
 }
 
+/* A peer takes its request back, and makes it again: there is no answer that could be repeated. */
+static void withdrawn(void **state)
+{
+	struct rcm_msg rej = { .type = RCM_REJ, .ps = RDMA_PS_TCP };
+	struct ulp_note req, note;
+
+	(void)state;
+	listen_at(&b, "0.0.0.0", 7471, false);
+	rej.src_id = dial(&a, A, B, 7471, false);
+	a.r.now = b.r.now = 2000;
+	rdma_cm_run(&a.r);
+	req = note = a.out[a.head % NOTES];
+	settle(2000);
+	rej.dst_id = expect(&b, RDMA_CM_EVENT_CONNECT_REQUEST, 100, 0);
+	note.len = rcm_pack(&rej, note.data);
+	a.out[a.tail++ % NOTES] = note;
+	a.out[a.tail++ % NOTES] = req;
+	assert_true(deliver(&a));
+	assert_true(deliver(&a));
+	b.r.now = 3000;
+	rdma_cm_run(&b.r);
+	assert_int_equal(b.head, b.tail);
+}
+
 /* Notes of random bytes, most of them well-formed, for ids that exist and others. */
 static void nonsense(void **state)
 {
@@ -334,6 +358,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(ports, setup, teardown),
 		cmocka_unit_test_setup_teardown(channels, setup, teardown),
 		cmocka_unit_test_setup_teardown(bytes, setup, teardown),
+		cmocka_unit_test_setup_teardown(withdrawn, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense, setup, teardown),
 	};
 

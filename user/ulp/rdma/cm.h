@@ -176,7 +176,7 @@ struct rcm_id *rcm_listener(const struct rdma *r, uint16_t ps, const struct fver
 /* With the next round. */
 void rcm_send(struct rdma *r, const struct fverbs_cm_addr *from, const struct fverbs_cm_addr *to,
 	      const struct rcm_msg *m);
-/* The last message of |id| once more. */
+/* The last message of |id| once more, if there was one. */
 void rcm_say_again(struct rcm_id *id);
 void rcm_hush(struct rcm_id *id);
 /* What the application wants. 0 or a negative errno. */

@@ -44,6 +44,9 @@ void rcm_hush(struct rcm_id *id)
 
 void rcm_say_again(struct rcm_id *id)
 {
+	/* A request that was taken back, and comes again late, has had no answer. */
+	if (!id->last.type)
+		return;
 	rcm_send(id->r, &id->src, &id->dst, &id->last);
 	if (!id->tries)
 		return;
