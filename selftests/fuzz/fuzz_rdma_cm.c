@@ -79,9 +79,9 @@ static int send_byte(void *arg, int fd, const void *data, size_t len)
 	return t.full ? -EAGAIN : 0;
 }
 
-static void close_fd(void *arg, int fd)
+static void close_fd(void *arg, uint32_t uid, int fd)
 {
-	(void)arg, (void)fd;
+	(void)arg, (void)uid, (void)fd;
 	t.closed++;
 }
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <agent/drop.h>
 #include <agent/quota.h>
 #include <agent/rdma.h>
 
@@ -85,9 +87,18 @@ struct app {
 	int fds[4];			/* the agent's, as they are handed over */
 };
 
+/* What was closed is closed. */
+static void settle(void)
+{
+	while (drop_pending(geteuid()))
+		sched_yield();
+}
+
 static int open_count(void)
 {
 	int n = 0;
+
+	settle();
 
 	for (int fd = 0; fd < FDS_MAX; fd++)
 		n += fcntl(fd, F_GETFD) >= 0;
@@ -165,8 +176,10 @@ static int answer_of(const struct app *app)
 {
 	uint8_t buf[FVERBS_MSG_MAX];
 	struct fverbs_reply reply;
-	ssize_t n = recv(app->command, buf, sizeof(buf), MSG_DONTWAIT);
+	ssize_t n;
 
+	settle();
+	n = recv(app->command, buf, sizeof(buf), MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN)
 		return -1;
 	if (n <= 0)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include <agent/control.h>
+#include <agent/drop.h>
 #include <agent/log.h>
 
 static char dir[] = "/tmp/falcon-control-XXXXXX";
@@ -253,8 +255,11 @@ static void too_large(void **state)
 
 static int open_fds(void)
 {
-	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int fd;
 
+	while (drop_pending(geteuid()))
+		sched_yield();
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	close(fd);
 	return fd; /* the lowest free number */
 }

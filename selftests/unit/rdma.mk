@@ -16,4 +16,4 @@ TESTS += $(RDMA_TESTS)
 
 $(eval $(call agent_test,rdma_proc,rdma_proc,-lcap))
 RDMA_LAYER := $(patsubst user/ulp/%.c,../ulp/%,$(wildcard user/ulp/rdma/*.c))
-$(eval $(call agent_test,agent_rdma,rdma rdma_app rdma_proc rdma_stall stall client log quota $(RDMA_LAYER),-lcap -ljansson))
+$(eval $(call agent_test,agent_rdma,rdma rdma_app rdma_proc rdma_stall stall drop client log quota $(RDMA_LAYER),-lcap -ljansson))

@@ -53,9 +53,9 @@ static int send_byte(void *arg, int fd, const void *data, size_t len)
 	return 0;
 }
 
-static void close_fd(void *arg, int fd)
+static void close_fd(void *arg, uint32_t uid, int fd)
 {
-	(void)fd;
+	(void)uid, (void)fd;
 	((struct side *)arg)->closed++;
 }
 

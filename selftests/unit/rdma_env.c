@@ -305,9 +305,9 @@ static void host_unmap(void *arg, void *base, uint64_t size)
 	munmap(base, size);
 }
 
-static void host_close(void *arg, int fd)
+static void host_close(void *arg, uint32_t uid, int fd)
 {
-	(void)arg, (void)fd;
+	(void)arg, (void)uid, (void)fd;
 }
 
 static bool host_is_socket(void *arg, int fd)

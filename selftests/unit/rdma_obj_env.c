@@ -77,9 +77,9 @@ static ssize_t host_write(void *arg, void *proc, const struct iovec *local, unsi
 	return copy(proc, local, nlocal, remote, nremote, true);
 }
 
-static void host_close(void *arg, int fd)
+static void host_close(void *arg, uint32_t uid, int fd)
 {
-	(void)arg;
+	(void)arg, (void)uid;
 	assert_true(fd >= 0 && fd < ENV_FDS && env.fds[fd].kind != ENV_CLOSED);
 	env.fds[fd].kind = ENV_CLOSED;
 }
@@ -93,7 +93,7 @@ static int host_memory(void *arg, void *proc, int fd, char *err, size_t errlen)
 		return -EACCES;
 	}
 	if (fd >= 0)
-		host_close(arg, fd);
+		host_close(arg, 0, fd);
 	return 0;
 }
 
@@ -484,7 +484,7 @@ void env_attach(struct env_app *app, unsigned int proc)
 void env_detach(struct env_app *app)
 {
 	rdma_ctx_close(app->ctx);
-	host_close(NULL, app->async);
+	host_close(NULL, 0, app->async);
 }
 
 int env_set_up(void **state)

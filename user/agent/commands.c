@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/drop.h"
 #include "agent/log.h"
 #include "agent/nvme.h"
 #include "agent/own.h"
@@ -227,7 +228,12 @@ int agent_client_admit(void *arg, const struct control_client *cl, const gid_t *
 		       char *err, size_t errlen)
 {
 	struct agent *a = arg;
-	int rc = quota_admit(a->quota, cl->uid, groups, n, err, errlen);
+	int rc = -EBUSY;
+
+	if (drop_pending(cl->uid) < DROP_MAX)
+		rc = quota_admit(a->quota, cl->uid, groups, n, err, errlen);
+	else
+		snprintf(err, errlen, "descriptors that user %u has sent cannot be closed", cl->uid);
 
 	a->stats.clients_refused += rc < 0;
 	return rc;

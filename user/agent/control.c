@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/control_msg.h"
+#include "agent/drop.h"
 #include "agent/log.h"
 
 enum {
@@ -84,7 +85,8 @@ static void close_client(struct control *ctl, struct client_slot *slot)
 	if (ctl->closed && !slot->refusal)
 		ctl->closed(ctl->arg, &slot->pub);
 	free(slot->refusal);
-	close(slot->fd);
+	epoll_ctl(ctl->epoll_fd, EPOLL_CTL_DEL, slot->fd, NULL);
+	drop_fd(slot->fd, slot->pub.uid);
 	free(slot);
 }
 
@@ -148,11 +150,11 @@ static json_t *answer(struct control *ctl, struct client_slot *slot, size_t len,
 	return reply;
 }
 
-static void close_fds(const int *fds, int nfds)
+static void close_fds(const int *fds, int nfds, uid_t uid)
 {
 	for (int i = 0; i < nfds; i++) {
 		if (fds[i] >= 0)
-			close(fds[i]);
+			drop_fd(fds[i], uid);
 	}
 }
 
@@ -168,11 +170,11 @@ static int serve_one(struct control *ctl, struct client_slot *slot)
 		return 0;
 	if (n <= 0) {
 		/* A message of no bytes looks like the end, but may bring descriptors. */
-		close_fds(fds, nfds);
+		close_fds(fds, nfds, slot->pub.uid);
 		return -ECONNRESET;
 	}
 	reply = answer(ctl, slot, (size_t)n, whole, fds, nfds);
-	close_fds(fds, nfds);
+	close_fds(fds, nfds, slot->pub.uid);
 	if (reply)
 		ret = control_send(slot->fd, reply);
 	json_decref(reply);

@@ -3,6 +3,7 @@
 #include "agent/rdma.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdio.h>
@@ -14,9 +15,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "agent/client.h"
+#include "agent/drop.h"
 #include "agent/log.h"
 #include "agent/quota.h"
 
@@ -90,20 +93,21 @@ static void host_wake(void *arg, uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-static void host_close(void *arg, int fd)
+static void host_close(void *arg, uint32_t uid, int fd)
 {
 	(void)arg;
-	close(fd);
+	drop_fd(fd, uid);
 }
 
 static int host_file_id(void *arg, int fd, struct rdma_file_id *out)
 {
-	struct stat st;
+	struct statx st;
 
 	(void)arg;
-	if (fstat(fd, &st) < 0)
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) < 0)
 		return -errno;
-	*out = (struct rdma_file_id){ .device = st.st_dev, .inode = st.st_ino };
+	*out = (struct rdma_file_id){ .device = makedev(st.stx_dev_major, st.stx_dev_minor),
+				      .inode = st.stx_ino };
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/client.h"
+#include "agent/drop.h"
 #include "agent/log.h"
 #include "agent/quota.h"
 #include "agent/rdma.h"
@@ -64,10 +65,10 @@ void agent_rdma_free(struct rdma_app *app)
 	free(app);
 }
 
-static void close_one(int *fd)
+static void drop_one(const struct rdma_app *app, int *fd)
 {
 	if (*fd >= 0)
-		close(*fd);
+		drop_fd(*fd, app->uid);
 	*fd = -1;
 }
 
@@ -84,12 +85,13 @@ void agent_rdma_detach(struct rdma_app *app)
 		stall_watch(v->agent->stall, v->napps > 0);
 		agent_unwatch(v->agent, app->doorbell);
 		epoll_ctl(v->epoll_fd, EPOLL_CTL_DEL, rdma_proc_fd(app->proc), NULL);
+		epoll_ctl(v->epoll_fd, EPOLL_CTL_DEL, app->command, NULL);
 		log_info("verbs application gone pid=%d", (int)app->pid);
 	}
 	quota_uncharge(v->agent->quota, app->uid, QUOTA_MEMORY, app->memory);
-	close_one(&app->command);
-	close_one(&app->doorbell);
-	close_one(&app->async);
+	drop_one(app, &app->command);
+	drop_one(app, &app->doorbell);
+	drop_one(app, &app->async);
 	if (!app->late) {
 		agent_rdma_free(app);
 		return;
@@ -220,7 +222,7 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 }
 
 /* The descriptors that came with |msg|: the first in *|fd|. More than one is not for us. */
-static int take_fds(struct msghdr *msg, int *fd)
+static int take_fds(const struct rdma_app *app, struct msghdr *msg, int *fd)
 {
 	int rc = msg->msg_flags & (MSG_CTRUNC | MSG_TRUNC) ? -EPROTO : 0;
 
@@ -238,7 +240,7 @@ static int take_fds(struct msghdr *msg, int *fd)
 				*fd = one;
 				continue;
 			}
-			close(one);
+			drop_one(app, &one);
 			rc = -EPROTO;
 		}
 	}
@@ -246,7 +248,7 @@ static int take_fds(struct msghdr *msg, int *fd)
 }
 
 /* Receive a command of |*len| bytes, with |*fd|. 0, -EAGAIN, or another errno: it is over. */
-static int receive(int sock, void *buf, size_t *len, int *fd)
+static int receive(const struct rdma_app *app, void *buf, size_t *len, int *fd)
 {
 	union {
 		char bytes[CMSG_SPACE(APP_CONTROL_FDS * sizeof(int))];
@@ -255,18 +257,18 @@ static int receive(int sock, void *buf, size_t *len, int *fd)
 	struct iovec iov = { .iov_base = buf, .iov_len = FVERBS_MSG_MAX };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
 			      .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t n = recvmsg(app->command, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	int rc;
 
 	*fd = -1;
 	if (n < 0)
 		return -errno;
 	*len = (size_t)n;
-	rc = take_fds(&msg, fd);
+	rc = take_fds(app, &msg, fd);
 	if (rc == 0 && n == 0)
 		rc = -ECONNRESET;
-	if (rc < 0 && *fd >= 0)
-		close(*fd);
+	if (rc < 0)
+		drop_one(app, fd);
 	return rc;
 }
 
@@ -296,7 +298,7 @@ static int serve(struct rdma_app *app)
 			rc = -EIO;
 	}
 	for (int i = 0; i < APP_COMMANDS && rc == 0; i++) {
-		rc = receive(app->command, buf, &len, &fd);
+		rc = receive(app, buf, &len, &fd);
 		if (rc < 0)
 			break;
 		app->unsent = rdma_command(app->ctx, buf, len, fd, app->answer);

@@ -4,15 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #ifndef SO_PEERPIDFD
@@ -133,16 +132,42 @@ int rdma_proc_open(struct rdma_proc **out, pid_t pid, uid_t uid, int sock, char 
 	return 0;
 }
 
+/*
+ * |fd| is of procfs, as |p|'s process has it mounted. The file system itself is not asked, which may be
+ * anybody's and not answer.
+ */
+static bool is_procfs(const struct rdma_proc *p, int fd)
+{
+	char path[64], dev[32], line[1024];
+	struct statx st;
+	bool found = false;
+	FILE *f;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
+		return false;
+	snprintf(dev, sizeof(dev), "%u:%u", st.stx_dev_major, st.stx_dev_minor);
+	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)p->pid);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		const char *type = strstr(line, " - ");
+		char its[32] = "";
+
+		found = sscanf(line, "%*u %*u %31s", its) == 1 && !strcmp(its, dev) && type &&
+			!strncmp(type, " - proc ", 8);
+	}
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /* |fd| is a process's memory: of that name there is nothing else in procfs. */
-static bool is_memory(int fd)
+static bool is_memory(const struct rdma_proc *p, int fd)
 {
 	char path[64], link[PATH_MAX] = "";
 	const char *name;
-	struct statfs fs;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (fstatfs(fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC ||
-	    readlink(path, link, sizeof(link) - 1) < 0)
+	if (readlink(path, link, sizeof(link) - 1) < 0 || !is_procfs(p, fd))
 		return false;
 	name = strrchr(link, '/');
 	return name && strcmp(name, "/mem") == 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
@@ -150,12 +175,9 @@ static bool is_memory(int fd)
 
 int rdma_proc_memory(struct rdma_proc *p, int fd, char *err, size_t errlen)
 {
-	if (p->fast) {
-		if (fd >= 0)
-			close(fd);
-		return 0;
-	}
-	if (p->mem >= 0 || fd < 0 || !is_memory(fd)) {
+	if (p->fast)
+		return 1;
+	if (p->mem >= 0 || fd < 0 || !is_memory(p, fd)) {
 		snprintf(err, errlen,
 			 "the agent cannot reach the memory of process %d: its library has to hand over "
 			 "its /proc/self/mem, which a set-user-ID program cannot open",

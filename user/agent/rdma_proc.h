@@ -28,8 +28,8 @@ struct rdma_proc;
 int rdma_proc_open(struct rdma_proc **out, pid_t pid, uid_t uid, int sock, char *err,
 		   size_t errlen);
 /*
- * The application has said how to reach its memory: |fd|, which is taken over on success, or -1. 0, or
- * -EACCES with a sentence: not at all, then.
+ * The application has said how to reach its memory: |fd| or -1. 0, it is taken over; 1, it is not needed;
+ * or -EACCES with a sentence: not at all, then.
  */
 int rdma_proc_memory(struct rdma_proc *p, int fd, char *err, size_t errlen);
 void rdma_proc_close(struct rdma_proc *p);

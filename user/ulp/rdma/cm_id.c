@@ -116,7 +116,7 @@ again:
 		}
 	}
 	LIST_REMOVE(ch, entry);
-	r->host.close(r->host.arg, ch->fd);
+	r->host.close(r->host.arg, ch->ctx->owner.uid, ch->fd);
 	free(ch);
 }
 

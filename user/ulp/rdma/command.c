@@ -128,7 +128,7 @@ int rdma_command(struct rdma_ctx *ctx, const void *msg, size_t len, int fd, void
 		rc = serve(&call, &cmd);
 	}
 	if (call.fd >= 0)
-		r->host.close(r->host.arg, call.fd);
+		r->host.close(r->host.arg, ctx->owner.uid, call.fd);
 	if (len < sizeof(cmd) || len > FVERBS_MSG_MAX)
 		return -EPROTO;
 	if (rc < 0) {

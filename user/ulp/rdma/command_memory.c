@@ -23,7 +23,7 @@ static int hello(struct rdma_call *call)
 			       sizeof(call->err));
 		if (rc < 0)
 			return rc;
-		call->fd = -1;
+		call->fd = rc ? call->fd : -1;
 	}
 	answer = rdma_call_answer(call, sizeof(*answer));
 	answer->version = FVERBS_ABI_VERSION;

@@ -44,7 +44,7 @@ static void drop_channel(struct rdma_ctx *ctx, uint32_t handle)
 	const struct rdma_host *h = &ctx->r->host;
 	struct rdma_channel *ch = rdma_handle_get(ctx, RDMA_KIND_CHANNEL, handle);
 
-	h->close(h->arg, ch->fd);
+	h->close(h->arg, ctx->owner.uid, ch->fd);
 	free(ch);
 	rdma_handle_free(ctx, handle);
 }

@@ -67,8 +67,8 @@ struct rdma_host {
 	ssize_t (*write)(void *arg, void *proc, const struct iovec *local, unsigned nlocal,
 			 const struct iovec *remote, unsigned nremote);
 	/*
-	 * The application has said how to reach its memory, before any other command: |fd|, which is
-	 * taken over on success, or -1. 0, or a negative errno with a sentence in |err|. NULL: there is
+	 * The application has said how to reach its memory, before any other command: |fd| or -1. 0, it is
+	 * taken over; 1, it is not needed; or a negative errno with a sentence in |err|. NULL: there is
 	 * no need to.
 	 */
 	int (*memory)(void *arg, void *proc, int fd, char *err, size_t errlen);
@@ -88,8 +88,9 @@ struct rdma_host {
 	void (*unmap)(void *arg, void *base, uint64_t size);
 	/* Wake everybody who sleeps on the futex |word| in such memory. NULL: nobody does. */
 	void (*wake)(void *arg, uint32_t *word);
-	void (*close)(void *arg, int fd);
-	/* 0 or a negative errno. */
+	/* |uid|'s application has sent it: whatever closing takes is not waited for. */
+	void (*close)(void *arg, uint32_t uid, int fd);
+	/* 0 or a negative errno; its server is not asked. */
 	int (*file_id)(void *arg, int fd, struct rdma_file_id *out);
 	/* Whether |fd| is a Unix stream socket: what send() may be called with. */
 	bool (*is_socket)(void *arg, int fd);

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "agent/drop.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct drop {
+	struct drop *next;
+	int fd;
+};
+
+/* A user with descriptors to close. */
+struct dropper {
+	struct dropper *next;
+	uid_t uid;
+	struct drop *first, **tail;
+	unsigned int pending;		/* those, and the one that is being closed */
+	bool running;			/* a thread is at it */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dropper *droppers;
+
+static struct dropper **find(uid_t uid)
+{
+	struct dropper **p = &droppers;
+
+	while (*p && (*p)->uid != uid)
+		p = &(*p)->next;
+	return p;
+}
+
+static void *close_all(void *arg)
+{
+	struct dropper *d = arg, **p;
+	struct drop *x;
+
+	pthread_mutex_lock(&lock);
+	while ((x = d->first)) {
+		d->first = x->next;
+		if (!d->first)
+			d->tail = &d->first;
+		pthread_mutex_unlock(&lock);
+		close(x->fd);
+		free(x);
+		pthread_mutex_lock(&lock);
+		d->pending--;
+	}
+	p = find(d->uid);
+	*p = d->next;
+	free(d);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* If that fails, the next descriptor tries again. Signals are the loop's business. */
+static bool start(struct dropper *d)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&thread, NULL, close_all, d);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc == 0)
+		pthread_detach(thread);
+	return rc == 0;
+}
+
+/* The user's list, made if need be. NULL: memory is short. */
+static struct dropper *obtain(uid_t uid)
+{
+	struct dropper **p = find(uid), *d = *p;
+
+	if (!d)
+		d = *p = calloc(1, sizeof(*d));
+	if (d && !d->tail) {
+		d->uid = uid;
+		d->tail = &d->first;
+	}
+	return d;
+}
+
+void drop_fd(int fd, uid_t uid)
+{
+	struct drop *x = malloc(sizeof(*x));
+	struct dropper *d;
+
+	pthread_mutex_lock(&lock);
+	d = x ? obtain(uid) : NULL;
+	if (d) {
+		*x = (struct drop){ .fd = fd };
+		*d->tail = x;
+		d->tail = &x->next;
+		d->pending++;
+		if (!d->running)
+			d->running = start(d);
+	}
+	pthread_mutex_unlock(&lock);
+	if (d)
+		return;
+	free(x);
+	close(fd);
+}
+
+unsigned int drop_pending(uid_t uid)
+{
+	struct dropper *d;
+	unsigned int n;
+
+	pthread_mutex_lock(&lock);
+	d = *find(uid);
+	n = d ? d->pending : 0;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
