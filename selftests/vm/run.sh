@@ -19,6 +19,7 @@ TESTS=(
 	selftests/net/xdp_attach.t.sh
 	selftests/net/transfer.t.sh
 	selftests/net/coexist.t.sh
+	selftests/net/esp.t.sh
 )
 PACKAGES=(busybox-static cpio kmod qemu-system-x86)
 # What the guest needs before it has a root with modules on it.
