@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The table of musts: no row is empty, every test that it names exists, sections 8, 9, 11, NVMe's and
-# attacks are there.
+# The table of musts: no row is empty, every test that it names exists, sections 8, 9, 11, those of RDMA
+# and NVMe over Falcon, and attacks are there.
 . "$(dirname "$0")/../tap.sh"
 cd "$TAP_TOP/selftests" || exit 1
 
@@ -48,7 +48,7 @@ tap_note "$(rows | wc -l) rows, $(named | wc -l) tests"
 tap_is "$(empty_rows)" "" "no row is empty"
 tap_is "$(missing)" "" "every test that is named exists"
 tap_is "$(unlisted)" "" "no test of a row of section 11 is left out"
-for section in 8 9 11 NVMe attack; do
+for section in 8 9 11 RDMA NVMe attack; do
 	tap_run "section $section is there" grep -q "^| $section" "$TABLE"
 done
 tap_done

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <ulp/rdma/qp.h>
+
 /* |n| elements of uneven lengths that name |len| bytes from |off| on, in order. */
 static uint32_t split(struct env_app *app, struct env_mr *mr, uint32_t off, uint32_t len, uint32_t n,
 		      struct fverbs_sge *out)
@@ -145,6 +147,52 @@ static void atomics(void **state)
 	pair_close();
 }
 
+/* A packet on |aqp|'s connection for another queue pair of b, |dest|, as a's host should not send it. */
+static void push_for(uint32_t dest, uint8_t *bytes)
+{
+	struct falcon_rdma_hdr h = { .opcode = FALCON_RDMA_WRITE_ONLY, .dest_qp = dest, .sn = 1,
+				     .rkey = bmr.rkey, .va = (uintptr_t)b.memory, .length = 8 };
+	struct fcore_conn *c = rdma_link_core(rdma_qp_find(env.host[0].r, aqp.num)->link);
+	struct fcore_txn t = { .proto = FALCON_PROTO_RDMA, .ulp_hdr = bytes, .payload = bytes + 64,
+			       .len = 8 };
+
+	t.ulp_hdr_len = falcon_rdma_pack(&h, bytes);
+	assert_int_equal(fcore_push(c, &t, env.now), 0);
+	env_steps(20);
+}
+
+static void s6_9_connection_of_another_queue_pair(void **state)
+{
+	uint8_t bytes[2][72] = {}, before[8];
+	struct fverbs_send_wqe w = { .wr_id = 5, .opcode = IBV_WR_RDMA_WRITE, .num_sge = 1,
+				     .flags = IBV_SEND_SIGNALED };
+	struct env_qp x, y;
+	struct fverbs_sge sge;
+
+	(void)state;
+	pair_open(&(struct env_qp_opts){ 0 });
+	env_qp_open(&a, &acq, &(struct env_qp_opts){ 0 }, &x);
+	env_qp_open(&b, &bcq, &(struct env_qp_opts){ 0 }, &y);
+	env_connect(&x, &y);
+	env_steps(20);
+	memcpy(before, b.memory, sizeof(before));
+	push_for(y.num, bytes[0]);
+	push_for(y.num ^ 0x800000, bytes[1]);
+	assert_memory_equal(b.memory, before, sizeof(before));
+	assert_int_equal(rdma_qp_stats(rdma_qp_find(env.host[1].r, y.num))->rx_packets, 0);
+	/* Neither queue pair ends with it, nor the one whose connection it was. */
+	assert_int_equal(env_state(&y), IBV_QPS_RTS);
+	assert_int_equal(env_state(&bqp), IBV_QPS_RTS);
+	sge = sge_of(&a, &amr, 0, 64);
+	w.rkey = bmr.rkey;
+	w.remote_addr = (uintptr_t)b.memory;
+	env_post_send(&aqp, &w, &sge);
+	done(&acq, 5, IBV_WC_RDMA_WRITE);
+	env_post_send(&x, &w, &sge);
+	done(&acq, 5, IBV_WC_RDMA_WRITE);
+	pair_close();
+}
+
 static bool taken(void *arg)
 {
 	const struct rdma_qp *qp = rdma_qp_find(env.host[1].r, bqp.num);
@@ -186,6 +234,7 @@ int main(void)
 		cmocka_unit_test(s6_7_send),
 		cmocka_unit_test(write_with_immediate),
 		cmocka_unit_test(atomics),
+		cmocka_unit_test(s6_9_connection_of_another_queue_pair),
 		cmocka_unit_test(what_is_not_completed_stays_in_the_queues),
 	};
 
