@@ -276,6 +276,9 @@ static void process_memory_goes(void **state)
 	b.dead = true;
 	env_post_send(&aqp, &w, &sge);
 	assert_int_equal(env_wait(&acq).status, IBV_WC_REM_OP_ERR);
+	/* Why, the status does not tell. */
+	assert_int_equal(rdma_qp_stats(rdma_qp_find(env.host[1].r, bqp.num))->copies_failed, 1);
+	assert_int_equal(rdma_qp_stats(rdma_qp_find(env.host[1].r, bqp.num))->copy_error, -ESRCH);
 	pair_close();
 }
 

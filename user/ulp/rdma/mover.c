@@ -165,6 +165,10 @@ static void account(struct rdma_run *run, ssize_t got)
 			run->error[run->made++] = -ESRCH;
 		return;
 	}
+	if (got < 0) {
+		run->error[run->made++] = (int)got;
+		return;
+	}
 	for (; run->made < run->ncopies && got >= run->len[run->made]; run->made++) {
 		got -= run->len[run->made];
 		run->error[run->made] = 0;

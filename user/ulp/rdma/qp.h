@@ -334,6 +334,12 @@ void rdma_txn_fetched(struct rdma_move *m);
 
 /* An item for a packet of |qp| that was accepted; NULL: none can be made. */
 struct rdma_item *rdma_item_new(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_t rsn);
+/* A copy for |qp| has ended with |error|, negative: what a completion's status does not tell. */
+static inline void rdma_copy_failed(struct rdma_qp *qp, int error)
+{
+	qp->stats.copies_failed++;
+	qp->stats.copy_error = error;
+}
 /* A request of |qp|'s own receive queue, if it has one, is about to be completed. */
 static inline void rdma_rq_done(struct rdma_qp *qp)
 {

@@ -168,7 +168,8 @@ struct rdma_copy {
 	struct rdma_span span;		/* the mover puts it back */
 	void *local;			/* must stay until |done| */
 	/*
-	 * |error| 0; -EFAULT: the memory is not there any more; -ESRCH: the process is not. In the order
+	 * |error| 0; -EFAULT: the memory is not there any more; -ESRCH: the process is not; or what else the
+	 * host has said. In the order
 	 * in which the process's copies were queued. Called from rdma_copies_run(), never from within
 	 * rdma_copy_queue(); may do anything but destroy contexts. |copy| is its owner's again.
 	 */
@@ -315,6 +316,8 @@ struct rdma_qp_stats {
 	uint64_t flushed;		/* requests of both queues */
 	uint64_t refused;		/* the peer's requests, with a NAK */
 	uint64_t not_ready;		/* the peer's, for want of a receive request */
+	uint64_t copies_failed;		/* to or from its application's memory */
+	int copy_error;			/* of the latest of them: an errno, negative; 0: none */
 };
 const struct rdma_qp_stats *rdma_qp_stats(const struct rdma_qp *qp);
 struct rdma_qp *rdma_qp_find(struct rdma *r, uint32_t num);

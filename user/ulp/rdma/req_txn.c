@@ -95,6 +95,8 @@ void rdma_txn_fetched(struct rdma_move *m)
 		rdma_txn_free(t);
 		return;
 	}
+	if (m->error)
+		rdma_copy_failed(qp, m->error);
 	if (m->error && qp->cie) {
 		end_in_error(qp, t);
 		return;
@@ -138,6 +140,8 @@ static void sunk(struct rdma_move *m)
 {
 	struct rdma_txn *t = (struct rdma_txn *)((char *)m - offsetof(struct rdma_txn, move));
 
+	if (m->error && t->qp)
+		rdma_copy_failed(t->qp, m->error);
 	rdma_txn_end(t, m->error ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS, kCmplAck);
 }
 

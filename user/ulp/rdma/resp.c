@@ -19,6 +19,8 @@ static void item_moved(struct rdma_move *m)
 		rdma_item_put(it);
 		return;
 	}
+	if (m->error)
+		rdma_copy_failed(it->qp, m->error);
 	if (m->error && !it->failed)
 		rdma_item_fail(it, FALCON_RDMA_NAK_OPERATION, IBV_EVENT_QP_FATAL);
 	rdma_item_placed(it);

@@ -83,6 +83,7 @@ static void fetched(struct rdma_move *m)
 		return;
 	}
 	/* It was retired when it came; this is an error of its own. */
+	rdma_copy_failed(qp, m->error);
 	it->nak = FALCON_RDMA_NAK_OPERATION;
 	rdma_resp_error(it, qp->rx_core);
 	rdma_item_put(it);
