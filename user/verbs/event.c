@@ -143,6 +143,42 @@ FV_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int n)
 	pthread_mutex_unlock(&cq->mutex);
 }
 
+/* What an event is about. */
+enum about { ABOUT_UNKNOWN, ABOUT_CQ, ABOUT_QP, ABOUT_SRQ, ABOUT_WQ, ABOUT_PORT };
+
+static enum about about(uint32_t type)
+{
+	switch (type) {
+	case IBV_EVENT_CQ_ERR:
+		return ABOUT_CQ;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return ABOUT_QP;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return ABOUT_SRQ;
+	case IBV_EVENT_WQ_FATAL:
+		return ABOUT_WQ;
+	case IBV_EVENT_DEVICE_FATAL:
+	case IBV_EVENT_PORT_ACTIVE:
+	case IBV_EVENT_PORT_ERR:
+	case IBV_EVENT_LID_CHANGE:
+	case IBV_EVENT_PKEY_CHANGE:
+	case IBV_EVENT_SM_CHANGE:
+	case IBV_EVENT_CLIENT_REREGISTER:
+	case IBV_EVENT_GID_CHANGE:
+		return ABOUT_PORT;
+	default:
+		return ABOUT_UNKNOWN;
+	}
+}
+
 /* What |event| is about, to *|out|; false: something that is not there any more. */
 static bool resolve(struct fv_ctx *ctx, const struct fverbs_async_event *event,
 		    struct ibv_async_event *out)
@@ -152,44 +188,29 @@ static bool resolve(struct fv_ctx *ctx, const struct fverbs_async_event *event,
 	struct fv_srq *srq;
 
 	out->event_type = event->type;
-	switch (event->type) {
-	case IBV_EVENT_CQ_ERR:
+	switch (about(event->type)) {
+	case ABOUT_CQ:
 		cq = fv_cookie_find(ctx, event->cookie, FV_KIND_CQ);
 		if (!cq)
 			return false;
 		cq->async_events++;
 		out->element.cq = &cq->cq;
 		return true;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
+	case ABOUT_QP:
 		qp = fv_cookie_find(ctx, event->cookie, FV_KIND_QP);
 		if (!qp)
 			return false;
 		qp->async_events++;
 		out->element.qp = &qp->qp;
 		return true;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
+	case ABOUT_SRQ:
 		srq = fv_cookie_find(ctx, event->cookie, FV_KIND_SRQ);
 		if (!srq)
 			return false;
 		srq->async_events++;
 		out->element.srq = &srq->srq;
 		return true;
-	case IBV_EVENT_DEVICE_FATAL:
-	case IBV_EVENT_PORT_ACTIVE:
-	case IBV_EVENT_PORT_ERR:
-	case IBV_EVENT_LID_CHANGE:
-	case IBV_EVENT_PKEY_CHANGE:
-	case IBV_EVENT_SM_CHANGE:
-	case IBV_EVENT_CLIENT_REREGISTER:
-	case IBV_EVENT_GID_CHANGE:
+	case ABOUT_PORT:
 		out->element.port_num = (int)event->cookie;
 		return event->device == ctx->device->index;
 	default:
@@ -226,34 +247,26 @@ static void acked(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *count)
 /* Which context an event came from cannot be seen for those of ports; they need no counting. */
 FV_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	switch (event->event_type) {
-	case IBV_EVENT_CQ_ERR: {
+	switch (about(event->event_type)) {
+	case ABOUT_CQ: {
 		struct ibv_cq *cq = event->element.cq;
 
 		acked(&cq->mutex, &cq->cond, &cq->async_events_completed);
 		return;
 	}
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED: {
+	case ABOUT_QP: {
 		struct ibv_qp *qp = event->element.qp;
 
 		acked(&qp->mutex, &qp->cond, &qp->events_completed);
 		return;
 	}
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED: {
+	case ABOUT_SRQ: {
 		struct ibv_srq *srq = event->element.srq;
 
 		acked(&srq->mutex, &srq->cond, &srq->events_completed);
 		return;
 	}
-	case IBV_EVENT_WQ_FATAL: {
+	case ABOUT_WQ: {
 		struct ibv_wq *wq = event->element.wq;
 
 		acked(&wq->mutex, &wq->cond, &wq->events_completed);
