@@ -46,11 +46,12 @@ file_system()
 		truncate -s "${MB}M" "$SCRATCH/fs.back" && e2fsck -fn "$SCRATCH/fs.back"
 }
 
-# verified PARAMETER SIZES: random reads and writes, everything that was written is checked.
+# verified PARAMETER SIZES: random reads and writes of two jobs, everything that was written is checked.
 verified()
 {
 	nbd "$1" "fio --name=v --ioengine=nbd --uri=\$uri --rw=randrw --bssplit=$2 --iodepth=32 \
-		--size=${MB}M ${SECONDS_OF_FIO:+--time_based --runtime=$SECONDS_OF_FIO} \
+		--numjobs=2 --size=$((MB / 2))M --offset_increment=$((MB / 2))M \
+		${SECONDS_OF_FIO:+--time_based --runtime=$SECONDS_OF_FIO} \
 		--verify=crc32c --verify_fatal=1 --randrepeat=1 --minimal" >"$SCRATCH/fio" 2>&1
 }
 
@@ -156,7 +157,7 @@ tap_run "512-byte blocks: nbdcopy" copies host=10.250.0.2
 tap_run "512-byte blocks: qemu-io patterns" patterns host=10.250.0.2
 tap_run "512-byte blocks: a file system" file_system host=10.250.0.2
 tap_run "a device of its own, by name" connect_disk
-tap_run "random sizes with verify" verified device=disk 512/40:4k/30:64k/20:128k/10
+tap_run "random sizes with verify" verified device=disk 512/30:4k/30:64k/20:300k/10:1m/10
 tap_run "the collection of fio jobs" job_collection device=disk
 tap_run "the target dies and comes back" target_dies
 tap_run "the target is killed $KILLS times: the medium has it all" killed_often
@@ -166,7 +167,7 @@ tap_run "a namespace that is not there" strangers
 lab_up --clear --mtu 3498 --loss 1 --export "$TWO" --hosts 3 --export "$THREE"
 on a falconctl nvme connect striped local=10.250.0.1 "targets=10.250.0.2/1 10.250.0.3/1"
 tap_run "striped over two hosts, 1 % loss: nbdcopy" copies device=striped
-tap_run "striped over two hosts, 1 % loss: verify" verified device=striped 4k/40:64k/40:256k/20
+tap_run "striped over two hosts, 1 % loss: verify" verified device=striped 4k/40:64k/30:256k/20:1m/10
 tap_is "$(errors a nvme)" 0 "no command has ended in error"
 
 lab_up --loss 1 --export "$TWO"

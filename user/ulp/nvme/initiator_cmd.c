@@ -148,10 +148,10 @@ static bool cut(struct nvme_icmd *icmd, unsigned int i)
 	p->bytes = transfers(icmd) ? (uint32_t)n << dev->ns.block_shift : 0;
 	p->data = icmd->data;
 	p->md = nvme_sqe_md_bytes(dev, &icmd->sqe) ? icmd->md : NULL;
-	if (i) {
+	if (i)
 		p->data += icmd->pieces[0].bytes;
-		p->md += p->md ? icmd->pieces[0].blocks : 0;
-	}
+	if (i && p->md)
+		p->md += icmd->pieces[0].blocks;
 	icmd->lba += n;
 	icmd->left -= n;
 	return true;
