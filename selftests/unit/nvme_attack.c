@@ -162,15 +162,17 @@ static void attack_contradictory_requests(void **state)
 	c.slba = 0;
 	assert_int_equal(request(&s, &h, &c), FCORE_PUSH_CIE);
 	h.icmd++;
-	/* Two nCMDs of 1 KiB are not 64 KiB, and not 512 bytes; a unit of 32 KiB is no unit. */
+	/* Two nCMDs of 1 KiB are not 64 KiB, and not 512 bytes; more than 4 KiB is no unit. */
 	h.offset = 0;
 	c.nlb = 127;
 	assert_int_equal(request(&s, &h, &c), FCORE_PUSH_CIE);
 	c.nlb = 0;
 	assert_int_equal(request(&s, &h, &c), FCORE_PUSH_CIE);
-	c.unit = 64;
-	assert_int_equal(request(&s, &h, &c), FCORE_PUSH_CIE);
-	assert_int_equal(target_malformed(&s), 6);
+	for (unsigned int unit = 9; unit < 256; unit++) {
+		c.unit = (uint8_t)unit;
+		assert_int_equal(request(&s, &h, &c), FCORE_PUSH_CIE);
+	}
+	assert_int_equal(target_malformed(&s), 5 + 247);
 	end_stage(&s);
 }
 

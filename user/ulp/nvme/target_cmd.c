@@ -166,8 +166,11 @@ static struct nvme_tcmd *open_cmd(struct nvme_tconn *c, const struct falcon_nvme
 {
 	struct nvme_tcmd *cmd = TAILQ_FIRST(&c->free);
 
+	/* More than an nCMD may have: cmd->unit might have no room for it, and be 0. */
+	if (req->unit > FALCON_NVME_NCMD_DATA / 512)
+		return NULL;
 	start(cmd, h, req);
-	if (cmd->unit > FALCON_NVME_NCMD_DATA || !count(cmd, h) ||
+	if (!count(cmd, h) ||
 	    (cmd->bytes && cmd->unit + nvme_tpi_part_max(cmd) +
 				   sizeof(struct falcon_nvme_response) > c->max_len))
 		return NULL;
