@@ -26,9 +26,11 @@ kill_at()
 round()
 {
 	tap_wait 20 not_listening a "$PORT" || return 1
-	on a timeout 60 falcon-run ibv_rc_pingpong -d falcon0 -g "$GID" -n 1000000 >"$SCRATCH/server" 2>&1 &
+	on a timeout 60 falcon-run ibv_rc_pingpong -d falcon0 -g "$GID" -n 1000000 \
+		>"$SCRATCH/server" 2>&1 &
 	tap_wait 20 listening a "$PORT" || { cat "$SCRATCH/server"; return 1; }
-	on b timeout 60 falcon-run ibv_rc_pingpong -d falcon0 -g "$GID" -n 1000000 "$ADDRESS" >"$SCRATCH/client" 2>&1 &
+	on b timeout 60 falcon-run ibv_rc_pingpong -d falcon0 -g "$GID" -n 1000000 "$ADDRESS" \
+		>"$SCRATCH/client" 2>&1 &
 	# Not an event that is waited for: any moment will do.
 	sleep "$(printf '0.%03d' "$2")"
 	if [ "$1" = a ]; then
