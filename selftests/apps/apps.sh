@@ -11,6 +11,8 @@ ENVIRONMENTS="clear-ipv4-0 clear-ipv6-0 clear-ipv4-1 clear-ipv6-1 psp-ipv4-0 psp
 # Where programs meet that exchange the numbers of their queue pairs by TCP first: perftest and the
 # pingpongs of ibverbs-utils, which listen on IPv4 alone.
 MEET=10.250.0.1 PORT=18515
+# Seconds that a pair of programs may take.
+LIMIT=60
 
 # environment NAME: from here on it is that one.
 # shellcheck disable=SC2034 # for the scripts
@@ -70,10 +72,10 @@ run_pair()
 	local server rc=0
 
 	tap_wait 20 not_listening a $PORT || { echo "port $PORT is in use"; return 1; }
-	behind a timeout 60 falcon-run "$@" >"$SCRATCH/server" 2>&1
+	behind a timeout "$LIMIT" falcon-run "$@" >"$SCRATCH/server" 2>&1
 	server=$!
 	if tap_wait 20 listening a $PORT; then
-		on b timeout 60 falcon-run "$@" "$MEET" >"$SCRATCH/client" 2>&1 || rc=$?
+		on b timeout "$LIMIT" falcon-run "$@" "$MEET" >"$SCRATCH/client" 2>&1 || rc=$?
 	else
 		rc=98
 	fi
