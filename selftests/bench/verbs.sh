@@ -9,6 +9,8 @@
 # Beside that AF_XDP over a veth pair (ceiling.sh). Prints a table and writes build/bench/verbs.json.
 #
 # BENCH_SECONDS (1) is the length of each load, BENCH_ROUND_TRIPS (2000) that of those of latency.
+# BENCH_LOADS (all) are the perftest loads to run, as a regular expression of their whole names in
+# verbs(): BENCH_LOADS='write_8|write_latency'. Rows without a result are left out.
 #
 # Ratios: operations/s of 8 bytes to the packets/s from AF_XDP to AF_XDP at 64-byte frames; Gb/s of
 # 64 KiB to those at full frames, headers of the frames included in the latter only.
@@ -17,6 +19,7 @@
 MTU=${1:-3498}
 export BENCH_SECONDS=${BENCH_SECONDS:-1}
 TRIPS=${BENCH_ROUND_TRIPS:-2000}
+LOADS=${BENCH_LOADS:-.*}
 SERVER=10.250.0.2
 
 # host NAME COMMAND...: there, and gone after a while whatever happens.
@@ -66,6 +69,7 @@ perftest()
 {
 	local command=("ib_$3_$2" -d falcon0 -x 0 -F -s "$4")
 
+	[[ $1 =~ ^($LOADS)$ ]] || return 0
 	if [ "$2" = bw ]; then
 		command+=(-D "$BENCH_SECONDS" --report_gbits "${@:5}")
 	else
@@ -163,24 +167,26 @@ verbs >"$TMP/psp"
 jq -n --arg kernel "$(uname -r)" --argjson cpus "$(nproc)" --argjson mtu "$MTU" \
 	--arg load "$(cut -d ' ' -f 1 /proc/loadavg)" --slurpfile link "$TMP/link" \
 	--slurpfile tcp "$TMP/tcp" --slurpfile clear "$TMP/clear" --slurpfile psp "$TMP/psp" '
+	def over($whole): if . then . / $whole else null end;
 	def ratios($l): . + {ratio: {
-		write_8: (.write_8.ops_per_s / $l.recv_64.pps),
-		write_8_4qp: (.write_8_4qp.ops_per_s / $l.recv_64.pps),
-		write_65536: (.write_65536.gbps / $l.recv_mtu.gbps),
-		write_65536_4qp: (.write_65536_4qp.gbps / $l.recv_mtu.gbps)}};
+		write_8: (.write_8.ops_per_s | over($l.recv_64.pps)),
+		write_8_4qp: (.write_8_4qp.ops_per_s | over($l.recv_64.pps)),
+		write_65536: (.write_65536.gbps | over($l.recv_mtu.gbps)),
+		write_65536_4qp: (.write_65536_4qp.gbps | over($l.recv_mtu.gbps))}};
 	{kernel: $kernel, cpus: $cpus, load: ($load | tonumber), mtu: $mtu, link: $link[0],
 	 tcp: $tcp[0], clear: ($clear[0] | ratios($link[0])), psp: ($psp[0] | ratios($link[0]))}' \
 	>"$OUT/verbs.json"
 jq -r '
-	def n($d): . * pow(10; $d) | round / pow(10; $d);
+	def n($d): if . then . * pow(10; $d) | round / pow(10; $d) else "" end;
 	def pct: if . then . * 100 | round | tostring + " %" else "" end;
 	def both: .clear, .psp;
 	def rate($name; $load; $link): [$name, $link, "",
-		(both | (.[$load].ops_per_s / 1e3 | n(1)), (.ratio[$load] | pct))];
+		(both | (.[$load].ops_per_s | if . then . / 1e3 else null end | n(1)),
+			(.ratio[$load] | pct))] | select(.[3] != "");
 	def flow($name; $load; $link; $tcp): [$name, $link, $tcp,
-		(both | (.[$load].gbps | n(2)), (.ratio[$load] | pct))];
+		(both | (.[$load].gbps | n(2)), (.ratio[$load] | pct))] | select(.[3] != "");
 	def time($name; $load; $trips): [$name, "", ($trips * .tcp.latency.p50_us | n(1)),
-		(both | (.[$load].p50_us | n(1)), "")];
+		(both | (.[$load].p50_us | n(1)), "")] | select(.[3] != "");
 	(.link.recv_64.pps / 1e3 | n(0)) as $kpps | (.link.recv_mtu.gbps | n(1)) as $gbps |
 	["verbs, MTU \(.mtu)", "AF_XDP", "TCP", "clear", "ratio", "PSP", "ratio"],
 	rate("WRITE 8 B, kop/s"; "write_8"; $kpps),

@@ -186,6 +186,7 @@ struct fv_cq {
 	uint32_t idle;			/* polls in a row that found nothing */
 	uint32_t linger;		/* ns that empty polls yield before they nap: poll.c */
 	uint64_t idle_since;		/* ns, CLOCK_MONOTONIC: when they began to yield */
+	uint32_t under_way;		/* requests of the send queue that was posted to last, then */
 	struct fverbs_place place;
 	uint64_t cookie;
 	struct fverbs_cqe now;		/* what start_poll() and next_poll() are at */

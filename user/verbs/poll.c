@@ -5,8 +5,9 @@
  * Applications poll in a loop. Whoever finds nothing again and again offers the CPU to others: as a
  * rule it is the agent that has to run before anything can be found (io/spin.h). Where the agents do
  * not get the CPUs that they need, offering is not enough: then an empty poll naps until there is
- * news. What comes within |LINGER_MAX_NS| is waited for without, since to sleep and to be woken takes
- * longer; whether that is worth while is learned from the naps.
+ * news. What comes soon is waited for without, since to sleep and to be woken takes longer; whether
+ * that is worth while is learned from the naps. Whoever has few requests under way waits for each of
+ * them, and lingers always; with many there is work for the agents, which want the CPU.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -24,6 +25,8 @@ enum {
 	IDLE_CHECK = 4096,	/* and between looks whether the agent is still there */
 	LINGER_MIN_NS = 4000,
 	LINGER_MAX_NS = 32000,
+	LINGER_FEW_NS = 160000,	/* with 1 to FEW requests under way */
+	FEW = 3,
 	NAP_NS = 100 * 1000,	/* at most: the application may have other things to look at */
 };
 
@@ -97,6 +100,13 @@ static void nap(struct fv_ctx *ctx, struct fv_cq *cq)
 	__atomic_sub_fetch(&shm->nappers, 1, __ATOMIC_SEQ_CST);
 }
 
+static bool has_few(const struct fv_cq *cq)
+{
+	uint32_t n = __atomic_load_n(&cq->under_way, __ATOMIC_RELAXED);
+
+	return n >= 1 && n <= FEW;
+}
+
 /* A nap that lingering a little longer would have saved, or one that it would not have. */
 static uint32_t learn(uint32_t linger, uint64_t waited)
 {
@@ -118,6 +128,7 @@ void fv_cq_idle(struct fv_cq *cq)
 	struct fv_ctx *ctx = FV_CAST(struct fv_ctx, v.context, cq->cq.context);
 	uint32_t idle = __atomic_add_fetch(&cq->idle, 1, __ATOMIC_RELAXED);
 	uint32_t linger = __atomic_load_n(&cq->linger, __ATOMIC_RELAXED);
+	bool few = has_few(cq);
 	uint64_t since;
 
 	if (idle % IDLE_CHECK == 0)
@@ -131,12 +142,14 @@ void fv_cq_idle(struct fv_cq *cq)
 	if (idle == IDLE_YIELD)
 		__atomic_store_n(&cq->idle_since, spin_clock(), __ATOMIC_RELAXED);
 	since = __atomic_load_n(&cq->idle_since, __ATOMIC_RELAXED);
-	if (spin_clock() - since < linger) {
+	if (spin_clock() - since < (few ? LINGER_FEW_NS : linger)) {
 		sched_yield();
 		return;
 	}
 	nap(ctx, cq);
-	__atomic_store_n(&cq->linger, learn(linger, spin_clock() - since), __ATOMIC_RELAXED);
+	if (!few)
+		__atomic_store_n(&cq->linger, learn(linger, spin_clock() - since),
+				 __ATOMIC_RELAXED);
 }
 
 /* The agent is gone: what is left of the ring, then what never completed. */

@@ -105,6 +105,8 @@ void fv_send_publish(struct fv_qp *qp, uint32_t tail)
 		return;
 	qp->sq.tail = tail;
 	falcon_store(&qp->sq.shm->idx.tail, tail);
+	__atomic_store_n(&fv_cq(qp->qp.send_cq)->under_way,
+			 tail - falcon_load(&qp->sq.shm->idx.head), __ATOMIC_RELAXED);
 	fv_ring(&qp->ctx->agent, qp->slot);
 }
 
