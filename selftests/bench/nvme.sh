@@ -94,11 +94,12 @@ by_nbd()
 	set -- "$2" $(shape "$1")
 	cd "$TMP"
 	fio --name=l --ioengine=nbd --uri="$1" --rw="$2" --bs="$3" --iodepth="$4" \
-		--size="${MB}M" --time_based --runtime="$SECS" --output-format=json 2>/dev/null |
+		--size="${MB}M" --time_based --runtime="$SECS" --lat_percentiles=1 \
+		--clat_percentiles=0 --output-format=json 2>/dev/null |
 		sed -n '/^{/,$p' | jq '.jobs[0] | (if .read.total_ios > 0 then .read else .write end) |
 			{iops, mbytes_per_s: (.bw_bytes / 1e6),
-			 lat_us: {p50: (.clat_ns.percentile["50.000000"] / 1e3),
-				  p99: (.clat_ns.percentile["99.000000"] / 1e3)}}'
+			 lat_us: {p50: (.lat_ns.percentile["50.000000"] / 1e3),
+				  p99: (.lat_ns.percentile["99.000000"] / 1e3)}}'
 }
 
 # on HOST FUNCTION ARGS...: what /bin/sh hands down has no functions in it.

@@ -6,6 +6,7 @@
 #include <nvme/types.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "falcon/falcon.h"
 #include "falcon/nvme_api.h"
+#include "io/spin.h"
 #include "nbdkit/protect.h"
 
 enum {
@@ -32,13 +34,18 @@ enum {
 /* A command's place; its data, and metadata, are at the slot's part of the arena. */
 struct slot {
 	struct slot *next;	/* free list */
-	pthread_cond_t ended;	/* it is done, or its thread is to look after completions */
-	bool waited;		/* a thread sleeps on |ended| */
-	bool done;
+	sem_t wake;		/* of the thread that waits, if |waited|: it is done, or it leads now */
+	bool waited;		/* |wake| is to be posted, once; with the lock */
+	bool leads;		/* was made the leader before |wake| was posted */
+	bool done;		/* set last, with the lock; read without */
 	bool checked;		/* metadata go with the data */
 	uint16_t status;
 };
 
+/*
+ * Of the threads that wait for a command one is the leader, which looks after the completions of all,
+ * until its own command has ended. Data are copied without the lock.
+ */
 struct device {
 	struct falcon *f;
 	struct falcon_nvme_info info;
@@ -46,7 +53,8 @@ struct device {
 	struct protect protect;
 	pthread_mutex_t lock;	/* of everything below, and of |f| */
 	pthread_cond_t freed;	/* a slot has become free */
-	bool polling;		/* a thread looks after completions */
+	bool led;		/* there is a leader */
+	struct spin spin;	/* the leader's */
 	int dead;		/* errno: the agent is gone */
 	struct slot *free;
 	struct slot slots[SLOTS];
@@ -84,7 +92,7 @@ int device_open(const char *socket, const char *name, unsigned int timeout_s, bo
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->freed, NULL);
 	for (int i = 0; i < SLOTS; i++)
-		pthread_cond_init(&d->slots[i].ended, NULL);
+		sem_init(&d->slots[i].wake, 0, 0);
 	rc = -falcon_nvme_open(&attr, name, &d->f);
 	if (rc)
 		snprintf(err, errlen, "%s", falcon_error(NULL));
@@ -110,7 +118,7 @@ void device_close(struct device *d)
 {
 	falcon_close(d->f);
 	for (int i = 0; i < SLOTS; i++)
-		pthread_cond_destroy(&d->slots[i].ended);
+		sem_destroy(&d->slots[i].wake);
 	pthread_cond_destroy(&d->freed);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
@@ -153,95 +161,164 @@ static int errno_of(uint16_t status)
 	}
 }
 
-static void take_completions(struct device *d)
+/* Threads to be woken once the lock is free, so that they do not run into it. */
+struct wakes {
+	unsigned int n;
+	struct slot *slots[SLOTS];
+};
+
+static void wake_later(struct wakes *w, struct slot *s)
+{
+	if (!s->waited)
+		return;
+	s->waited = false;
+	w->slots[w->n++] = s;
+}
+
+static void unlock_and_wake(struct device *d, struct wakes *w)
+{
+	pthread_mutex_unlock(&d->lock);
+	for (unsigned int i = 0; i < w->n; i++)
+		sem_post(&w->slots[i]->wake);
+	w->n = 0;
+}
+
+static void take_completions(struct device *d, struct wakes *w)
 {
 	struct falcon_nvme_cqe cqes[SLOTS];
 	int n = falcon_nvme_poll(d->f, cqes, SLOTS);
 
 	if (n < 0)
-		d->dead = -n;
+		falcon_store(&d->dead, -n);
 	for (int i = 0; i < n; i++) {
 		struct slot *s = &d->slots[le16toh(cqes[i].cid) % SLOTS];
 
-		s->done = true;
 		s->status = le16toh(cqes[i].status) >> 1;
-		if (s->waited)
-			pthread_cond_signal(&s->ended);
+		falcon_store(&s->done, true);
+		wake_later(w, s);
 	}
 }
 
-/* Somebody has to look after completions: whoever sleeps, or all, to see that it is over. */
-static void hand_over(struct device *d)
+/* With the lock: one of those who wait leads from now on; all hear of it if it is over. */
+static void hand_over(struct device *d, struct wakes *w)
 {
-	for (int i = 0; i < SLOTS; i++) {
+	d->led = false;
+	for (int i = 0; i < SLOTS && !d->led; i++) {
 		if (!d->slots[i].waited)
 			continue;
-		pthread_cond_signal(&d->slots[i].ended);
-		if (!d->dead && !d->slots[i].done)
-			return;
+		d->slots[i].leads = d->led = !d->dead;
+		wake_later(w, &d->slots[i]);
 	}
 	if (d->dead)
 		pthread_cond_broadcast(&d->freed);
 }
 
-/* With the lock: until |s| may have ended. One thread looks after completions, the others sleep. */
-static void sleep_on(struct device *d, struct slot *s)
+/* With the lock, which is given up now and then: take completions until |s| has ended. */
+static void lead(struct device *d, struct slot *s, struct wakes *w)
 {
 	struct pollfd pfd = { .fd = falcon_fd(d->f), .events = POLLIN };
+	uint64_t since = spin_clock(), now = since;
 
-	if (d->polling) {
-		s->waited = true;
-		pthread_cond_wait(&s->ended, &d->lock);
-		s->waited = false;
-		return;
-	}
-	d->polling = true;
-	if (!falcon_arm(d->f)) {
-		pthread_mutex_unlock(&d->lock);
-		poll(&pfd, 1, POLL_MS);
+	for (;;) {
+		take_completions(d, w);
+		if (s->done || d->dead)
+			return;
+		unlock_and_wake(d, w);
+		if (!spin_once(&d->spin, since, now)) {
+			int rc;
+
+			pthread_mutex_lock(&d->lock);
+			if (falcon_arm(d->f))
+				continue;
+			pthread_mutex_unlock(&d->lock);
+			since = spin_clock();
+			rc = poll(&pfd, 1, POLL_MS);
+			now = spin_clock();
+			spin_slept(&d->spin, now - since, rc > 0);
+			since = now;
+		} else {
+			now = spin_clock();
+		}
 		pthread_mutex_lock(&d->lock);
 	}
-	d->polling = false;
-	take_completions(d);
-	if (s->done || d->dead)
-		hand_over(d);
 }
 
+/* Until |s| has ended, or the agent has. */
+static void wait_for(struct device *d, struct slot *s)
+{
+	struct wakes w = { 0 };
+
+	if (falcon_load(&s->done))
+		return;
+	pthread_mutex_lock(&d->lock);
+	if (d->led && !s->done && !d->dead) {
+		s->waited = true;
+		pthread_mutex_unlock(&d->lock);
+		while (sem_wait(&s->wake))
+			;
+		if (!s->leads)
+			return;
+		s->leads = false;
+		pthread_mutex_lock(&d->lock);
+	} else if (s->done || d->dead) {
+		pthread_mutex_unlock(&d->lock);
+		return;
+	}
+	d->led = true;
+	lead(d, s, &w);
+	hand_over(d, &w);
+	unlock_and_wake(d, &w);
+}
+
+/* NULL: there is none, and |wait| is not wanted, or the agent is gone. */
 static struct slot *get_slot(struct device *d, bool wait)
 {
 	struct slot *s;
 
+	pthread_mutex_lock(&d->lock);
 	/* Those who have the slots are looking after completions. */
 	while (!d->free && wait && !d->dead)
 		pthread_cond_wait(&d->freed, &d->lock);
-	s = d->free;
-	if (!s || d->dead)
-		return NULL;
-	d->free = s->next;
-	s->done = false;
+	s = d->dead ? NULL : d->free;
+	if (s) {
+		d->free = s->next;
+		s->done = false;
+		s->status = 0;
+	}
+	pthread_mutex_unlock(&d->lock);
 	return s;
 }
 
-static int submit(struct device *d, struct slot *s, struct falcon_nvme_sqe *sqe)
+static void put_slot(struct device *d, struct slot *s)
 {
-	sqe->cid = htole16((uint16_t)(s - d->slots));
-	sqe->nsid = htole32(d->info.nsid);
-	sqe->prp1 = htole64((uint64_t)(data_of(d, s) - (uint8_t *)falcon_arena(d->f)));
-	return -falcon_nvme_submit(d->f, sqe);
-}
-
-/* Wait for |s| and give it back. Its errno value; after the agent's end, the agent's. */
-static int finish(struct device *d, struct slot *s)
-{
-	int rc;
-
-	while (!s->done && !d->dead)
-		sleep_on(d, s);
-	rc = s->done ? errno_of(s->status) : d->dead;
+	pthread_mutex_lock(&d->lock);
 	s->next = d->free;
 	d->free = s;
 	pthread_cond_signal(&d->freed);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* 0 or an errno value, after which |s| counts as ended. */
+static int submit(struct device *d, struct slot *s, struct falcon_nvme_sqe *sqe)
+{
+	int rc;
+
+	sqe->cid = htole16((uint16_t)(s - d->slots));
+	sqe->nsid = htole32(d->info.nsid);
+	sqe->prp1 = htole64((uint64_t)(data_of(d, s) - (uint8_t *)falcon_arena(d->f)));
+	pthread_mutex_lock(&d->lock);
+	rc = -falcon_nvme_submit(d->f, sqe);
+	s->done = rc != 0;
+	falcon_flush(d->f);
+	pthread_mutex_unlock(&d->lock);
 	return rc;
+}
+
+/* Wait for |s|, whose data stay until put_slot(). Its errno value; after the agent's end, the agent's. */
+static int finish(struct device *d, struct slot *s)
+{
+	wait_for(d, s);
+	return falcon_load(&s->done) ? errno_of(s->status) : falcon_load(&d->dead);
 }
 
 struct transfer {
@@ -303,7 +380,6 @@ static int run(struct device *d, const struct transfer *t, uint64_t len, uint64_
 
 	if ((offset | len) & (d->info.block_size - 1))
 		return EINVAL;
-	pthread_mutex_lock(&d->lock);
 	while (n || (begun < len && !rc)) {
 		struct slot *s = NULL;
 
@@ -314,28 +390,24 @@ static int run(struct device *d, const struct transfer *t, uint64_t len, uint64_
 
 			sizes[i] = len - begun < t->max ? len - begun : t->max;
 			window[i] = s;
-			s->status = 0;
 			rc = start(d, t, s, begun, sizes[i], offset + begun);
-			s->done = rc != 0;
 			begun += sizes[i];
 			n++;
 			continue;
 		}
 		if (!n)
 			break;
-		falcon_flush(d->f);
 		s = window[head];
 		one = finish(d, s);
 		if (!one && t->in && !rc)
 			one = take(d, s, t->in + ended, sizes[head], offset + ended);
+		put_slot(d, s);
 		rc = rc ? rc : one;
 		ended += sizes[head];
 		head = (head + 1) % WINDOW;
 		n--;
 	}
-	rc = rc ? rc : d->dead;
-	pthread_mutex_unlock(&d->lock);
-	return rc;
+	return rc ? rc : falcon_load(&d->dead);
 }
 
 int device_read(struct device *d, void *buf, uint64_t len, uint64_t offset)
@@ -373,22 +445,17 @@ int device_trim(struct device *d, uint64_t len, uint64_t offset, bool fua)
 /* One command by itself; what it brings, at most |len| bytes, goes to |out|. */
 static int run_one(struct device *d, struct falcon_nvme_sqe *sqe, void *out, size_t len)
 {
-	struct slot *s;
-	int rc;
+	struct slot *s = get_slot(d, true);
+	int rc, one;
 
-	pthread_mutex_lock(&d->lock);
-	s = get_slot(d, true);
-	rc = s ? submit(d, s, sqe) : d->dead;
-	if (s) {
-		s->status = 0;
-		s->done = rc != 0;
-		falcon_flush(d->f);
-		rc = rc ? (finish(d, s), rc) : finish(d, s);
-		/* The slot's data are there until somebody else has it, which needs the lock. */
-		if (!rc && len)
-			memcpy(out, data_of(d, s), len);
-	}
-	pthread_mutex_unlock(&d->lock);
+	if (!s)
+		return falcon_load(&d->dead);
+	rc = submit(d, s, sqe);
+	one = finish(d, s);
+	rc = rc ? rc : one;
+	if (!rc && len)
+		memcpy(out, data_of(d, s), len);
+	put_slot(d, s);
 	return rc;
 }
 

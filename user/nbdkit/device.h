@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An NVMe device of the agent's for many threads at once: each calls, and sleeps until its commands
- * have ended. One of the sleeping threads looks after the completions of all.
+ * have ended. One of the waiting threads looks after the completions of all.
  */
 #ifndef FALCON_NBDKIT_DEVICE_H
 #define FALCON_NBDKIT_DEVICE_H
