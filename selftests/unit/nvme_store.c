@@ -36,8 +36,10 @@ static int wait_for(struct nvme_ring *ring, struct request *r)
 	struct pollfd pfd = { .fd = nvme_ring_fd(ring), .events = POLLIN };
 
 	while (!r->ended)
-		if (!nvme_ring_poll(ring))
+		if (!nvme_ring_poll(ring) && nvme_ring_sleep_begin(ring)) {
 			poll(&pfd, 1, 100);
+			nvme_ring_sleep_end(ring);
+		}
 	return r->res;
 }
 
@@ -48,7 +50,7 @@ static int run(struct nvme_ring *ring, struct nvme_store *s, enum nvme_io_op op,
 				     .offset = offset, .len = len, .done = done } };
 
 	assert_int_equal(s->ops->submit(&r.io), 0);
-	assert_true(nvme_ring_busy(ring));
+	assert_false(nvme_ring_sleep_begin(ring));
 	return wait_for(ring, &r);
 }
 

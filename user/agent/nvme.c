@@ -163,20 +163,35 @@ static uint32_t pump(void *arg, uint64_t now)
 	struct agent_nvme *n = arg;
 
 	agent_namespaces_look(n, now);
-	return (n->ring ? nvme_ring_poll(n->ring) : 0) + nvme_apps_pump(n->apps, now);
+	return nvme_apps_pump(n->apps, now);
+}
+
+static uint32_t pump_stores(void *arg)
+{
+	struct agent_nvme *n = arg;
+
+	return n->ring ? nvme_ring_poll(n->ring) : 0;
 }
 
 static bool sleep_begin(void *arg)
 {
 	struct agent_nvme *n = arg;
 
-	return !(n->ring && nvme_ring_busy(n->ring)) && nvme_apps_sleep_begin(n->apps);
+	if (n->ring && !nvme_ring_sleep_begin(n->ring))
+		return false;
+	if (nvme_apps_sleep_begin(n->apps))
+		return true;
+	if (n->ring)
+		nvme_ring_sleep_end(n->ring);
+	return false;
 }
 
 static void sleep_end(void *arg)
 {
 	struct agent_nvme *n = arg;
 
+	if (n->ring)
+		nvme_ring_sleep_end(n->ring);
 	nvme_apps_sleep_end(n->apps);
 }
 
@@ -222,6 +237,7 @@ int agent_nvme_open(struct agent *a)
 		return rc;
 	}
 	n->ulp.pump = pump;
+	n->ulp.stores = pump_stores;
 	n->ulp.sleep_begin = sleep_begin;
 	n->ulp.sleep_end = sleep_end;
 	n->ulp.arg = n;

@@ -161,11 +161,19 @@ void nvme_store_attach(struct nvme_store *s, struct nvme_ring *r)
 	((struct file_store *)s)->ring = r;
 }
 
+/* The loop is never long without a system call, so that completions need not interrupt it. */
+static int init_ring(struct io_uring *ring)
+{
+	int rc = io_uring_queue_init(RING_ENTRIES, ring, IORING_SETUP_COOP_TASKRUN);
+
+	return rc == -EINVAL ? io_uring_queue_init(RING_ENTRIES, ring, 0) : rc;
+}
+
 int nvme_ring_open(struct nvme_ring **out, void *memory, size_t bytes, char *err, size_t errlen)
 {
 	struct nvme_ring *r = calloc(1, sizeof(*r));
 	struct iovec iov = { .iov_base = memory, .iov_len = bytes };
-	int rc = r ? io_uring_queue_init(RING_ENTRIES, &r->ring, 0) : -ENOMEM;
+	int rc = r ? init_ring(&r->ring) : -ENOMEM;
 
 	if (rc < 0) {
 		snprintf(err, errlen, "namespaces need io_uring, and there is none: %s; look at "
@@ -175,6 +183,8 @@ int nvme_ring_open(struct nvme_ring **out, void *memory, size_t bytes, char *err
 	}
 	r->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	rc = r->event < 0 ? -errno : io_uring_register_eventfd(&r->ring, r->event);
+	if (rc == 0)
+		nvme_ring_sleep_end(r);
 	if (rc < 0) {
 		snprintf(err, errlen, "io_uring: %s", strerror(-rc));
 		nvme_ring_close(r);
@@ -208,9 +218,20 @@ int nvme_ring_fd(const struct nvme_ring *r)
 	return r->event;
 }
 
-bool nvme_ring_busy(const struct nvme_ring *r)
+bool nvme_ring_sleep_begin(struct nvme_ring *r)
 {
-	return io_uring_cq_ready(&r->ring) || io_uring_sq_ready(&r->ring);
+	io_uring_cq_eventfd_toggle(&r->ring, true);
+	/* Either the kernel sees that, or its completion is seen here. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!io_uring_cq_ready(&r->ring) && !io_uring_sq_ready(&r->ring))
+		return true;
+	nvme_ring_sleep_end(r);
+	return false;
+}
+
+void nvme_ring_sleep_end(struct nvme_ring *r)
+{
+	io_uring_cq_eventfd_toggle(&r->ring, false);
 }
 
 static void prepare(struct file_store *f, struct nvme_io *io, struct io_uring_sqe *sqe)

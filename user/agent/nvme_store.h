@@ -56,7 +56,11 @@ void nvme_store_attach(struct nvme_store *s, struct nvme_ring *r);
 int nvme_ring_fd(const struct nvme_ring *r);
 /* Hand submitted requests to the kernel, and call done() of those that have ended. How many. */
 uint32_t nvme_ring_poll(struct nvme_ring *r);
-/* Whether nvme_ring_poll() would have something to do. */
-bool nvme_ring_busy(const struct nvme_ring *r);
+/*
+ * From here on, until nvme_ring_sleep_end(), nvme_ring_fd() becomes readable when a request ends. False:
+ * nvme_ring_poll() has something to do already, and nothing has changed.
+ */
+bool nvme_ring_sleep_begin(struct nvme_ring *r);
+void nvme_ring_sleep_end(struct nvme_ring *r);
 
 #endif /* FALCON_AGENT_NVME_STORE_H */

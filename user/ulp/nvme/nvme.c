@@ -47,6 +47,12 @@ static uint32_t pump(void *ulp, uint64_t now)
 
 	if (u->target)
 		n += nvme_target_pump(u->target, now);
+	/* What begins at once ends at once, if the medium is memory: its answers need no other round. */
+	if (u->target && u->stores) {
+		n += u->stores(u->arg);
+		if (nvme_target_busy(u->target))
+			n += nvme_target_pump(u->target, now);
+	}
 	if (u->initiator)
 		n += nvme_initiator_pump(u->initiator, now);
 	return n;

@@ -12,6 +12,8 @@ struct nvme_ulp {
 	struct nvme_initiator *initiator;	/* NULL: no devices */
 	/* The owner's, NULL or all given: what else is to be done in a round of the loop. */
 	uint32_t (*pump)(void *arg, uint64_t now);
+	/* Have the stores begin what they were given, and end what has ended. Returns how much. */
+	uint32_t (*stores)(void *arg);
 	bool (*sleep_begin)(void *arg);
 	void (*sleep_end)(void *arg);
 	uint64_t wake;		/* ns: pump() is to be called then; UINT64_MAX: when there is work */
