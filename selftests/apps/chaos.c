@@ -372,7 +372,8 @@ static void serve(void)
 				post_recv(&pairs[i]);
 		if (n || recv(sock, totals, sizeof(totals), MSG_DONTWAIT | MSG_PEEK) < 0)
 			continue;
-		check(recv(sock, totals, sizeof(totals), MSG_WAITALL) == sizeof(totals), "the client ends well");
+		check(recv(sock, totals, sizeof(totals), MSG_WAITALL) == sizeof(totals),
+		      "the client ends well");
 		for (int i = 0; i < QPS; i++)
 			check(pairs[i].messages == totals[i], "all messages have arrived");
 		done = 1;
