@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 120
+# timeout: 300
 # What the tree promises about itself: licences, layout, sizes, the purity of the core, tidy text.
 . "$(dirname "$0")/../tap.sh"
 tap_need awk
