@@ -9,6 +9,6 @@ $(B)/selftests/unit/tsan_rue_worker.t: $(patsubst %.c,$(B)/tsan/%.o,$(wildcard u
 $(TSAN_BINS): $(B)/%.t: $(B)/tsan/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(TSAN) -o $@ $^ -lcmocka -lpthread -lm
+	$(Q)$(CC) $(CFLAGS) $(TSAN) $(TSAN_LD) -o $@ $^ -lcmocka -lpthread -lm $(TSAN_LIBS)
 
 TESTS += $(TSAN_BINS)

@@ -107,7 +107,14 @@ FV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int ma
 
 	if (!ctx)
 		FV_FORWARD(ibv_query_qp, ENOSYS, ibqp, attr, mask, init);
+	/* As with a change: who posts looks at the state. */
+	fv_lock(&qp->sq_lock);
+	fv_lock(&qp->rq_lock);
 	rc = fv_call(&ctx->agent, FVERBS_QUERY_QP, &req, sizeof(req), -1, &answer, sizeof(answer));
+	if (!rc)
+		ibqp->state = answer.qp_state;
+	fv_unlock(&qp->rq_lock);
+	fv_unlock(&qp->sq_lock);
 	if (rc)
 		return rc;
 	from_wire(attr, &answer);
@@ -118,7 +125,6 @@ FV_EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int ma
 		.srq = ibqp->srq, .cap = attr->cap, .qp_type = ibqp->qp_type,
 		.sq_sig_all = qp->sig_all,
 	};
-	ibqp->state = attr->qp_state;
 	return 0;
 }
 
