@@ -160,7 +160,7 @@ struct rdma_item {
 	struct fverbs_cqe cqe;
 	uint64_t sink_va;		/* STETH */
 	uint32_t sink_lkey;
-	uint32_t rsn, sn;
+	uint32_t rsn, sn, rmsn;
 	uint64_t number[2];		/* atomic: operands, then what was there */
 	void *buf;
 	uint32_t len;			/* bytes: of the payload, or to be read */
@@ -181,6 +181,7 @@ struct rdma_item {
 /* A receive request that has been taken for a message. */
 struct rdma_msg {
 	bool used;
+	bool given;			/* the last packet's item has its completion, or had it */
 	uint32_t rmsn;
 	uint32_t got, total;		/* bytes; |total| is UINT32_MAX until the last packet has come */
 	uint32_t end;			/* bytes: ordered, where the next packet begins */

@@ -89,7 +89,7 @@ static void abandon_items(struct rdma_qp *qp, bool flush)
 	for (uint32_t i = 0; i < qp->nmsgs && qp->msgs; i++) {
 		struct rdma_msg *m = &qp->msgs[(qp->rx_rmsn + i) % qp->nmsgs];
 
-		if (flush && m->used)
+		if (flush && m->used && !m->given)
 			flush_recv(qp, m->srq && rdma_srq_cq(m->srq) ? rdma_srq_cq(m->srq) :
 				       qp->init.recv_cq, m->recv.wr_id);
 		*m = (struct rdma_msg){ 0 };

@@ -36,6 +36,7 @@ struct rdma_item *rdma_item_new(struct rdma_qp *qp, const struct falcon_rdma_hdr
 	it->qp = qp;
 	it->opcode = h->opcode;
 	it->sn = h->sn;
+	it->rmsn = h->rmsn;
 	it->rsn = rsn;
 	it->se = h->se;
 	it->event = -1;

@@ -70,6 +70,7 @@ static int take(struct rdma_qp *qp, struct rdma_msg *m, struct rdma_srq *srq, ui
 	m->rmsn = rmsn;
 	m->got = m->end = 0;
 	m->total = UINT32_MAX;
+	m->given = false;
 	m->srq = srq;
 	return rc;
 }
@@ -81,15 +82,32 @@ static void not_ready(struct rdma_qp *qp, uint32_t rsn)
 	fcore_push_done(qp->rx_core, rsn, FCORE_PUSH_RNR, qp->attr.min_rnr_timer, 0, qp->r->now);
 }
 
-/* |it| completes the receive request of |m| with |status|. */
+/* |m|'s last packet came early, and does not end it after all. False: it has done so already. */
+static bool take_back(struct rdma_qp *qp, const struct rdma_msg *m)
+{
+	struct rdma_item *it;
+
+	LIST_FOREACH(it, &qp->items, all) {
+		if (!it->cq || it->rmsn != m->rmsn)
+			continue;
+		it->cq = NULL;
+		it->invalidate = false;
+		return true;
+	}
+	return false;
+}
+
+/* |it| completes the receive request of |m| with |status|, and nobody else does. */
 static void complete(struct rdma_item *it, struct rdma_msg *m, uint8_t status)
 {
 	struct rdma_qp *qp = it->qp;
 
-	it->cq = cq_of(qp, m);
-	it->cqe = rdma_qp_cqe(qp, it->cq, m->recv.wr_id, status);
-	it->cqe.opcode = IBV_WC_RECV;
-	it->cqe.src_qp = qp->attr.dest_qp_num;
+	if (!m->given || take_back(qp, m)) {
+		it->cq = cq_of(qp, m);
+		it->cqe = rdma_qp_cqe(qp, it->cq, m->recv.wr_id, status);
+		it->cqe.opcode = IBV_WC_RECV;
+		it->cqe.src_qp = qp->attr.dest_qp_num;
+	}
 	m->used = false;
 }
 
@@ -252,7 +270,8 @@ static void place_send(struct rdma_item *it, struct rdma_msg *m, const struct fa
 	}
 	if (ends(h->opcode)) {
 		complete(it, m, IBV_WC_SUCCESS);
-		m->used = true;	/* until is_complete(): unordered, others may be on their way */
+		/* Until is_complete(): unordered, others may be on their way. */
+		m->used = m->given = true;
 		it->cqe.byte_len = h->offset + len;
 		carry(it, h);
 	}
