@@ -314,6 +314,75 @@ static void withdrawn(void **state)
 	assert_int_equal(b.head, b.tail);
 }
 
+/* Its maker takes request |x| back, and the listener hears of it. */
+static void take_back(uint32_t x)
+{
+	assert_int_equal(ask_id(&a, FVERBS_CM_DESTROY_ID, x), 0);
+	settle(a.r.now + 1000);
+}
+
+static void withdrawn_by_its_maker(void **state)
+{
+	struct fverbs_cm_req q = { .what = FVERBS_CM_LISTEN, .id = make_id(&b, 100, false), .value = 1 };
+	uint32_t x, y;
+
+	(void)state;
+	assert_int_equal(bind_to(&b, q.id, B, 80), 0);
+	assert_int_equal(ask(&b, &q), 0);
+	/* Before the request was fetched: it is as if there had been none. The backlog is 1. */
+	for (int i = 0; i < 3; i++) {
+		x = dial(&a, A, B, 80, false);
+		settle(a.r.now + 1000);
+		take_back(x);
+	}
+	expect_none(&b);
+	assert_null(LIST_NEXT(LIST_FIRST(&b.r.cm->ids), entry));
+	/* Before it was accepted: that fails. Until then the id is not known by a cookie. */
+	x = dial(&a, A, B, 80, false);
+	settle(a.r.now + 1000);
+	y = expect(&b, RDMA_CM_EVENT_CONNECT_REQUEST, 100, 0);
+	take_back(x);
+	expect_none(&b);
+	assert_int_equal(with_param(&b, FVERBS_CM_ACCEPT, y, 22, ""), -EINVAL);
+	assert_int_equal(ask_id(&b, FVERBS_CM_DESTROY_ID, y), 0);
+	/* While the answer is on its way. */
+	x = dial(&a, A, B, 80, false);
+	settle(a.r.now + 1000);
+	y = expect(&b, RDMA_CM_EVENT_CONNECT_REQUEST, 100, 0);
+	assert_int_equal(with_param(&b, FVERBS_CM_ACCEPT, y, 22, ""), 0);
+	take_back(x);
+	assert_int_equal(expect(&b, RDMA_CM_EVENT_REJECTED, 5, RCM_REJ_CONSUMER), y);
+	settle(100 * SECOND);
+	expect_none(&b);
+}
+
+/* A REJ without a number ends nothing but requests of its sender. */
+static void withdrawal_of_nothing(void **state)
+{
+	struct ulp_note note = { .family = AF_INET };
+	struct rcm_msg rej = { .type = RCM_REJ, .ps = RDMA_PS_TCP, .dst_port = 7471 };
+	uint32_t x, y;
+
+	(void)state;
+	join(&x, &y);
+	inet_pton(AF_INET, A, note.local);
+	inet_pton(AF_INET, B, note.remote);
+	dial(&b, B, A, 9, false);
+	for (uint32_t port = 0; port <= UINT16_MAX; port++) {
+		rej.src_port = (uint16_t)port;
+		note.len = rcm_pack(&rej, note.data);
+		a.out[a.tail++ % NOTES] = note;
+		assert_true(deliver(&a));
+	}
+	rej.src_id = x;
+	rej.src_port = 1;
+	note.len = rcm_pack(&rej, note.data);
+	a.out[a.tail++ % NOTES] = note;
+	assert_true(deliver(&a));
+	expect_none(&b);
+	assert_int_equal(ask_id(&b, FVERBS_CM_DISCONNECT, y), 0);
+}
+
 /* Notes of random bytes, most of them well-formed, for ids that exist and others. */
 static void nonsense(void **state)
 {
@@ -359,6 +428,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(channels, setup, teardown),
 		cmocka_unit_test_setup_teardown(bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(withdrawn, setup, teardown),
+		cmocka_unit_test_setup_teardown(withdrawn_by_its_maker, setup, teardown),
+		cmocka_unit_test_setup_teardown(withdrawal_of_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense, setup, teardown),
 	};
 

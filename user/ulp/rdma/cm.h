@@ -152,6 +152,8 @@ struct rcm_out {
 struct rcm_id *rcm_id_new(struct rdma *r, struct rcm_channel *ch, uint16_t ps, uint8_t qp_type);
 /* With its children, and events that were not fetched. Tells the peer if there is one. */
 void rcm_id_free(struct rcm_id *id);
+/* It is a request that waits on its channel: nobody has seen it. */
+bool rcm_is_unfetched(const struct rcm_id *id);
 struct rcm_id *rcm_id_find(const struct rdma *r, uint32_t number);
 struct rcm_channel *rcm_channel_new(struct rdma *r, struct rdma_ctx *ctx, int fd);
 void rcm_channel_free(struct rcm_channel *ch);

@@ -47,6 +47,16 @@ struct rcm_id *rcm_id_find(const struct rdma *r, uint32_t number)
 	return id && id->number == number ? id : NULL;
 }
 
+bool rcm_is_unfetched(const struct rcm_id *id)
+{
+	const struct rcm_event *e;
+
+	STAILQ_FOREACH(e, &id->channel->events, entry)
+		if (e->child == id)
+			return true;
+	return false;
+}
+
 /* Events that |id| has caused, and with them requests that nobody has fetched. */
 static void drop_events(struct rcm_id *id)
 {

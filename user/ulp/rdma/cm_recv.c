@@ -154,12 +154,19 @@ static void on_rtu(struct rcm_id *id)
 	rcm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
 }
 
+/* The request |id| is taken back: accepting it will fail, if its application knows of it at all. */
+static void withdraw(struct rcm_id *id)
+{
+	rcm_answered(id);
+	id->state = RCM_DONE;
+	if (rcm_is_unfetched(id))
+		rcm_id_free(id);
+}
+
 static void on_rej(struct rcm_id *id, const struct rcm_msg *m)
 {
-	if (id->state == RCM_REQ_RCVD) {
-		rcm_answered(id);
-		id->state = RCM_DONE;
-	}
+	if (id->state == RCM_REQ_RCVD)
+		return withdraw(id);
 	if (id->state != RCM_REQ_SENT && id->state != RCM_REP_RCVD && id->state != RCM_REP_SENT)
 		return;
 	id->remote = m->param;
@@ -224,12 +231,15 @@ void rdma_cm_note(struct rdma *r, const struct ulp_note *note)
 	memcpy(to.addr, note->local, 16);
 	memcpy(from.addr, note->remote, 16);
 	swap_depths(&m.param);
-	if (m.type == RCM_REQ || m.type == RCM_SIDR_REQ) {
-		to.port = htons(m.dst_port);
-		from.port = htons(m.src_port);
+	to.port = htons(m.dst_port);
+	from.port = htons(m.src_port);
+	if (m.type == RCM_REQ || m.type == RCM_SIDR_REQ)
 		return on_request(r, &m, &to, &from);
-	}
-	id = target(r, &m, &to, &from);
+	/* Who takes a request back has not been told its number here. */
+	if (m.type == RCM_REJ && !m.dst_id && m.src_id)
+		id = known_request(r, &to, &from, m.src_id);
+	else
+		id = target(r, &m, &to, &from);
 	if (m.type == RCM_DREQ)
 		return on_dreq(r, id, &m, &to, &from);
 	if (!id)
