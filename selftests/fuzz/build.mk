@@ -79,15 +79,13 @@ $(eval $(call agent_fuzzer,fuzz_config,$(FUZZ_CONFIG),-ljansson -linih))
 $(eval $(call agent_fuzzer,fuzz_control,$(FUZZ_CONTROL),-ljansson -linih -lcrypto -luring -lisal))
 $(eval $(call agent_fuzzer,fuzz_client,$(FUZZ_RAW),-Dmmap=guarded_mmap -Dmunmap=guarded_munmap))
 # The RDMA layer on real cores, as its unit tests have it.
-FUZZ_VERBS := $(wildcard user/ulp/rdma/*.c user/core/*.c) \
-	$(addprefix selftests/unit/,rdma_env.c rdma_env_app.c)
+FUZZ_VERBS := $(wildcard user/ulp/rdma/*.c user/core/*.c selftests/unit/rdma_env*.c)
 $(eval $(call agent_fuzzer,fuzz_verbs,$(FUZZ_VERBS),-Iselftests/unit -lcmocka))
 $(eval $(call agent_fuzzer,fuzz_cp,$(FUZZ_CP),-Dgetrandom=counted_getrandom -ljansson))
 # Connection management of RDMA, without the rest of the layer.
 $(eval $(call agent_fuzzer,fuzz_rdma_cm,selftests/fuzz/fuzz_rdma_cm.c $(wildcard user/ulp/rdma/cm_*.c),))
 
-FUZZ_RDMA := $(wildcard user/ulp/rdma/*.c user/core/*.c) \
-	$(addprefix selftests/unit/,rdma_env.c rdma_env_app.c)
+FUZZ_RDMA := $(wildcard user/ulp/rdma/*.c user/core/*.c selftests/unit/rdma_env*.c)
 
 FUZZERS += fuzz_rdma
 $(FUZZ)/fuzz_rdma: selftests/fuzz/fuzz_rdma.c $(FUZZ_RDMA) \

@@ -5,8 +5,8 @@ RDMA_QP_TESTS := $(patsubst %,$(B)/selftests/unit/%.t,rdma_qp rdma_chaos rdma_er
 	rdma_hostile rdma_holes)
 
 $(RDMA_QP_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
-	$(patsubst %.c,$(B)/asan/%.o,selftests/unit/rdma_env.c selftests/unit/rdma_env_app.c \
-	$(wildcard user/ulp/rdma/*.c)) $(B)/asan/libfcore.a
+	$(patsubst %.c,$(B)/asan/%.o,$(wildcard selftests/unit/rdma_env*.c user/ulp/rdma/*.c)) \
+	$(B)/asan/libfcore.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka

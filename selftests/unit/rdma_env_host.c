@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The hosts of rdma_env.h: what an agent is to its core and to the RDMA layer. */
+#include "rdma_env_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* ---- what the agent is to the core ---- */
+
+static struct env_conn *conn_of(struct env_host *h, struct fcore_conn *c)
+{
+	return &h->conns[fcore_conn_cid(c)];
+}
+
+static int transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *p)
+{
+	uint8_t buf[ENV_BYTES];
+	uint32_t len = p->hdr_len;
+
+	if (env_chance(env.faults.refuse))
+		return -EAGAIN;
+	memcpy(buf, p->hdr, p->hdr_len);
+	if (p->ulp_hdr_len)
+		memcpy(buf + len, p->ulp_hdr, p->ulp_hdr_len);
+	len += p->ulp_hdr_len;
+	assert_true(len + p->payload_len <= ENV_BYTES);
+	if (p->payload_len)
+		memcpy(buf + len, p->payload, p->payload_len);
+	env_send(conn_of(arg, c), p->flow, buf, len + p->payload_len);
+	return 0;
+}
+
+static void frame_put(void *arg, void *frame)
+{
+	((struct env_host *)arg)->frames--;
+	free(frame);
+}
+
+static void on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn,
+		    const void *payload, uint32_t len)
+{
+	assert_int_equal(proto, FALCON_PROTO_RDMA);
+	rdma_ulp_ops.on_push(((struct env_host *)arg)->r, c, rsn, payload, len, env.now);
+}
+
+static void on_pull(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn, const void *hdr,
+		    uint32_t hdr_len, uint16_t request_len)
+{
+	assert_int_equal(proto, FALCON_PROTO_RDMA);
+	rdma_ulp_ops.on_pull(((struct env_host *)arg)->r, c, rsn, hdr, hdr_len, request_len, env.now);
+}
+
+static void on_response_done(void *arg, struct fcore_conn *c, uint64_t cookie)
+{
+	rdma_ulp_ops.on_response_done(((struct env_host *)arg)->r, c, cookie);
+}
+
+static void on_pull_data(void *arg, struct fcore_conn *c, uint64_t cookie, const void *payload,
+			 uint32_t len)
+{
+	uint8_t bytes[ENV_BYTES];
+
+	if (!cookie)
+		return;
+	if (env.tamper) {
+		memcpy(bytes, payload, len);
+		payload = bytes;
+		len = env.tamper(bytes, len);
+	}
+	rdma_ulp_ops.on_pull_data(((struct env_host *)arg)->r, c, cookie, payload, len);
+}
+
+static void on_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
+			  enum falcon_completion_code code, uint8_t ulp_code)
+{
+	/* A transaction that a test has made itself. */
+	if (!cookie)
+		return;
+	rdma_ulp_ops.on_completion(((struct env_host *)arg)->r, c, cookie, code, ulp_code);
+}
+
+static void on_xon(void *arg, struct fcore_conn *c)
+{
+	rdma_ulp_ops.on_xon(((struct env_host *)arg)->r, c);
+}
+
+static void on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times)
+{
+	if (cookie)
+		rdma_ulp_ops.on_rnr(((struct env_host *)arg)->r, c, cookie, times);
+}
+
+static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
+{
+	(void)why;
+	conn_of(arg, c)->hung = true;
+}
+
+static const struct fcore_ops core_ops = {
+	.transmit = transmit, .frame_put = frame_put, .on_push = on_push, .on_pull = on_pull,
+	.on_response_done = on_response_done, .on_pull_data = on_pull_data,
+	.on_completion = on_completion, .on_xon = on_xon, .on_rnr = on_rnr, .on_fatal = on_fatal,
+};
+
+/* ---- what the agent is to the layer ---- */
+
+uint32_t env_new_cid(struct env_host *h)
+{
+	for (uint32_t i = 0; i < ENV_CONNS; i++) {
+		uint32_t cid = 1 + (h->ncids++ % (ENV_CONNS - 1));
+
+		if (!h->conns[cid].core && !h->conns[cid].hung && !h->conns[cid].peer_cid)
+			return cid;
+	}
+	fail_msg("out of CIDs");
+	return 0;
+}
+
+static int dial(void *agent, const struct ulp_dial *d, char *err, size_t errlen)
+{
+	struct env_host *h = agent;
+	uint32_t cid = env_new_cid(h);
+
+	(void)err, (void)errlen;
+	h->conns[cid].peer_cid = UINT32_MAX;
+	h->dials[h->ndials].dial = *d;
+	h->dials[h->ndials++].cid = cid;
+	return (int)cid;
+}
+
+static void hangup(void *agent, uint32_t cid, const char *why)
+{
+	struct env_host *h = agent;
+
+	(void)why;
+	h->conns[cid].hung = true;
+}
+
+static const struct ulp_host ulp_host = { .dial = dial, .hangup = hangup };
+
+static unsigned int devices(void *arg, struct fverbs_device *out)
+{
+	struct env_host *h = arg;
+
+	memset(out, 0, sizeof(*out));
+	snprintf(out->name, sizeof(out->name), "falcon0");
+	out->port_state = IBV_PORT_ACTIVE;
+	out->active_mtu = IBV_MTU_1024;
+	out->max_msg = 1024;
+	out->ngids = 1;
+	out->gids[0].raw[10] = out->gids[0].raw[11] = 0xff;
+	out->gids[0].raw[12] = 10;
+	out->gids[0].raw[15] = (uint8_t)(h->index + 1);
+	return 1;
+}
+
+/* Copies of whole pieces between our memory and an application's, which ends where it ends. */
+static ssize_t copy(struct env_app *app, bool read, const struct iovec *local, unsigned int nlocal,
+		    const struct iovec *remote, unsigned int nremote)
+{
+	unsigned int l = 0, r = 0;
+	size_t loff = 0, roff = 0;
+	ssize_t done = 0;
+
+	if (app->dead)
+		return -ESRCH;
+	while (l < nlocal && r < nremote) {
+		size_t n = local[l].iov_len - loff, m = remote[r].iov_len - roff;
+		uint8_t *there = (uint8_t *)remote[r].iov_base + roff;
+		uint8_t *here = (uint8_t *)local[l].iov_base + loff;
+
+		n = n < m ? n : m;
+		if (there < app->memory || there + n > app->memory + app->size)
+			return done ? done : -EFAULT;
+		memcpy(read ? here : there, read ? there : here, n);
+		done += (ssize_t)n;
+		loff += n;
+		roff += n;
+		if (loff == local[l].iov_len) {
+			l++;
+			loff = 0;
+		}
+		if (roff == remote[r].iov_len) {
+			r++;
+			roff = 0;
+		}
+	}
+	return done;
+}
+
+static ssize_t host_read(void *arg, void *proc, const struct iovec *local, unsigned int nlocal,
+			 const struct iovec *remote, unsigned int nremote)
+{
+	(void)arg;
+	return copy(proc, true, local, nlocal, remote, nremote);
+}
+
+static ssize_t host_write(void *arg, void *proc, const struct iovec *local, unsigned int nlocal,
+			  const struct iovec *remote, unsigned int nremote)
+{
+	(void)arg;
+	return copy(proc, false, local, nlocal, remote, nremote);
+}
+
+static struct env_app *app_of_fd[64];
+
+static int host_send(void *arg, int fd, const void *data, size_t len)
+{
+	struct env_app *app = app_of_fd[fd];
+
+	(void)arg;
+	if (len == sizeof(app->events[0])) {
+		assert_true(app->nevents < ENV_EVENTS);
+		memcpy(&app->events[app->nevents++], data, len);
+	}
+	return 0;
+}
+
+static void host_unmap(void *arg, void *base, uint64_t size)
+{
+	(void)arg;
+	munmap(base, size);
+}
+
+static void host_close(void *arg, uint32_t uid, int fd)
+{
+	(void)arg, (void)uid, (void)fd;
+}
+
+static bool host_is_socket(void *arg, int fd)
+{
+	(void)arg, (void)fd;
+	return true;
+}
+
+void env_host_open(struct env_host *h, int index)
+{
+	struct fcore_config cfg;
+	struct rdma_host rh = {
+		.ulp = &ulp_host, .agent = h, .read = host_read, .write = host_write,
+		.devices = devices, .send = host_send, .unmap = host_unmap, .close = host_close,
+		.is_socket = host_is_socket, .boot = 0x1234 + (uint64_t)index, .arg = h,
+	};
+
+	h->index = index;
+	fcore_config_default(&cfg, ENV_CONNS);
+	cfg.max_len = ENV_MAX_LEN;
+	h->core = fcore_create(&core_ops, h, &cfg);
+	h->r = rdma_create(&rh);
+	assert_non_null(h->core);
+	assert_non_null(h->r);
+}
+
+int env_fd_of(struct env_app *app)
+{
+	for (int fd = 1; fd < (int)ARRAY_SIZE(app_of_fd); fd++) {
+		if (app_of_fd[fd] && app_of_fd[fd] != app)
+			continue;
+		app_of_fd[fd] = app;
+		return fd;
+	}
+	fail_msg("too many applications");
+	return -1;
+}
