@@ -79,30 +79,9 @@ static void every_pool_key(void **state)
 	config_free(&cfg);
 }
 
-static void every_key(void **state)
+/* As every_key() has them. */
+static void agent_keys(const struct agent_options *a)
 {
-	static const char text[] =
-		"# comment\n; comment\n\n"
-		"[agent]\n"
-		"socket = /tmp/s\nsocket_group = falcon\npin_path = /tmp/p\noffload = off\n"
-		"control_port = 2000\nlog_level = debug\nreplay_margin_ms = 2\nrue_p1_us = 3\n"
-		"rue_p2_packets = 4\nfcwnd = 5\nncwnd = 6\nrto_us = 70\nmax_retx = 8\n"
-		"txn_timeout_ms = 9\nack_timeout_us = 10\nack_count = 11\nar_fcwnd = 12\n"
-		"ar_percent = 13\nooo_threshold = 14\nflows = 15\nprr_threshold = 16\n"
-		"[ port  eth0 ]\n"
-		"  queues = 2 ; comment\n\tmode = copy\nrx_csum = trusted\n"
-		"[port eth1]\n"
-		"[connection b]\r\n"
-		"local = 10.0.0.1\r\nremote=10.0.0.2\r\nlocal_cid = 0x7\nremote_cid = 8\n"
-		"ordering = unordered\nsecurity = clear\nhandshake = off\nlocal_spi = 4294967295\n"
-		"remote_spi = 10\nfunction = 11\nrto_us = 12\n";
-	struct agent_config cfg;
-	struct agent_options *a = &cfg.agent;
-	struct conn_config *c;
-
-	(void)state;
-	if (load(text, &cfg))
-		fail_msg("%s", err);
 	assert_string_equal(a->socket, "/tmp/s");
 	assert_string_equal(a->socket_group, "falcon");
 	assert_string_equal(a->pin_path, "/tmp/p");
@@ -124,15 +103,10 @@ static void every_key(void **state)
 	assert_int_equal(a->params.ooo_threshold, 14);
 	assert_int_equal(a->params.flows, 15);
 	assert_int_equal(a->params.prr_threshold, 16);
-	assert_int_equal(cfg.nports, 2);
-	assert_string_equal(cfg.ports[0].ifname, "eth0");
-	assert_int_equal(cfg.ports[0].queues, 2);
-	assert_int_equal(cfg.ports[0].mode, CONFIG_XSK_COPY);
-	assert_int_equal(cfg.ports[0].rx_csum, CONFIG_CSUM_TRUSTED);
-	assert_string_equal(cfg.ports[1].ifname, "eth1");
-	assert_int_equal(cfg.ports[1].queues, 0);
-	assert_int_equal(cfg.nconns, 1);
-	c = &cfg.conns[0];
+}
+
+static void connection_keys(const struct conn_config *c)
+{
 	assert_string_equal(c->name, "b");
 	assert_int_equal(c->family, AF_INET);
 	assert_memory_equal(c->remote, "\x0a\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0", 16);
@@ -146,6 +120,40 @@ static void every_key(void **state)
 	/* Its own, and inherited. */
 	assert_int_equal(c->params.rto_ns, 12000);
 	assert_int_equal(c->params.max_retx, 8);
+}
+
+static void every_key(void **state)
+{
+	static const char text[] =
+		"# comment\n; comment\n\n"
+		"[agent]\n"
+		"socket = /tmp/s\nsocket_group = falcon\npin_path = /tmp/p\noffload = off\n"
+		"control_port = 2000\nlog_level = debug\nreplay_margin_ms = 2\nrue_p1_us = 3\n"
+		"rue_p2_packets = 4\nfcwnd = 5\nncwnd = 6\nrto_us = 70\nmax_retx = 8\n"
+		"txn_timeout_ms = 9\nack_timeout_us = 10\nack_count = 11\nar_fcwnd = 12\n"
+		"ar_percent = 13\nooo_threshold = 14\nflows = 15\nprr_threshold = 16\n"
+		"[ port  eth0 ]\n"
+		"  queues = 2 ; comment\n\tmode = copy\nrx_csum = trusted\n"
+		"[port eth1]\n"
+		"[connection b]\r\n"
+		"local = 10.0.0.1\r\nremote=10.0.0.2\r\nlocal_cid = 0x7\nremote_cid = 8\n"
+		"ordering = unordered\nsecurity = clear\nhandshake = off\nlocal_spi = 4294967295\n"
+		"remote_spi = 10\nfunction = 11\nrto_us = 12\n";
+	struct agent_config cfg;
+
+	(void)state;
+	if (load(text, &cfg))
+		fail_msg("%s", err);
+	agent_keys(&cfg.agent);
+	assert_int_equal(cfg.nports, 2);
+	assert_string_equal(cfg.ports[0].ifname, "eth0");
+	assert_int_equal(cfg.ports[0].queues, 2);
+	assert_int_equal(cfg.ports[0].mode, CONFIG_XSK_COPY);
+	assert_int_equal(cfg.ports[0].rx_csum, CONFIG_CSUM_TRUSTED);
+	assert_string_equal(cfg.ports[1].ifname, "eth1");
+	assert_int_equal(cfg.ports[1].queues, 0);
+	assert_int_equal(cfg.nconns, 1);
+	connection_keys(&cfg.conns[0]);
 	config_free(&cfg);
 }
 

@@ -308,6 +308,22 @@ static void completion_queues_are_resized(void **state)
 		assert_int_equal(env_next(e->cq).wr_id, i);
 }
 
+/* What goes wrong is said at the end, and nothing is posted. */
+static void extended_queue_refuses(const struct env *e, struct ibv_qp_ex *ex)
+{
+	ibv_wr_start(ex);
+	ibv_wr_rdma_write(ex, e->mr->rkey, (uintptr_t)e->mem + 64);
+	ibv_wr_set_inline_data(ex, e->mem, 17);
+	assert_int_equal(ibv_wr_complete(ex), EINVAL);
+	ibv_wr_start(ex);
+	for (int i = 0; i < 5; i++)
+		ibv_wr_rdma_write(ex, e->mr->rkey, (uintptr_t)e->mem + 64);
+	assert_int_equal(ibv_wr_complete(ex), ENOMEM);
+	ibv_wr_start(ex);
+	ibv_wr_rdma_write(ex, e->mr->rkey, (uintptr_t)e->mem + 64);
+	ibv_wr_abort(ex);
+}
+
 static void extended_queues(void **state)
 {
 	struct env *e = *state;
@@ -353,18 +369,7 @@ static void extended_queues(void **state)
 	}
 	ibv_end_poll(cq);
 	assert_memory_equal(e->mem + 64, "12345678abcdefghABCDEFGH", 24);
-	/* What goes wrong is said at the end, and nothing is posted. */
-	ibv_wr_start(ex);
-	ibv_wr_rdma_write(ex, e->mr->rkey, (uintptr_t)e->mem + 64);
-	ibv_wr_set_inline_data(ex, e->mem, 17);
-	assert_int_equal(ibv_wr_complete(ex), EINVAL);
-	ibv_wr_start(ex);
-	for (int i = 0; i < 5; i++)
-		ibv_wr_rdma_write(ex, e->mr->rkey, (uintptr_t)e->mem + 64);
-	assert_int_equal(ibv_wr_complete(ex), ENOMEM);
-	ibv_wr_start(ex);
-	ibv_wr_rdma_write(ex, e->mr->rkey, (uintptr_t)e->mem + 64);
-	ibv_wr_abort(ex);
+	extended_queue_refuses(e, ex);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	assert_int_equal(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
 	attr.send_ops_flags = IBV_QP_EX_WITH_TSO;

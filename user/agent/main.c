@@ -257,6 +257,20 @@ static int add_connections(struct agent *a)
 	return 0;
 }
 
+/* What open_protocol() has made, as far as it came, and what waits for the loop. */
+static void close_protocol(struct agent *a)
+{
+	agent_rdma_close(a);
+	if (a->raw)
+		raw_destroy(a->raw);
+	agent_nvme_close(a);
+	if (a->core)
+		fcore_destroy(a->core);
+	loopback_close(a);
+	agent_notes_close(a);
+	agent_rue_close(a);
+}
+
 static int run(struct agent *a)
 {
 	char err[512];
@@ -297,17 +311,8 @@ out_ports:
 	control_close(a->control);
 	a->control = NULL;
 	agent_ports_close(a);
-	agent_rdma_close(a);
-	if (a->raw)
-		raw_destroy(a->raw);
-	agent_nvme_close(a);
-	if (a->core)
-		fcore_destroy(a->core);
-	loopback_close(a);
-	agent_notes_close(a);
-	agent_rue_close(a);
+	close_protocol(a);
 	leave_maps(a);
-	control_close(a->control);
 	cm_close(a->cm);
 	neigh_close(a->neigh);
 out_keys:
