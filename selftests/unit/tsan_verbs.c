@@ -1,46 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * The verbs library, used by several threads at once, with an agent in a thread of the same process.
- * Built with ThreadSanitizer; every test watches that each work request completes once. What the
- * threads of a test have in common is counted without ordering, so that it hides no race.
- *
- * Memory shared with the agent is mapped twice, and the sanitizer does not know that it is the same:
- * what it sees is the library's own state. No thread looks at memory that the agent writes before it
- * has taken the agent's lock.
- */
-#include "verbs/env.h"
-
-#include <pthread.h>
-#include <sched.h>
+/* The verbs library: several threads post to the same queue pairs and poll the same completion queue. */
+#include "verbs/threads.h"
 
 enum {
 	POSTERS = 2,		/* of WRITEs; as many post SENDs, and receive requests for those */
 	POLLERS = 2,
 	TOTAL = 600,		/* requests of a thread */
 	KINDS = 3,
+	ALL = KINDS * POSTERS * TOTAL,
 	UNDER_WAY = 24,		/* requests posted and not polled, less than the queue holds */
 	BATCH = 4,
 	QUERIES = 100,
 };
-
-/* End the program: cmocka's assertions are for the main thread. */
-#define REQUIRE(x) \
-	do { \
-		if (!(x)) { \
-			fprintf(stderr, "%s:%d: %s\n", __func__, __LINE__, #x); \
-			abort(); \
-		} \
-	} while (0)
-
-static unsigned int get(unsigned int *n)
-{
-	return __atomic_load_n(n, __ATOMIC_RELAXED);
-}
-
-static unsigned int add(unsigned int *n, int by)
-{
-	return __atomic_add_fetch(n, (unsigned int)by, __ATOMIC_RELAXED);
-}
 
 /* What a thread posts. */
 enum kind { WRITES, SENDS, RECVS };
@@ -50,7 +21,8 @@ struct load {
 	unsigned int under_way;		/* work requests; each may need an entry of the queue */
 	unsigned int done;
 	unsigned int seen[KINDS * POSTERS][TOTAL];	/* completions of each request */
-	bool quiet;			/* nothing will be posted any more */
+	unsigned int expected;		/* of |done|, in the end */
+	bool dies;			/* the agent, in the middle */
 };
 
 struct poster {
@@ -59,10 +31,13 @@ struct poster {
 	unsigned int posted;
 };
 
+static struct load load;
+
 static void load_init(struct load *l, struct env *e)
 {
 	memset(l, 0, sizeof(*l));
 	l->e = e;
+	l->expected = ALL;
 }
 
 /* Wait until one more request would fit into the completion queue, whatever is polled meanwhile. */
@@ -115,12 +90,12 @@ static void *post_all(void *arg)
 	return NULL;
 }
 
-static void note(struct load *l, const struct ibv_wc *wc, bool alive)
+static void note(struct load *l, const struct ibv_wc *wc)
 {
 	unsigned int index = (unsigned int)(wc->wr_id >> 32), n = (unsigned int)wc->wr_id;
 
 	REQUIRE(index < KINDS * POSTERS && n < TOTAL);
-	REQUIRE(wc->status == IBV_WC_SUCCESS || (!alive && wc->status == IBV_WC_WR_FLUSH_ERR));
+	REQUIRE(wc->status == IBV_WC_SUCCESS || (l->dies && wc->status == IBV_WC_WR_FLUSH_ERR));
 	REQUIRE(add(&l->seen[index][n], 1) == 1);
 	add(&l->under_way, -1);
 	add(&l->done, 1);
@@ -131,22 +106,14 @@ static void *poll_all(void *arg)
 	struct load *l = arg;
 	struct ibv_wc wc[BATCH];
 
-	while (get(&l->done) < KINDS * POSTERS * TOTAL) {
+	while (get(&l->done) < get(&l->expected)) {
 		int n = ibv_poll_cq(l->e->cq, BATCH, wc);
 
 		REQUIRE(n >= 0);
 		for (int i = 0; i < n; i++)
-			note(l, &wc[i], true);
+			note(l, &wc[i]);
 	}
 	return NULL;
-}
-
-static pthread_t start(void *(*f)(void *), void *arg)
-{
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, f, arg), 0);
-	return thread;
 }
 
 static void start_posters(struct load *l, struct poster *p, pthread_t *t)
@@ -155,12 +122,6 @@ static void start_posters(struct load *l, struct poster *p, pthread_t *t)
 		p[i] = (struct poster){ .load = l, .index = i };
 		t[i] = start(post_all, &p[i]);
 	}
-}
-
-static void join(pthread_t *t, unsigned int n)
-{
-	while (n--)
-		assert_int_equal(pthread_join(t[n], NULL), 0);
 }
 
 /* Somebody looks at the queue pairs meanwhile. */
@@ -200,8 +161,6 @@ static void run(struct load *l, struct env *e)
 	}
 }
 
-static struct load load;
-
 static void one_pair_of_queues_for_all(void **state)
 {
 	run(&load, *state);
@@ -214,12 +173,87 @@ static void nobody_naps_for_ever(void **state)
 	assert_int_equal(fake_nappers(), 0);
 }
 
+/* Registers and forgets memory until that cannot be done any more. */
+static void *register_till_the_end(void *arg)
+{
+	struct env *e = arg;
+	struct ibv_mr *mr;
+
+	while ((mr = ibv_reg_mr(e->pd, e->mem, 8, 0)))
+		REQUIRE(ibv_dereg_mr(mr) == 0);
+	REQUIRE(errno == EIO);
+	return NULL;
+}
+
+static void *wait_for_the_end(void *arg)
+{
+	struct env *e = arg;
+	struct ibv_async_event event;
+
+	REQUIRE(ibv_get_async_event(e->ctx, &event) == 0);
+	REQUIRE(event.event_type == IBV_EVENT_DEVICE_FATAL);
+	ibv_ack_async_event(&event);
+	return NULL;
+}
+
+/* A queue of which nothing else is to be heard. */
+static void *wait_for_completion(void *arg)
+{
+	struct env *e = arg;
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(e->ctx);
+	struct ibv_cq *cq = ibv_create_cq(e->ctx, 1, NULL, channel, 0), *got;
+	void *context;
+
+	REQUIRE(cq && ibv_req_notify_cq(cq, 0) == 0);
+	add(&load.done, 1);
+	REQUIRE(ibv_get_cq_event(channel, &got, &context) == 0 && got == cq);
+	ibv_ack_cq_events(cq, 1);
+	REQUIRE(ibv_destroy_cq(cq) == 0);
+	REQUIRE(ibv_destroy_comp_channel(channel) == 0);
+	return NULL;
+}
+
+/* Whatever was posted completes, once, and whoever waits is woken. */
+static void the_agent_dies(void **state)
+{
+	pthread_t posters[KINDS * POSTERS], pollers[POLLERS], others[3];
+	struct poster p[KINDS * POSTERS];
+	struct env *e = *state;
+	struct ibv_wc wc;
+
+	load_init(&load, e);
+	load.dies = true;
+	fake_hold(false);
+	others[0] = start(wait_for_completion, e);
+	while (!get(&load.done))
+		sched_yield();
+	add(&load.done, -1);
+	others[1] = start(wait_for_the_end, e);
+	others[2] = start(register_till_the_end, e);
+	for (int i = 0; i < POLLERS; i++)
+		pollers[i] = start(poll_all, &load);
+	start_posters(&load, p, posters);
+	while (get(&load.done) < ALL / 4)
+		sched_yield();
+	fake_stop();
+	join(posters, KINDS * POSTERS);
+	for (unsigned int i = 0; i < KINDS * POSTERS; i++)
+		add(&load.expected, (int)p[i].posted - TOTAL);
+	join(pollers, POLLERS);
+	join(others, 3);
+	assert_int_equal(ibv_poll_cq(e->cq, 1, &wc), 0);
+	for (unsigned int i = 0; i < KINDS * POSTERS; i++)
+		for (unsigned int n = 0; n < TOTAL; n++)
+			assert_int_equal(load.seen[i][n], n < p[i].posted);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(one_pair_of_queues_for_all), T(nobody_naps_for_ever),
+		cmocka_unit_test_setup_teardown(the_agent_dies, env_setup, env_teardown_dead),
 	};
 
 	return unit_run(tests);

@@ -7,18 +7,6 @@
 
 #include "falcon/verbs_abi.h"
 
-/* As env_teardown(), when the agent has been stopped. */
-static int close_without_agent(void **state)
-{
-	struct env *e = *state;
-
-	env_close(e);
-	unlink(e->path);
-	free(e->mem);
-	free(e);
-	return 0;
-}
-
 static void post_some(struct env *e)
 {
 	struct ibv_sge sge = env_sge(e, 0, 8);
@@ -206,8 +194,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(pending_work_is_flushed, env_setup,
-						close_without_agent),
-		cmocka_unit_test_setup_teardown(waiters_are_woken, env_setup, close_without_agent),
+						env_teardown_dead),
+		cmocka_unit_test_setup_teardown(waiters_are_woken, env_setup, env_teardown_dead),
 		cmocka_unit_test_setup_teardown(nonsense_is_the_end, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(children_are_told, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(devices_stay, env_setup, env_teardown),

@@ -162,7 +162,7 @@ static uint64_t needed(struct fv_ctx *ctx, struct fv_cq *cq)
 	pthread_mutex_lock(&ctx->lock);
 	for (struct fv_qp *qp = ctx->qps; qp; qp = qp->next) {
 		if (qp->qp.send_cq == &cq->cq && qp->sq.shm)
-			n += qp->sq.tail - falcon_load(&qp->sq.shm->idx.head);
+			n += falcon_load(&qp->sq.tail) - falcon_load(&qp->sq.shm->idx.head);
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	return n + (falcon_load(&cq->shm->idx.tail) - cq->head);

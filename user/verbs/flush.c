@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What becomes of posted work when the agent has gone: it completes as flushed. */
+/*
+ * What becomes of posted work when the agent has gone: it completes as flushed. So does what is posted
+ * by threads that have yet to notice.
+ */
 #include <string.h>
 
 #include "verbs/fv.h"
 
+static bool is_left(const struct fv_wq *wq)
+{
+	return wq->shm && wq->flushed != falcon_load(&wq->tail);
+}
+
 /* The next request of |wq| that the agent had not finished with. */
 static const void *next_request(struct fv_wq *wq)
 {
-	if (!wq->shm || wq->flushed == wq->tail)
+	if (!is_left(wq))
 		return NULL;
 	return wq->entries + (size_t)(wq->flushed++ & wq->mask) * wq->stride;
 }
@@ -15,12 +23,13 @@ static const void *next_request(struct fv_wq *wq)
 /* Where flushing begins: at what the agent had taken last, if that can be true. */
 static void begin(struct fv_wq *wq)
 {
-	uint32_t head;
+	uint32_t head, tail;
 
 	if (!wq->shm)
 		return;
 	head = falcon_load(&wq->shm->idx.head);
-	wq->flushed = wq->tail - head <= wq->mask + 1 ? head : wq->tail;
+	tail = falcon_load(&wq->tail);
+	wq->flushed = tail - head <= wq->mask + 1 ? head : tail;
 }
 
 /* All queue pairs whose requests complete on |cq|; with the context's lock held. */
@@ -44,8 +53,8 @@ bool fv_flush_pending(struct fv_cq *cq)
 	if (!cq->flushing)
 		begin_all(ctx, cq);
 	for (struct fv_qp *qp = ctx->qps; qp && !found; qp = qp->next)
-		found = (qp->qp.send_cq == &cq->cq && qp->sq.flushed != qp->sq.tail) ||
-			(qp->qp.recv_cq == &cq->cq && qp->rq.flushed != qp->rq.tail);
+		found = (qp->qp.send_cq == &cq->cq && is_left(&qp->sq)) ||
+			(qp->qp.recv_cq == &cq->cq && is_left(&qp->rq));
 	pthread_mutex_unlock(&ctx->lock);
 	return found;
 }

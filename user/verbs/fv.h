@@ -166,7 +166,7 @@ struct fv_wq {
 	uint8_t *entries;
 	uint32_t mask;			/* number of entries - 1 */
 	uint32_t stride;		/* bytes */
-	uint32_t tail;			/* next to fill */
+	uint32_t tail;			/* next to fill; falcon_load() without the queue's lock */
 	uint32_t max_sge;
 	uint32_t room;			/* bytes behind the fixed part of an entry */
 	uint32_t flushed;		/* once the agent is gone: next to complete as flushed */

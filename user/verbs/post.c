@@ -103,7 +103,7 @@ void fv_send_publish(struct fv_qp *qp, uint32_t tail)
 {
 	if (tail == qp->sq.tail)
 		return;
-	qp->sq.tail = tail;
+	falcon_store(&qp->sq.tail, tail);
 	falcon_store(&qp->sq.shm->idx.tail, tail);
 	__atomic_store_n(&fv_cq(qp->qp.send_cq)->under_way,
 			 tail - falcon_load(&qp->sq.shm->idx.head), __ATOMIC_RELAXED);
@@ -171,7 +171,7 @@ int fv_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 		tail = qp->rq.tail;
 		rc = fill_recv(&qp->rq, &wr, &tail);
 		if (tail != qp->rq.tail) {
-			qp->rq.tail = tail;
+			falcon_store(&qp->rq.tail, tail);
 			falcon_store(&qp->rq.shm->idx.tail, tail);
 			/* A message that waits, or the end of the queue pair, needs it now. */
 			__atomic_thread_fence(__ATOMIC_SEQ_CST);

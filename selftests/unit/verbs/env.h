@@ -111,6 +111,18 @@ static inline void env_close(struct env *e)
 	assert_int_equal(ibv_close_device(e->ctx), 0);
 }
 
+/* As env_teardown(), when the agent has been stopped. */
+static inline int env_teardown_dead(void **state)
+{
+	struct env *e = *state;
+
+	env_close(e);
+	unlink(e->path);
+	free(e->mem);
+	free(e);
+	return 0;
+}
+
 static inline int env_teardown(void **state)
 {
 	struct env *e = *state;
