@@ -12,3 +12,13 @@ $(TSAN_BINS): $(B)/%.t: $(B)/tsan/%.o
 	$(Q)$(CC) $(CFLAGS) $(TSAN) $(TSAN_LD) -o $@ $^ -lcmocka -lpthread -lm $(TSAN_LIBS)
 
 TESTS += $(TSAN_BINS)
+
+# Tests of the agent's threads, which run with the other sanitizers, too.
+TSAN_AGENT := $(patsubst %,$(B)/selftests/unit/%_tsan.t,drop grace stall)
+
+$(TSAN_AGENT): $(B)/selftests/unit/%_tsan.t: $(B)/tsan/selftests/unit/%.o $(B)/tsan/user/agent/%.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(TSAN) -o $@ $^ -lcmocka -lpthread
+
+TESTS += $(TSAN_AGENT)
