@@ -16,9 +16,11 @@ TESTS += $(VERBS_BINS)
 
 # The same, used by threads. Fences order what the agent sees, of which the sanitizer knows nothing.
 $(B)/tsan/user/verbs/%.o $(B)/tsan/selftests/unit/verbs/%.o: CFLAGS += -Wno-tsan
-$(VERBS_DIR)/tsan_verbs.t: TSAN_LD := -rdynamic
-$(VERBS_DIR)/tsan_verbs.t: TSAN_LIBS := -libverbs -lrdmacm -ljansson
-$(VERBS_DIR)/tsan_verbs.t: $(patsubst %.c,$(B)/tsan/%.o,$(VERBS_FAKE) \
+VERBS_TSAN := $(patsubst %.c,$(B)/%.t,$(wildcard selftests/unit/tsan_verbs*.c))
+
+$(VERBS_TSAN): TSAN_LD := -rdynamic
+$(VERBS_TSAN): TSAN_LIBS := -libverbs -lrdmacm -ljansson
+$(VERBS_TSAN): $(patsubst %.c,$(B)/tsan/%.o,$(VERBS_FAKE) \
 	$(filter-out %/redirect.c %/tree.c %/tree_sweep.c,$(VERBS_SRC)) $(VERBS_SHARED))
 
 # The rdma_cm device, of which the agent is in the test.

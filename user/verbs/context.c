@@ -78,13 +78,17 @@ static void send_local(int fd, const void *event, size_t len)
 void fv_wake_waiter(struct fv_cq *cq)
 {
 	const struct fverbs_completion_event event = { .cookie = cq->cookie };
-	struct fv_channel *ch;
+	struct fv_channel *ch = FV_CAST(struct fv_channel, channel, cq->cq.channel);
+	uint32_t armed;
 
-	if (!cq->cq.channel || !cq->cookie ||
-	    !__atomic_exchange_n(&cq->shm->armed, FVERBS_ARMED_NO, __ATOMIC_ACQ_REL))
+	/* Before lost() has come so far it is not for us to wake anybody: it will. */
+	if (!cq->cq.channel || !cq->cookie || ch->local < 0)
 		return;
-	ch = FV_CAST(struct fv_channel, channel, cq->cq.channel);
-	send_local(ch->local, &event, sizeof(event));
+	pthread_mutex_lock(&cq->cq.mutex);
+	armed = __atomic_exchange_n(&cq->shm->armed, FVERBS_ARMED_NO, __ATOMIC_ACQ_REL);
+	pthread_mutex_unlock(&cq->cq.mutex);
+	if (armed)
+		send_local(ch->local, &event, sizeof(event));
 }
 
 /* What the agent's end has to do with event channels and |async|. */

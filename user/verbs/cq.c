@@ -188,12 +188,15 @@ FV_EXPORT int ibv_resize_cq(struct ibv_cq *ibcq, int cqe)
 	rc = place_cq(ctx, (uint32_t)cqe, &req.place, &shm);
 	if (rc)
 		goto out;
-	shm->armed = cq->shm->armed;
 	rc = fv_call(&ctx->agent, FVERBS_RESIZE_CQ, &req, sizeof(req), -1, NULL, 0);
 	if (!rc) {
 		struct fverbs_cq_shm *old = cq->shm;
 
+		/* The agent has taken |armed| along; whoever has set it since did so in the old one. */
+		pthread_mutex_lock(&ibcq->mutex);
 		use_ring(cq, shm, &req.place);
+		fv_cq_arm(cq, falcon_load(&old->armed));
+		pthread_mutex_unlock(&ibcq->mutex);
 		shm = old;
 	}
 	fv_area_free(&ctx->agent, shm);

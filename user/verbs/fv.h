@@ -179,7 +179,7 @@ struct fv_cq {
 		struct ibv_cq_ex ex;
 	};
 	struct fv_lock lock;
-	struct fverbs_cq_shm *shm;
+	struct fverbs_cq_shm *shm;	/* changes with |lock| and |cq.mutex|, so either will do */
 	struct fverbs_cqe *entries;
 	uint32_t mask;
 	uint32_t head;			/* next to read */
@@ -322,6 +322,8 @@ uint64_t fv_qp_ex_ops(enum ibv_qp_type type);
 void fv_qp_ex_fill(struct fv_qp *qp, uint64_t ops);
 /* Fill in what ibv_start_poll() and its relatives jump through. */
 void fv_cq_ex_fill(struct fv_cq *cq, uint64_t wc_flags);
+/* Arm for |want|, enum fverbs_armed, or more; with |cq.mutex| held. */
+void fv_cq_arm(struct fv_cq *cq, uint32_t want);
 /* Drop the completions of a queue pair that is no more. */
 void fv_cq_clean(struct fv_cq *cq, uint64_t qp_cookie);
 /* Take the next completion, with the lock held. False: there is none. */

@@ -191,20 +191,28 @@ out:
 	return got;
 }
 
-int fv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+void fv_cq_arm(struct fv_cq *cq, uint32_t want)
 {
-	struct fv_ctx *ctx = fv_ctx_of(ibcq->context);
-	struct fv_cq *cq = fv_cq(ibcq);
-	uint32_t want = solicited_only ? FVERBS_ARMED_SOLICITED : FVERBS_ARMED_ANY;
 	uint32_t armed = falcon_load(&cq->shm->armed);
 
-	if (falcon_load(&ctx->agent.state) == FV_FORKED)
-		return fv_agent_usable(&ctx->agent);
 	/* Being told of all completions includes the solicited ones. */
 	while (armed < want &&
 	       !__atomic_compare_exchange_n(&cq->shm->armed, &armed, want, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_ACQUIRE))
 		;
+}
+
+int fv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
+{
+	struct fv_ctx *ctx = fv_ctx_of(ibcq->context);
+	struct fv_cq *cq = fv_cq(ibcq);
+
+	if (falcon_load(&ctx->agent.state) == FV_FORKED)
+		return fv_agent_usable(&ctx->agent);
+	/* Not the queue's lock: whoever is between start_poll() and end_poll() may arm, too. */
+	pthread_mutex_lock(&ibcq->mutex);
+	fv_cq_arm(cq, solicited_only ? FVERBS_ARMED_SOLICITED : FVERBS_ARMED_ANY);
+	pthread_mutex_unlock(&ibcq->mutex);
 	if (!fv_live(&ctx->agent) && fv_flush_pending(cq)) {
 		pthread_mutex_lock(&ctx->lock);
 		fv_wake_waiter(cq);

@@ -129,6 +129,8 @@ static int resize_cq(struct fake_ctx *ctx, const struct fverbs_resize_cq *req)
 	ring_open(ctx, &req->place, &ring);
 	move_ring(&cq->ring, &ring, ((struct falcon_ring_idx *)cq->ring.base)->head, cq->ring.pos);
 	ring.pos = ((struct falcon_ring_idx *)ring.base)->tail;
+	((struct fverbs_cq_shm *)ring.base)->armed =
+		falcon_load(&((struct fverbs_cq_shm *)cq->ring.base)->armed);
 	cq->ring = ring;
 	return 0;
 }
