@@ -356,6 +356,26 @@ static void withdrawn_by_its_maker(void **state)
 	expect_none(&b);
 }
 
+/* What takes the request back is lost: the answer finds nobody. */
+static void answer_to_nobody(void **state)
+{
+	uint32_t x, y;
+
+	(void)state;
+	listen_at(&b, B, 80, false);
+	x = dial(&a, A, B, 80, false);
+	settle(2000);
+	y = expect(&b, RDMA_CM_EVENT_CONNECT_REQUEST, 100, 0);
+	assert_int_equal(ask_id(&a, FVERBS_CM_DESTROY_ID, x), 0);
+	rdma_cm_run(&a.r);
+	a.head = a.tail;
+	assert_int_equal(with_param(&b, FVERBS_CM_ACCEPT, y, 22, ""), 0);
+	settle(3000);
+	assert_int_equal(expect(&b, RDMA_CM_EVENT_REJECTED, 5, RCM_REJ_INVALID_ID), y);
+	settle(100 * SECOND);
+	expect_none(&b);
+}
+
 /* A REJ without a number ends nothing but requests of its sender. */
 static void withdrawal_of_nothing(void **state)
 {
@@ -429,6 +449,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(withdrawn, setup, teardown),
 		cmocka_unit_test_setup_teardown(withdrawn_by_its_maker, setup, teardown),
+		cmocka_unit_test_setup_teardown(answer_to_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(withdrawal_of_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense, setup, teardown),
 	};

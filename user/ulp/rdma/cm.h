@@ -51,7 +51,7 @@ enum rcm_type {
 /* Reasons of REJ are those of InfiniBand 12.6.7.2. */
 enum rcm_reason {
 	RCM_REJ_NO_RESOURCES = 3,
-	RCM_REJ_TIMEOUT = 4,
+	RCM_REJ_INVALID_ID = 6,
 	RCM_REJ_INVALID_SERVICE = 8,
 	RCM_REJ_CONSUMER = 28,
 	RCM_SIDR_UNSUPPORTED = 1,	/* of SIDR_REP; 0: it is served */

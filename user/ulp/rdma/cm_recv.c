@@ -144,6 +144,16 @@ static void on_rep(struct rcm_id *id, const struct rcm_msg *m)
 	rcm_event(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, NULL);
 }
 
+/* Who answers a request that is no more, or was never made, is not to wait. */
+static void reject_stray_rep(struct rdma *r, const struct rcm_msg *m,
+			     const struct fverbs_cm_addr *to, const struct fverbs_cm_addr *from)
+{
+	const struct rcm_msg rej = { .type = RCM_REJ, .src_id = m->dst_id, .dst_id = m->src_id,
+				     .ps = m->ps, .reason = RCM_REJ_INVALID_ID };
+
+	rcm_send(r, to, from, &rej);
+}
+
 static void on_rtu(struct rcm_id *id)
 {
 	if (id->state != RCM_REP_SENT)
@@ -242,6 +252,8 @@ void rdma_cm_note(struct rdma *r, const struct ulp_note *note)
 		id = target(r, &m, &to, &from);
 	if (m.type == RCM_DREQ)
 		return on_dreq(r, id, &m, &to, &from);
+	if (!id && m.type == RCM_REP)
+		reject_stray_rep(r, &m, &to, &from);
 	if (!id)
 		return;
 	switch (m.type) {
