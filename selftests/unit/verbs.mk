@@ -32,6 +32,8 @@ $(VERBS_DIR)/verbs_cm.t: $(B)/asan/selftests/unit/verbs_cm.o \
 
 TESTS += $(VERBS_DIR)/verbs_cm.t
 
+$(VERBS_DIR)/tsan_cm.t: $(patsubst %,$(B)/tsan/user/verbs/%.o,cm cm_addr cm_command)
+
 $(VERBS_DIR)/verbs_tree.t: $(B)/asan/selftests/unit/verbs_tree.o $(B)/asan/user/verbs/tree_sweep.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)

@@ -123,20 +123,20 @@ static int list_ours(struct fv_device **out, int max)
 
 static struct ibv_device **real_list(int *n)
 {
-	static struct ibv_device **(*real)(int *);
+	static void *seen;
+	struct ibv_device **(*real)(int *);
 
 	*n = 0;
-	if (!real)
-		real = (__typeof__(real))fv_real("ibv_get_device_list");
+	real = (__typeof__(real))fv_real_once(&seen, "ibv_get_device_list");
 	return real ? real(n) : NULL;
 }
 
 static void real_free(struct ibv_device **list)
 {
-	static void (*real)(struct ibv_device **);
+	static void *seen;
+	void (*real)(struct ibv_device **);
 
-	if (!real)
-		real = (__typeof__(real))fv_real("ibv_free_device_list");
+	real = (__typeof__(real))fv_real_once(&seen, "ibv_free_device_list");
 	if (real && list)
 		real(list);
 }

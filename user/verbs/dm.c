@@ -113,12 +113,12 @@ FV_EXPORT struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t han
 
 FV_EXPORT void ibv_unimport_dm(struct ibv_dm *dm)
 {
-	static void (*real)(struct ibv_dm *);
+	static void *seen;
+	void (*real)(struct ibv_dm *);
 
 	if (fv_ctx_of(dm->context))
 		return;
-	if (!real)
-		real = (__typeof__(real))fv_real("ibv_unimport_dm");
+	real = (__typeof__(real))fv_real_once(&seen, "ibv_unimport_dm");
 	if (real)
 		real(dm);
 }

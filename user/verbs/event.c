@@ -128,11 +128,11 @@ FV_EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq *
 
 FV_EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int n)
 {
-	static void (*real)(struct ibv_cq *, unsigned int);
+	static void *seen;
+	void (*real)(struct ibv_cq *, unsigned int);
 
 	if (!fv_ctx_of(cq->context)) {
-		if (!real)
-			real = (__typeof__(real))fv_real("ibv_ack_cq_events");
+		real = (__typeof__(real))fv_real_once(&seen, "ibv_ack_cq_events");
 		if (real)
 			real(cq, n);
 		return;

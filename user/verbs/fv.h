@@ -29,15 +29,27 @@ enum fv_const {
 /* The function of that name in the library behind us; NULL: there is none. */
 void *fv_real(const char *name);
 
+/* The same, looked up once: |*seen| keeps it. Several threads may be the first. */
+static inline void *fv_real_once(void **seen, const char *name)
+{
+	void *f = __atomic_load_n(seen, __ATOMIC_RELAXED);
+
+	if (!f) {
+		f = fv_real(name);
+		__atomic_store_n(seen, f, __ATOMIC_RELAXED);
+	}
+	return f;
+}
+
 /*
  * End the function that this stands in by calling its real twin, or, if there is none, with |none|
  * and ENOSYS.
  */
 #define FV_FORWARD(name, none, ...) \
 	do { \
-		static __typeof__(&name) real; \
-		if (!real) \
-			real = (__typeof__(&name))fv_real(#name); \
+		static void *seen; \
+		__typeof__(&name) real; \
+		real = (__typeof__(&name))fv_real_once(&seen, #name); \
 		if (real) \
 			return real(__VA_ARGS__); \
 		errno = ENOSYS; \

@@ -356,12 +356,12 @@ FV_EXPORT struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 
 FV_EXPORT void ibv_unimport_mr(struct ibv_mr *mr)
 {
-	static void (*real)(struct ibv_mr *);
+	static void *seen;
+	void (*real)(struct ibv_mr *);
 
 	if (fv_ctx_of(mr->context))
 		return;
-	if (!real)
-		real = (__typeof__(real))fv_real("ibv_unimport_mr");
+	real = (__typeof__(real))fv_real_once(&seen, "ibv_unimport_mr");
 	if (real)
 		real(mr);
 }

@@ -150,12 +150,12 @@ FV_EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t han
 
 FV_EXPORT void ibv_unimport_pd(struct ibv_pd *pd)
 {
-	static void (*real)(struct ibv_pd *);
+	static void *seen;
+	void (*real)(struct ibv_pd *);
 
 	if (fv_ctx_of(pd->context))
 		return;
-	if (!real)
-		real = (__typeof__(real))fv_real("ibv_unimport_pd");
+	real = (__typeof__(real))fv_real_once(&seen, "ibv_unimport_pd");
 	if (real)
 		real(pd);
 }

@@ -68,11 +68,11 @@ static inline const char *redirect(const char *path, char *buf)
 #define REDIRECT(type, failure, name, params, args) \
 	FV_EXPORT type name params \
 	{ \
-		static __typeof__(&name) real; \
+		static void *seen; \
+		__typeof__(&name) real; \
 		char buf[PATH]; \
 		\
-		if (!real) \
-			real = (__typeof__(&name))fv_real(#name); \
+		real = (__typeof__(&name))fv_real_once(&seen, #name); \
 		if (!real) { \
 			errno = ENOSYS; \
 			return failure; \
@@ -84,7 +84,8 @@ static inline const char *redirect(const char *path, char *buf)
 #define REDIRECT_OPEN(name) \
 	FV_EXPORT int name(const char *path, int flags, ...) \
 	{ \
-		static int (*real)(const char *, int, ...); \
+		static void *seen; \
+		int (*real)(const char *, int, ...); \
 		char buf[PATH]; \
 		mode_t mode; \
 		va_list ap; \
@@ -98,8 +99,7 @@ static inline const char *redirect(const char *path, char *buf)
 			if (channel >= 0) \
 				return channel; \
 		} \
-		if (!real) \
-			real = (__typeof__(real))fv_real(#name); \
+		real = (__typeof__(real))fv_real_once(&seen, #name); \
 		if (!real) \
 			return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode); \
 		return real(redirect(path, buf), flags, mode); \
@@ -108,7 +108,8 @@ static inline const char *redirect(const char *path, char *buf)
 #define REDIRECT_OPENAT(name) \
 	FV_EXPORT int name(int dir, const char *path, int flags, ...) \
 	{ \
-		static int (*real)(int, const char *, int, ...); \
+		static void *seen; \
+		int (*real)(int, const char *, int, ...); \
 		char buf[PATH]; \
 		mode_t mode; \
 		va_list ap; \
@@ -116,8 +117,7 @@ static inline const char *redirect(const char *path, char *buf)
 		va_start(ap, flags); \
 		mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(ap, mode_t) : 0; \
 		va_end(ap); \
-		if (!real) \
-			real = (__typeof__(real))fv_real(#name); \
+		real = (__typeof__(real))fv_real_once(&seen, #name); \
 		if (!real) \
 			return (int)syscall(SYS_openat, dir, path, flags, mode); \
 		return real(dir, redirect(path, buf), flags, mode); \
