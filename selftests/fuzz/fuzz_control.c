@@ -19,6 +19,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@
 #include "agent/agent.h"
 #include "agent/commands.h"
 #include "agent/config_keys.h"
+#include "agent/drop.h"
 #include "agent/log.h"
 #include "agent/nvme.h"
 #include "agent/rdma.h"
@@ -484,6 +486,13 @@ static void hang_up(int fd)
 			conn_free(&agent, agent.conns[i]);
 }
 
+/* A thread closes what was sent. */
+static void wait_for_drops(void)
+{
+	while (drop_pending(geteuid()))
+		sched_yield();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	unsigned int before;
@@ -507,6 +516,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	hang_up(fd);
 	agent_nvme_close(&agent);
 	raw_destroy(agent.raw);
+	wait_for_drops();
 	CHECK(open_fds() == before);
 	return 0;
 }
