@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A malicious peer of a queue pair: its packets and responses, as rdma_hostile.h plays them. */
-#include "unit/rdma_hostile.h"
+#include "../unit/rdma_hostile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/rdma_env.h"
 #include "check.h"
-#include "rdma_env.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

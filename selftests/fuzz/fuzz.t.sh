@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The fuzzers of what comes from the network are built, link, and find nothing in their seeds and in what they
+# make of them: the same inputs each time, for seconds. make fuzz looks further.
+. "$(dirname "$0")/../tap.sh"
+
+FUZZ=$TAP_BUILD/fuzz
+SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/falcon-fuzz.XXXXXX")
+trap 'rm -rf "$SCRATCH"' EXIT
+
+# How often each is run: a few seconds.
+RUNS="fuzz_rdma 500
+fuzz_nvme 800
+fuzz_handshake 3000
+fuzz_rdma_cm 10000
+fuzz_psp 10000
+fuzz_frame 20000
+fuzz_wire 100000"
+
+# fuzz NAME RUNS: what it says into NAME.log, its status into NAME.rc.
+fuzz()
+{
+	local rc=0
+
+	mkdir "$SCRATCH/$1"
+	"$FUZZ/$1" -runs="$2" -seed=1 -max_len=4096 -timeout=60 -artifact_prefix="$SCRATCH/$1-" \
+		"$SCRATCH/$1" "$FUZZ/seeds/$1" >"$SCRATCH/$1.log" 2>&1 || rc=$?
+	echo "$rc" >"$SCRATCH/$1.rc"
+}
+export -f fuzz
+export FUZZ SCRATCH
+
+# What was found is told in full, for nothing else is kept.
+fuzzed()
+{
+	[ "$(<"$SCRATCH/$1.rc")" = 0 ] && return
+	tail -n 60 "$SCRATCH/$1.log"
+	find "$SCRATCH" -name "$1-*" -exec base64 {} +
+	return 1
+}
+
+xargs -L 1 -P 2 bash -c 'fuzz "$@"' fuzz <<<"$RUNS"
+while read -r name runs; do
+	tap_run "$name: $runs inputs" fuzzed "$name"
+done <<<"$RUNS"
+tap_done
