@@ -136,16 +136,10 @@ given()
 		! sees d 1 && ! sees d 2 && sees d 3
 }
 
-# most_memory PID...: the most that the target held until they have all ended, bytes; its size in KiB.
-most_memory()
+# target_size: KiB that the agent with the namespaces takes up.
+target_size()
 {
-	local most=0 now
-
-	while kill -0 "$@" 2>/dev/null; do
-		now=$(namespace b export3 memory_used)
-		most=$((now > most ? now : most))
-	done
-	echo "$most $(awk '/VmRSS/ { print $2 }' "/proc/$(<"/run/falcon-$FALCON_LAB/b/falcond.pid")/status")"
+	awk '/VmRSS/ { print $2 }' "/proc/$(<"/run/falcon-$FALCON_LAB/b/falcond.pid")/status"
 }
 
 address()
@@ -158,7 +152,7 @@ many_write()
 {
 	local host pids=() before after most
 
-	before=$(awk '/VmRSS/ { print $2 }' "/proc/$(<"/run/falcon-$FALCON_LAB/b/falcond.pid")/status")
+	before=$(target_size)
 	for host in a c d; do
 		on $host falconctl nvme connect all "local=$(address $host)" targets=10.250.0.2/3 || return
 		nbd_on $host device=all "nbdcopy --requests=64 --request-size=131072 \
@@ -166,11 +160,12 @@ many_write()
 			>"$SCRATCH/log.$host" 2>&1 &
 		pids+=($!)
 	done
-	read -r most after < <(most_memory "${pids[@]}")
-	tap_note "at most $most bytes of data memory; $before KiB before, $after KiB after"
 	for host in "${pids[@]}"; do
 		wait "$host" || return
 	done
+	most=$(namespace b export3 memory_most)
+	after=$(target_size)
+	tap_note "at most $most bytes of data memory; $before KiB before, $after KiB after"
 	[ "$most" -gt 0 ] && [ "$most" -le 1048576 ] && [ $((after - before)) -lt 16384 ]
 }
 

@@ -297,6 +297,36 @@ static void limits(void **state)
 	env_close(e);
 }
 
+/* What commands held at most stays known after they have ended. */
+static void memory(void **state)
+{
+	struct env *e = env_open(1, MIB, 9, 256 << 10);
+	struct nvme_target_stats s;
+	struct env_cmd cmds[3];
+	unsigned int done = 0;
+	uint8_t *data = calloc(1, 64 << 10);
+
+	(void)state;
+	nvme_target_stats(e->far[0].target, &s);
+	assert_int_equal(s.most, 0);
+	assert_int_equal(env_do(e, nvme_cmd_write, 0, 127, data), 0);
+	e->stores[0].frozen = true;
+	for (int i = 0; i < 3; i++)
+		env_start(e, &cmds[i], nvme_cmd_read, 0, 0, data, &done);
+	for (int i = 0; i < 1000; i++)
+		env_step(e);
+	nvme_target_stats(e->far[0].target, &s);
+	assert_int_equal(s.used, 3 * 4096);
+	assert_int_equal(s.most, 64 << 10);
+	e->stores[0].frozen = false;
+	env_until(e, &done, 3);
+	nvme_target_stats(e->far[0].target, &s);
+	assert_int_equal(s.used, 0);
+	assert_int_equal(s.most, 64 << 10);
+	free(data);
+	env_close(e);
+}
+
 /* Who is named nowhere sees nothing. */
 static void strangers(void **state)
 {
@@ -330,6 +360,7 @@ int main(void)
 		cmocka_unit_test(timeouts),
 		cmocka_unit_test(not_connected),
 		cmocka_unit_test(limits),
+		cmocka_unit_test(memory),
 		cmocka_unit_test(strangers),
 	};
 

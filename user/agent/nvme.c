@@ -435,7 +435,7 @@ void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t
 	for (unsigned int i = 0; t && nvme_target_ns(t, i, &attr, &s); i++)
 		json_array_append_new(rows, json_pack(
 			"{s:s, s:i, s:s, s:I, s:i, s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-			"s:I, s:I, s:I, s:I, s:I}",
+			"s:I, s:I, s:I, s:I, s:I, s:I}",
 			"name", attr.name, "nsid", (int)attr.nsid, "path",
 			a->config.namespaces[i].path, "bytes", (json_int_t)attr.store->bytes,
 			"block_size", 1 << attr.block_shift, "read_only", attr.read_only,
@@ -447,5 +447,6 @@ void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t
 			"damaged", (json_int_t)s.damaged,
 			"limited", (json_int_t)s.limited, "iops", (json_int_t)attr.iops,
 			"bytes_per_s", (json_int_t)attr.bps, "memory_used", (json_int_t)all.used,
-			"malformed", (json_int_t)all.malformed));
+			"memory_most", (json_int_t)all.most, "malformed",
+			(json_int_t)all.malformed));
 }

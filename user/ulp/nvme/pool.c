@@ -15,7 +15,8 @@ struct page {
 
 struct nvme_pool {
 	uint8_t *base;
-	size_t bytes, used;
+	size_t bytes;
+	size_t used, most;	/* bytes given out, now and at most since the pool was made */
 	int32_t heads[ORDERS];	/* pages; NONE: no free block of that order */
 	struct page pages[];
 };
@@ -97,6 +98,8 @@ void *nvme_pool_get(struct nvme_pool *p, size_t bytes)
 		push(p, i + (1 << order), order);
 	}
 	p->used += (size_t)NVME_POOL_MIN << want;
+	if (p->used > p->most)
+		p->most = p->used;
 	return p->base + (size_t)i * NVME_POOL_MIN;
 }
 
@@ -126,4 +129,9 @@ void *nvme_pool_base(const struct nvme_pool *p, size_t *bytes)
 size_t nvme_pool_used(const struct nvme_pool *p)
 {
 	return p->used;
+}
+
+size_t nvme_pool_most(const struct nvme_pool *p)
+{
+	return p->most;
 }

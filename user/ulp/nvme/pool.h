@@ -24,8 +24,10 @@ void *nvme_pool_get(struct nvme_pool *p, size_t bytes);
 /* Give |block| back, which was got for |bytes|. */
 void nvme_pool_put(struct nvme_pool *p, void *block, size_t bytes);
 
-/* The whole of it, for registering with the kernel, and how many bytes are given out. */
+/* The whole of it, for registering with the kernel. */
 void *nvme_pool_base(const struct nvme_pool *p, size_t *bytes);
+/* How many bytes are given out now, and how many at most at any time. */
 size_t nvme_pool_used(const struct nvme_pool *p);
+size_t nvme_pool_most(const struct nvme_pool *p);
 
 #endif /* FALCON_NVME_POOL_H */

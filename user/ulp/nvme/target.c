@@ -136,6 +136,7 @@ void nvme_target_stats(const struct nvme_target *t, struct nvme_target_stats *ou
 	nvme_pool_base(t->pool, &bytes);
 	out->memory = bytes;
 	out->used = nvme_pool_used(t->pool);
+	out->most = nvme_pool_most(t->pool);
 }
 
 /* Whether |name| is one of |list|. */

@@ -61,6 +61,7 @@ struct nvme_target_stats {
 	uint32_t conns;		/* connections of initiators, now */
 	uint32_t orphans;	/* commands of lost connections still in a store, now */
 	uint64_t memory, used;	/* bytes of data memory, and of those in use now */
+	uint64_t most;		/* of those in use at most at any time */
 };
 
 /*
