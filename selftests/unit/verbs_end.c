@@ -2,6 +2,7 @@
 /* The verbs library: the agent dies or talks nonsense, or the process forks. */
 #include "verbs/env.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -87,6 +88,38 @@ static void waiters_are_woken(void **state)
 	ibv_ack_cq_events(cq, 1);
 	expect_flushed(e);
 	pthread_join(thread, NULL);
+}
+
+/* A thread that has not noticed posts after others have looked: they hear of that, too. */
+static void late_requests_wake_waiters(void **state)
+{
+	struct env *e = *state;
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = e->cq, .recv_cq = e->cq, .qp_type = IBV_QPT_RC, .pd = e->pd,
+		.cap = { .max_send_wr = 4, .max_send_sge = 1 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(e->ctx, &attr);
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
+	struct pollfd p = { .fd = e->channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *context;
+
+	env_connect(qp, e->b->qp_num);
+	ibv_wr_start(ex);
+	ex->wr_id = 7;
+	ibv_wr_rdma_write(ex, e->mr->rkey, (uintptr_t)e->mem);
+	fake_stop();
+	assert_null(ibv_alloc_pd(e->ctx));
+	assert_int_equal(ibv_req_notify_cq(e->cq, 0), 0);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	assert_int_equal(ibv_wr_complete(ex), 0);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_int_equal(ibv_get_cq_event(e->channel, &cq, &context), 0);
+	ibv_ack_cq_events(cq, 1);
+	assert_int_equal(env_next(e->cq).wr_id, 7);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
 static void nonsense_is_the_end(void **state)
@@ -196,6 +229,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(pending_work_is_flushed, env_setup,
 						env_teardown_dead),
 		cmocka_unit_test_setup_teardown(waiters_are_woken, env_setup, env_teardown_dead),
+		cmocka_unit_test_setup_teardown(late_requests_wake_waiters, env_setup,
+						env_teardown_dead),
 		cmocka_unit_test_setup_teardown(nonsense_is_the_end, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(children_are_told, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(devices_stay, env_setup, env_teardown),

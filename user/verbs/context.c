@@ -91,6 +91,15 @@ void fv_wake_waiter(struct fv_cq *cq)
 		send_local(ch->local, &event, sizeof(event));
 }
 
+void fv_wake_late(struct fv_cq *cq)
+{
+	struct fv_ctx *ctx = FV_CAST(struct fv_ctx, v.context, cq->cq.context);
+
+	pthread_mutex_lock(&ctx->lock);
+	fv_wake_waiter(cq);
+	pthread_mutex_unlock(&ctx->lock);
+}
+
 /* What the agent's end has to do with event channels and |async|. */
 static void lost(struct fv_agent *agent)
 {

@@ -347,6 +347,8 @@ bool fv_flush_next(struct fv_cq *cq, struct fverbs_cqe *out);
 bool fv_flush_pending(struct fv_cq *cq);
 /* The agent is gone: tell who waits for |cq|, if somebody does. With the context's lock held. */
 void fv_wake_waiter(struct fv_cq *cq);
+/* The same without that lock: a request of |cq|'s came after lost() had told everybody. */
+void fv_wake_late(struct fv_cq *cq);
 /* Fill |attr| with what the agent says about the device now. */
 int fv_device_now(struct fv_ctx *ctx, struct fverbs_device *attr);
 struct fverbs_ah_attr fv_ah_to_wire(const struct ibv_ah_attr *attr);

@@ -213,10 +213,7 @@ int fv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	pthread_mutex_lock(&ibcq->mutex);
 	fv_cq_arm(cq, solicited_only ? FVERBS_ARMED_SOLICITED : FVERBS_ARMED_ANY);
 	pthread_mutex_unlock(&ibcq->mutex);
-	if (!fv_live(&ctx->agent) && fv_flush_pending(cq)) {
-		pthread_mutex_lock(&ctx->lock);
-		fv_wake_waiter(cq);
-		pthread_mutex_unlock(&ctx->lock);
-	}
+	if (!fv_live(&ctx->agent) && fv_flush_pending(cq))
+		fv_wake_late(cq);
 	return 0;
 }

@@ -108,6 +108,9 @@ void fv_send_publish(struct fv_qp *qp, uint32_t tail)
 	__atomic_store_n(&fv_cq(qp->qp.send_cq)->under_way,
 			 tail - falcon_load(&qp->sq.shm->idx.head), __ATOMIC_RELAXED);
 	fv_ring(&qp->ctx->agent, qp->slot);
+	/* It went meanwhile; fv_ring() began with a full barrier. */
+	if (!fv_live(&qp->ctx->agent))
+		fv_wake_late(fv_cq(qp->qp.send_cq));
 }
 
 int fv_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -177,6 +180,8 @@ int fv_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 			__atomic_thread_fence(__ATOMIC_SEQ_CST);
 			if (__atomic_load_n(&qp->rq.shm->ring, __ATOMIC_RELAXED))
 				fv_ring(&qp->ctx->agent, qp->slot);
+			if (!fv_live(&qp->ctx->agent))
+				fv_wake_late(fv_cq(qp->qp.recv_cq));
 		}
 	}
 	fv_unlock(&qp->rq_lock);
