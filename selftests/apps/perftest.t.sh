@@ -24,7 +24,8 @@ perf_cm()
 		tap_skip "$name" "perftest asks for IPv4 addresses alone, also with --ipv6"
 		return
 	fi
-	cm "$name" "$command" "$command $ADDRESS"
+	# It sleeps before it listens, too.
+	PATIENCE=20 cm "$name" "$command" "$command $ADDRESS"
 }
 
 each()
