@@ -54,13 +54,15 @@ find_object()
 	die "$1 not found beside $ME; run make"
 }
 
-# alive PIDFILE: whether the process runs; a corpse that nobody has collected yet does not.
+# alive PIDFILE: whether the process runs; a corpse that nobody has collected yet does not, unless it is
+# only that of the first thread: the sockets are there until the last one has ended.
 alive()
 {
-	local state
+	local state tasks
 
-	[ -s "$1" ] && state=$(sed 's/.*) //; s/ .*//' "/proc/$(<"$1")/stat" 2>/dev/null) &&
-		[ "$state" != Z ]
+	[ -s "$1" ] && state=$(sed 's/.*) //; s/ .*//' "/proc/$(<"$1")/stat" 2>/dev/null) || return
+	tasks=("/proc/$(<"$1")/task/"*)
+	[ "$state" != Z ] || [ "${#tasks[@]}" -gt 1 ]
 }
 
 # Poll until the command succeeds; fails when the time is over.
