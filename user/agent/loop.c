@@ -273,7 +273,6 @@ static void stalled(void *arg, struct stall_call *call)
 int agent_loop(struct agent *a)
 {
 	static const struct stall_ops ops = { .loop = turn_loop, .stalled = stalled };
-
 	int rc;
 
 	watch_all(a);

@@ -99,6 +99,8 @@ struct nvme_initiator {
 
 /* initiator_cmd.c: commands and their pieces. */
 
+/* Where the command begins on the device. */
+uint64_t nvme_icmd_slba(const struct nvme_icmd *icmd);
 /* Begin |icmd|, whose device is ready. */
 void nvme_icmd_begin(struct nvme_icmd *icmd);
 /* Piece |i| of |icmd| is for |c|; what it is about is to be filled in. */
@@ -114,9 +116,6 @@ void nvme_piece_end(struct nvme_piece *p);
 uint16_t nvme_istatus_check(struct nvme_icmd *icmd);
 /* Take what its piece has brought, if there was one; make the next. False: no such place. */
 bool nvme_istatus_next(struct nvme_icmd *icmd);
-
-/* Where the command begins on the device. */
-uint64_t nvme_icmd_slba(const struct nvme_icmd *icmd);
 
 /* initiator_conn.c: nCMDs. */
 
@@ -159,9 +158,15 @@ void nvme_ipi_take(struct nvme_piece *p, uint32_t at, uint32_t len, const uint8_
 /* All have come. 0, or the status of the first block that is not as it was written. */
 uint16_t nvme_ipi_verify(struct nvme_piece *p);
 
-/* initiator.c: the target of |c| has answered Identify Namespace with |status|. */
+/* initiator_identify.c: what namespaces are like, the targets' and the device's own. */
+
+/* |c| is up: ask for its namespace, and to be told when that changes. */
+void nvme_iconn_identify(struct nvme_iconn *c);
+/* The target has answered Identify Namespace with |status|. */
 void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status);
 /* ... has answered the Asynchronous Event Request. */
 void nvme_iconn_event(struct nvme_iconn *c, uint16_t status);
+/* Answer Identify of the virtual controller and its namespaces. The status. */
+uint16_t nvme_dev_identify(struct nvme_icmd *icmd);
 
 #endif /* FALCON_NVME_INITIATOR_PRIV_H */
