@@ -14,28 +14,10 @@ KILLS=${FALCON_TEST_FULL:+20}
 KILLS=${KILLS:-3}
 SECONDS_OF_FIO=${FALCON_TEST_FULL:+60}
 
-# There and back again, byte by byte.
-copies()
-{
-	nbd "$1" "nbdcopy '$SCRATCH/in' \$uri && nbdcopy \$uri '$SCRATCH/out'" &&
-		cmp -n $((MB << 20)) "$SCRATCH/in" "$SCRATCH/out"
-}
-
 converts()
 {
 	nbd "$1" "qemu-img convert -n -f raw -O raw '$SCRATCH/in' \$uri &&
 		qemu-img compare -f raw -F raw '$SCRATCH/in' \$uri"
-}
-
-# Patterns at odd places, zeroes, trims, flush; what lies between stays.
-patterns()
-{
-	nbd "$1" "qemu-io -f raw -c 'write -P 1 0 4M' -c 'write -P 2 511k 130k' -c 'write -z 1M 1M' \
-		-c 'write -f -P 3 2560k 512' -c 'flush' -c 'discard 3M 512k' -c 'read -P 1 0 511k' \
-		-c 'read -P 2 511k 130k' -c 'read -P 1 641k 383k' -c 'read -P 0 1M 1M' \
-		-c 'read -P 3 2560k 512' -c 'read -P 1 2049k 511k' -c 'read -P 0 3M 512k' \
-		-c 'read -P 1 3584k 512k' \$uri" >"$SCRATCH/patterns" 2>&1 &&
-		! grep -qi 'pattern verification failed\|error' "$SCRATCH/patterns"
 }
 
 # A file system: made here, taken there and back, still clean.

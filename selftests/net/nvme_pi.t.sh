@@ -12,23 +12,6 @@ MB=8
 ONE=host=10.250.0.2
 TWO="host=10.250.0.2 nsid=2"
 
-copies()
-{
-	nbd "$1" "nbdcopy '$SCRATCH/in' \$uri && nbdcopy \$uri '$SCRATCH/out'" &&
-		cmp "$SCRATCH/in" "$SCRATCH/out"
-}
-
-# Patterns at odd places, zeroes, trims; what lies between stays.
-patterns()
-{
-	nbd "$1" "qemu-io -f raw -c 'write -P 1 0 4M' -c 'write -P 2 511k 130k' -c 'write -z 1M 1M' \
-		-c 'write -f -P 3 2560k 512' -c 'flush' -c 'discard 3M 512k' -c 'read -P 1 0 511k' \
-		-c 'read -P 2 511k 130k' -c 'read -P 1 641k 383k' -c 'read -P 0 1M 1M' \
-		-c 'read -P 3 2560k 512' -c 'read -P 1 2049k 511k' -c 'read -P 0 3M 512k' \
-		-c 'read -P 1 3584k 512k' \$uri" >"$SCRATCH/patterns" 2>&1 &&
-		! grep -qi 'pattern verification failed\|error' "$SCRATCH/patterns"
-}
-
 # at PARAMETERS BYTE: what reading 4 KiB there says.
 at()
 {

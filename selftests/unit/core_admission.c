@@ -6,25 +6,16 @@
 /* Receiver's table: exceeding a limit per NIC, per host, per function or per connection. */
 static void s11_receiver_exceeding_resource_limit_drops_and_nacks(void **state)
 {
-	uint32_t limit[FCORE_RESOURCES];
-
 	(void)state;
 	for (int level = 0; level < FCORE_LEVELS; level++) {
 		struct fcore_config cfg = held_config();
 		struct fcore_params p = env_params(true);
 
-		for (int r = 0; r < FCORE_RESOURCES; r++)
-			limit[r] = FCORE_NO_LIMIT;
-		limit[FCORE_NET_BUF_RX] = 10;
 		if (level == FCORE_LEVEL_NIC)
 			cfg.total[FCORE_NET_BUF_RX] = 10;
 		env_open_with(&p, &cfg);
-		if (level == FCORE_LEVEL_HOST)
-			fcore_limit_host(env.core, 0, limit);
-		else if (level == FCORE_LEVEL_FUNCTION)
-			fcore_limit_function(env.core, 0, limit);
-		else if (level == FCORE_LEVEL_CONN)
-			fcore_limit_conn(env.c, limit);
+		if (level != FCORE_LEVEL_NIC)
+			held_limit((enum fcore_level)level, FCORE_NET_BUF_RX, 10);
 		held_receive(false, 0, 0, 1000);
 		assert_int_equal(env.nevents, 1);
 		env.nsent = 0;
@@ -82,14 +73,9 @@ static void s8_2_4_red_zone_admits_only_head_of_line_requests(void **state)
 /* The receive path is told: the zone of the connection's own limits, and who is next. */
 static void s8_2_4_zone_and_next_rsn_are_published(void **state)
 {
-	uint32_t limit[FCORE_RESOURCES];
-
 	(void)state;
 	held_open(true);
-	for (int r = 0; r < FCORE_RESOURCES; r++)
-		limit[r] = FCORE_NO_LIMIT;
-	limit[FCORE_NET_PKT_RX] = 3;
-	fcore_limit_conn(env.c, limit);
+	held_limit(FCORE_LEVEL_CONN, FCORE_NET_PKT_RX, 3);
 	held_receive(false, 1, 1, 0);
 	assert_int_equal(env.shared.rx_acked.zone, FALCON_ZONE_GREEN);
 	held_receive(false, 2, 2, 0);
@@ -119,27 +105,18 @@ static void s8_2_4_all_requests_of_unordered_connections_are_head_of_line(void *
 /* CR rule 3, at every level: what waits leaves room for what it waits for. */
 static void s8_2_1_2_head_of_line_always_finds_room(void **state)
 {
-	uint32_t limit[FCORE_RESOURCES];
-
 	(void)state;
 	for (int level = 0; level < FCORE_LEVELS; level++) {
 		struct fcore_config cfg = held_config();
 		struct fcore_params p = env_params(true);
 
-		for (int r = 0; r < FCORE_RESOURCES; r++)
-			limit[r] = FCORE_NO_LIMIT;
-		limit[FCORE_NET_BUF_RX] = 30;
 		cfg.alpha = 1000 * FCORE_ALPHA_ONE;
 		cfg.red_percent = 100;
 		if (level == FCORE_LEVEL_NIC)
 			cfg.total[FCORE_NET_BUF_RX] = 30;
 		env_open_with(&p, &cfg);
-		if (level == FCORE_LEVEL_HOST)
-			fcore_limit_host(env.core, 0, limit);
-		else if (level == FCORE_LEVEL_FUNCTION)
-			fcore_limit_function(env.core, 0, limit);
-		else if (level == FCORE_LEVEL_CONN)
-			fcore_limit_conn(env.c, limit);
+		if (level != FCORE_LEVEL_NIC)
+			held_limit((enum fcore_level)level, FCORE_NET_BUF_RX, 30);
 		env.answer = true;
 		for (uint32_t i = 1; i < 100; i++)
 			held_receive(i & 1, i, i, 1000);

@@ -242,11 +242,7 @@ static void s11_initiator_remote_ulp_nack_cid_for_push_transactions(void **state
 /* Per NIC, per host, per function and per connection, with nobody to be told Xoff. */
 static void s11_initiator_exceeding_initiator_resource_pool_limit(void **state)
 {
-	uint32_t limit[FCORE_RESOURCES] = { 1 };
-
 	(void)state;
-	for (int r = 1; r < FCORE_RESOURCES; r++)
-		limit[r] = FCORE_NO_LIMIT;
 	for (int level = 0; level < FCORE_LEVELS; level++) {
 		struct fcore_config cfg = held_config();
 		struct fcore_params p = env_params(true);
@@ -254,12 +250,8 @@ static void s11_initiator_exceeding_initiator_resource_pool_limit(void **state)
 		p.no_flow_control = true;
 		cfg.total[FCORE_REQ_PKT_TX] = level == FCORE_LEVEL_NIC ? 1 : 100;
 		env_open_with(&p, &cfg);
-		if (level == FCORE_LEVEL_HOST)
-			fcore_limit_host(env.core, 0, limit);
-		else if (level == FCORE_LEVEL_FUNCTION)
-			fcore_limit_function(env.core, 0, limit);
-		else if (level == FCORE_LEVEL_CONN)
-			fcore_limit_conn(env.c, limit);
+		if (level != FCORE_LEVEL_NIC)
+			held_limit((enum fcore_level)level, FCORE_REQ_PKT_TX, 1);
 		env_push(1);
 		env_pull(2, 100);
 		expect_done(0, 2, kCmplLocalRsrc, 0);
