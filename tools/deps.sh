@@ -34,6 +34,7 @@ PACKAGES=(
 	libmnl-dev
 	libnbd-bin
 	libnvme-dev
+	libopenmpi-dev
 	libpcap-dev
 	librdmacm-dev
 	libseccomp-dev
@@ -47,6 +48,7 @@ PACKAGES=(
 	make
 	nbdkit
 	nbdkit-plugin-dev
+	openmpi-bin
 	openssl
 	perftest
 	pkg-config
@@ -61,6 +63,7 @@ PACKAGES=(
 	spin
 	tcpdump
 	tshark
+	ucx-utils
 	universal-ctags
 	uthash-dev
 	util-linux

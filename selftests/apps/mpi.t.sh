@@ -5,7 +5,7 @@
 # UCX, and Open MPI over UCX and over libfabric: one rank on each host, and four.
 # shellcheck source=selftests/apps/apps.sh disable=SC2317 # functions that tap_run calls
 . "$(dirname "$0")/apps.sh"
-tap_need mpirun mpicc ss
+tap_need mpirun mpicc ucx_perftest ss
 mpirun --version | grep -q "Open MPI" || tap_skip_all "mpirun is not Open MPI's"
 # shellcheck disable=SC2034 # for apps.sh
 PORT=13337
@@ -57,10 +57,6 @@ jobs_of()
 		tap_run "$LINK: Open MPI over libfabric, $((2 * n)) ranks" job $n "${OVER_OFI[@]}"
 	done
 	[ "$WHOLE" = 1 ] || return
-	if ! command -v ucx_perftest >/dev/null; then
-		tap_skip "ucx_perftest" "ucx_perftest is not installed"
-		return
-	fi
 	gid=("UCX_IB_GID_INDEX=$GID" UCX_UD_VERBS_ETH_DGID_CHECK=n)
 	pair "$LINK: ucx_perftest, tag matching, rc_verbs" env "${UCX[@]}" "${gid[@]}" \
 		ucx_perftest -t tag_lat -n 100 -w 10 -s 64
