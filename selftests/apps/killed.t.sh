@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
 #
 # Applications killed at any moment, attaching, connecting, in mid-transfer or leaving, leave nothing behind
 # on either host: no object, no connection, and agents that serve the next.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
 #
 # An application with memory that never answers, be it to read or to write, holds up nobody but itself:
 # while the agent waits for it others talk, a page that comes late still counts, who does not come at all

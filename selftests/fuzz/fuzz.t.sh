@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
 #
 # The fuzzers of what comes from the network are built, link, and find nothing in their seeds and in what they
 # make of them: the same inputs each time, for seconds. make fuzz looks further.

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 60
+# timeout: 120
 # The runner itself: what passes, fails, dies, hangs and skips is counted as such.
 . "$(dirname "$0")/../tap.sh"
 
 TMP=$(mktemp -d)
+LOG=$TMP/build/selftests/log
 trap 'rm -rf "$TMP"' EXIT
 
 # verdict NAME WANT_LAST_LINE WANT_STATUS: run the script on stdin as the only test.
@@ -62,6 +63,77 @@ verdict "output of a failure is shown" "0 passed, 1 failed, 0 skipped" 1 <<'END'
 echo 1..1; echo not ok 1 - a; echo "the reason" >&2
 END
 tap_is "$(grep -c 'the reason' <<<"$last")" 1 "and its standard error with it"
+
+# second NAME WANT_LAST_LINES WANT_STATUS OPTION... -- PROGRAM...: run such programs of the kind net, whose
+# numbers of results differ; |unsteady| fails at the first try alone, |broken| always, |good| never.
+second()
+{
+	local name=$1 want="$2, status $3" options=() files=() program rc=0
+
+	shift 3
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	rm -rf "$TMP/build" "$TMP/tried".*
+	mkdir -p "$TMP/build/selftests/net"
+	for program; do
+		files+=("$TMP/build/selftests/net/$program.t")
+		cat >"${files[-1]}" <<-END
+		#!/bin/bash
+		case \$(basename "\$0") in
+		good*) echo 1..1; echo ok 1; exit ;;
+		broken*) echo 1..1; echo not ok 1; exit 1 ;;
+		esac
+		echo 1..2
+		[ -e "$TMP/tried.\$(basename "\$0")" ] && { echo ok 1; echo ok 2; exit; }
+		touch "$TMP/tried.\$(basename "\$0")"
+		echo ok 1; echo not ok 2 - first try
+		exit 1
+		END
+		chmod +x "${files[-1]}"
+	done
+	last=$(BUILD=$TMP/build "$TAP_TOP/selftests/run.sh" "${options[@]}" "${files[@]}" 2>&1) || rc=$?
+	tap_is "$(tail -n 2 <<<"$last" | grep -v '^#\|^ok\|^not ok' | tr '\n' ';'), status $rc" "$want" \
+		"$name"
+}
+
+second "a program of net that fails once passes" \
+	"unsteady: net/unsteady1;3 passed, 0 failed, 0 skipped;" 0 -- unsteady1 good1
+tap_is "$(grep '^ok\|^not ok' <<<"$last" | sed 's/, [0-9]* s//' | tr '\n' ';')" \
+	"ok 1 - net/good1 # 1 passed;ok 2 - net/unsteady1 # 2 passed, at the second try;" \
+	"it has one line, after all others"
+tap_is "$(grep -c 'first try' "$LOG/net/unsteady1.first.log")" 1 "its first log is kept"
+tap_is "$(grep -c 'first try' <<<"$last")" 1 "and shown"
+second "one that fails twice fails" "0 passed, 1 failed, 0 skipped;" 1 -- broken1
+second "three that are unsteady pass" \
+	"unsteady: net/unsteady1 net/unsteady2 net/unsteady3;6 passed, 0 failed, 0 skipped;" \
+	0 -- unsteady1 unsteady2 unsteady3
+second "four fail the run" \
+	"unsteady: net/unsteady1 net/unsteady2 net/unsteady3 net/unsteady4;8 passed, 1 failed, 0 skipped;" \
+	1 -- unsteady1 unsteady2 unsteady3 unsteady4
+second "-1: no second try" "1 passed, 1 failed, 0 skipped;" 1 -1 -- unsteady1
+tap_is "$(cut -d ' ' -f 2 "$LOG/seconds"), $(cat "$LOG/summary")" \
+	"net/unsteady1, 1 passed, 1 failed, 0 skipped" "times and the last line are kept in files"
+tap_is "$(grep -c '^# machine: [0-9]* CPUs, load' <<<"$last")" 2 \
+	"what else the machine does is said first, and with a failure"
+verdict "other kinds have one try" "0 passed, 1 failed, 0 skipped" 1 <<END
+echo 1..1; [ ! -e $TMP/once ] || { echo ok 1; exit; }; touch $TMP/once; echo not ok 1
+END
+
+burner()
+{
+	local pid out
+
+	timeout 20 sh -c 'while :; do :; done' &
+	pid=$!
+	out=$(. "$TAP_TOP/selftests/machine.sh" && machine_report)
+	kill $pid
+	grep -q '^# machine: busy: .*while :; do :; done' <<<"$out" || { echo "$out"; return 1; }
+}
+
+tap_run "a process that takes a CPU is named" burner
 tap_is "$("$TAP_TOP/selftests/run.sh" no-such-kind 2>&1)" \
 	"no-such-kind: no such test, no tests of that kind" "an unknown kind is refused"
 tap_done

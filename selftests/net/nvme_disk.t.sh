@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
+# timeout: 300
 #
 # What a disk of another host says of itself, and what the operator may change while it is in use.
 # shellcheck source=selftests/net/nvme.sh disable=SC2317 # functions that tap_run calls

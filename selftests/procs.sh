@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# Processes of test scripts: waiting for several of them at once with a limit, and ending them with all
+# that they have started.
+
+# descendants PID: the process and all below it, also those that have made a session of their own; children
+# first.
+descendants()
+{
+	ps -eo pid=,ppid= | awk -v root="$1" '
+		{ parent[$1] = $2 }
+		END {
+			for (pid in parent) {
+				depth = 0
+				for (p = pid; p != root && p in parent && depth < 100; p = parent[p])
+					depth++
+				if (p == root)
+					print depth, pid
+			}
+		}' | sort -rn | cut -d ' ' -f 2
+}
+
+# first_to_end SECONDS PID...: wait for the first of these children of the shell to end; ENDED is its PID,
+# and the status is that of the process. When the time is over ENDED is empty, and the status 124.
+#
+# It polls: "wait -n" does not see a child that has ended while the shell did something else.
+first_to_end()
+{
+	local deadline=$((SECONDS + $1)) ms=10 pid seconds
+
+	ENDED=
+	while :; do
+		for pid in "${@:2}"; do
+			if ! kill -0 "$pid" 2>/dev/null; then
+				ENDED=$pid
+				wait "$pid"
+				return
+			fi
+		done
+		[ "$SECONDS" -lt $deadline ] || return 124
+		printf -v seconds '0.%03d' $ms
+		sleep "$seconds"
+		ms=$((ms < 130 ? ms * 3 / 2 : 200))
+	done
+}
+
+# end_child SECONDS PID: TERM to a child of the shell and all below it, and KILL to those that are left when
+# it has ended, or after so many seconds. Its status is the child's.
+end_child()
+{
+	# shellcheck disable=SC2034 # first_to_end sets it, and it stays here
+	local ENDED pids
+
+	mapfile -t pids < <(descendants "$2")
+	if [ ${#pids[@]} -gt 0 ]; then
+		kill "${pids[@]}" 2>/dev/null
+		first_to_end "$1" "$2"
+		mapfile -t -O ${#pids[@]} pids < <(descendants "$2")
+		kill -KILL "${pids[@]}" 2>/dev/null
+	fi
+	wait "$2" 2>/dev/null
+}
