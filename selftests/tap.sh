@@ -41,6 +41,10 @@ tap_not_ok()
 	if [ -n "${2:-}" ]; then
 		tap_note "$2"
 	fi
+	# A library of tests may have more to say on a failure: lab.sh does.
+	if [ "$(type -t tap_explain)" = function ]; then
+		tap_note "$(tap_explain)"
+	fi
 }
 
 # tap_skip NAME REASON: one result that could not be had here.
@@ -106,6 +110,18 @@ tap_wait()
 	shift
 	until "$@" >/dev/null 2>&1; do
 		[ "$SECONDS" -lt "$deadline" ] || return 1
+		sleep 0.05
+	done
+}
+
+# tap_wait_for PID SECONDS COMMAND...: the same, but no longer than the process runs.
+tap_wait_for()
+{
+	local pid=$1 deadline=$((SECONDS + $2))
+
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		kill -0 "$pid" 2>/dev/null && [ "$SECONDS" -lt "$deadline" ] || return 1
 		sleep 0.05
 	done
 }

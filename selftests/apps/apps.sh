@@ -3,6 +3,8 @@
 # What the tests of applications share: two hosts, and programs as Debian has them on both.
 # shellcheck source=selftests/net/lab.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../net/lab.sh"
+# shellcheck source=selftests/apps/meet.sh
+. "$(dirname "${BASH_SOURCE[0]}")/meet.sh"
 tap_need falcon-run
 
 # Where every application is to work: clear or encrypted, the addresses of the queue pairs, and the packets
@@ -11,8 +13,6 @@ ENVIRONMENTS="clear-ipv4-0 clear-ipv6-0 clear-ipv4-1 clear-ipv6-1 psp-ipv4-0 psp
 # Where programs meet that exchange the numbers of their queue pairs by TCP first: perftest and the
 # pingpongs of ibverbs-utils, which listen on IPv4 alone.
 MEET=10.250.0.1 PORT=18515
-# Seconds that a pair of programs may take.
-LIMIT=60
 
 # environment NAME: from here on it is that one.
 # shellcheck disable=SC2034 # for the scripts
@@ -66,23 +66,16 @@ not_listening()
 }
 
 # run_pair COMMAND [ARGUMENT]...: the server on a, then the client on b, which has the server's address
-# as last argument; both must succeed. Output in $SCRATCH/server and client.
+# as last argument; both must succeed.
 run_pair()
 {
-	local server rc=0
+	local server
 
 	tap_wait 20 not_listening a $PORT || { echo "port $PORT is in use"; return 1; }
-	behind a timeout "$LIMIT" falcon-run "$@" >"$SCRATCH/server" 2>&1
+	behind a falcon-run "$@" >"$SCRATCH/server" 2>&1
 	server=$!
-	if tap_wait 20 listening a $PORT; then
-		on b timeout "$LIMIT" falcon-run "$@" "$MEET" >"$SCRATCH/client" 2>&1 || rc=$?
-	else
-		rc=98
-	fi
-	[ "$rc" -eq 0 ] || kill $server 2>/dev/null
-	wait $server || [ "$rc" -ne 0 ] || rc=99
-	[ "$rc" -eq 0 ] || { echo "status $rc"; tail -n 30 "$SCRATCH/server" "$SCRATCH/client"; }
-	return $rc
+	tap_wait_for $server 20 listening a $PORT
+	meet $server b falcon-run "$@" "$MEET"
 }
 
 # pair NAME COMMAND...: the same as a test.
@@ -124,33 +117,23 @@ said()
 	grep -q "$1" "$SCRATCH/server"
 }
 
-cm_client()
-{
-	# shellcheck disable=SC2086 # words
-	on "${FROM:-b}" timeout 60 falcon-run $1 >"$SCRATCH/client" 2>&1
-}
-
 # run_cm SERVER CLIENT [TEXT]: two command lines, words separated by blanks, for programs that meet by
 # librdmacm alone: the client, on $FROM or b, starts when the server on a has said TEXT, or else waits.
-# A client that is refused all the same tries again while $PATIENCE seconds, 0, have not gone by.
 run_cm()
 {
-	local server rc=0
+	local server
 
 	: >"$SCRATCH/server"	# of the last one nothing is to be read
 	# shellcheck disable=SC2086 # words
-	behind a timeout 60 falcon-run stdbuf -oL $1 >"$SCRATCH/server" 2>&1
+	behind a falcon-run stdbuf -oL $1 >"$SCRATCH/server" 2>&1
 	server=$!
 	if [ -n "${3:-}" ]; then
-		tap_wait 20 said "$3"
+		tap_wait_for $server 20 said "$3"
 	else
-		tap_wait 20 is_waiting "${1%% *}"
+		tap_wait_for $server 20 is_waiting "${1%% *}"
 	fi
-	tap_wait "${PATIENCE:-0}" cm_client "$2" || rc=98
-	[ "$rc" -eq 0 ] || kill $server 2>/dev/null
-	wait $server || [ "$rc" -ne 0 ] || rc=99
-	[ "$rc" -eq 0 ] || { echo "status $rc"; tail -n 30 "$SCRATCH/server" "$SCRATCH/client"; }
-	return $rc
+	# shellcheck disable=SC2086 # words
+	meet $server "${FROM:-b}" falcon-run $2
 }
 
 # cm NAME SERVER CLIENT [TEXT]: the same as a test.

@@ -31,12 +31,12 @@ job()
 
 	shift
 	mkdir -p "$SCRATCH/mpirun"
-	on a env TMPDIR="$SCRATCH/mpirun" timeout -k 5 60 mpirun --allow-run-as-root --oversubscribe \
+	alone a env TMPDIR="$SCRATCH/mpirun" mpirun --allow-run-as-root --oversubscribe \
 		--bind-to none --host "a:$n,b:$n" --map-by "ppr:$n:node" --mca plm_rsh_agent "$SCRATCH/rsh" \
 		--mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1 "$@" \
 		falcon-run "$SCRATCH/ring" >"$SCRATCH/out" 2>&1 &&
 		[ "$(grep -c "^rank [0-9]* of $((2 * n))$" "$SCRATCH/out")" -eq $((2 * n)) ] && return
-	tail -n 40 "$SCRATCH/out"
+	tail -n 200 "$SCRATCH/out"
 	return 1
 }
 

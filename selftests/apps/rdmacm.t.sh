@@ -13,14 +13,13 @@ copy()
 	local pid rc
 
 	random_file in 8388608
-	behind a timeout 60 falcon-run rcopy >"$SCRATCH/server" 2>&1
+	behind a falcon-run rcopy >"$SCRATCH/server" 2>&1
 	pid=$!
-	tap_wait 20 is_waiting rcopy
-	on b timeout 40 falcon-run rcopy "$SCRATCH/in" "$ADDRESS:$SCRATCH/out" &&
+	tap_wait_for $pid 20 is_waiting rcopy
+	alone b falcon-run rcopy "$SCRATCH/in" "$ADDRESS:$SCRATCH/out" &&
 		same "$SCRATCH/in" "$SCRATCH/out"
 	rc=$?
-	kill $pid
-	wait $pid
+	end_child 5 $pid
 	rm -f "$SCRATCH/out"
 	return $rc
 }

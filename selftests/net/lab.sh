@@ -3,6 +3,8 @@
 # What the network tests share: a lab of their own, torn down however the script ends.
 # shellcheck source=selftests/tap.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
+# shellcheck source=selftests/procs.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../procs.sh"
 
 tap_need_root
 tap_need ip jq bpftool ethtool nsenter
@@ -11,18 +13,31 @@ export FALCON_LAB=t$$
 export PATH=$TAP_BUILD:$TAP_BUILD/selftests/net:$PATH
 SCRATCH=$(mktemp -d)
 
+# Not for a child that is ended before it has become the command that it was made for.
 net_cleanup()
 {
+	[ $BASHPID -eq $$ ] || return
 	falcon-lab down
 	rm -rf "$SCRATCH"
 }
-trap net_cleanup EXIT
-trap 'exit 130' INT TERM
 
-# on HOST COMMAND...
+# The runner ends a test that takes too long: what hangs may still be there to be asked about.
+net_terminated()
+{
+	[ $BASHPID -ne $$ ] || tap_note "ended from outside" "$(explain)"
+	exit 143
+}
+trap net_cleanup EXIT
+trap 'exit 130' INT
+trap net_terminated TERM
+
+# Seconds that a command on a host may take, so that one that hangs costs no more.
+ON_LIMIT=$([ "${FALCON_TEST_FULL:-0}" = 0 ] && echo 120 || echo 1200)
+
+# on HOST COMMAND...: its status; 124 if it took more than ON_LIMIT seconds.
 on()
 {
-	falcon-lab exec "$1" -- "${@:2}"
+	timeout --foreground -k 5 "$ON_LIMIT" falcon-lab exec "$1" -- "${@:2}"
 }
 
 # behind HOST COMMAND...: in the background; $! is the command's own process, and can be killed, which
@@ -30,6 +45,43 @@ on()
 behind()
 {
 	falcon-lab exec "$1" -- "${@:2}" &
+}
+
+# say_agent HOST: what its agent has, and the end of what it wrote.
+say_agent()
+{
+	local what out
+
+	printf -- '---- host %s\n' "$1"
+	for what in conn qp cq counters; do
+		out=$(ON_LIMIT=5 on "$1" falconctl "$what" show 2>&1)
+		[ $? -ne 124 ] || { echo "does not answer"; break; }
+		head -n 60 <<<"$out" | cut -c 1-200
+	done
+	tail -n 40 "/run/falcon-$FALCON_LAB/$1/falcond.log"
+}
+
+# explain: what every host's agent says. What is asked for while a program still hangs is not asked for
+# again when its failure is reported.
+explain()
+{
+	local conf
+
+	for conf in "/run/falcon-$FALCON_LAB"/*/falcond.conf; do
+		[ -f "$conf" ] && say_agent "$(basename "$(dirname "$conf")")"
+	done
+	touch "$SCRATCH/explained"
+}
+
+# With a result that is not ok, once each.
+tap_explain()
+{
+	if [ -e "$SCRATCH/explained" ]; then
+		rm "$SCRATCH/explained"
+	else
+		explain
+		rm -f "$SCRATCH/explained"
+	fi
 }
 
 # lab_up OPTION...: (re)build the lab; ends the whole test if that fails.
