@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Everything is built under build/. Each directory's build.mk adds its targets to the lists below.
 
+# On all CPUs unless -j says otherwise; but "make clean all" in this order.
+ifeq ($(MAKELEVEL)$(filter clean,$(MAKECMDGOALS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 B       ?= build
 CONNS   ?= 4096
 PREFIX  ?= /usr/local
