@@ -35,6 +35,7 @@ jobs_of()
 	# waits for ever after a completion in error. Until a target holds a SEND for a moment before it says
 	# RNR:
 	if [ "$FULL" = 1 ]; then
+		job send 1
 		job send 8
 	else
 		tap_skip "$LINK: fio, send" "a late receive request hangs fio; FALCON_TEST_FULL=1 runs it"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 600
+# timeout: 300
 #
 # perftest: bandwidth and latency of all operations; sizes, queue pairs, directions, events, kinds of
 # queue pairs.

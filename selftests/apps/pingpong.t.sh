@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 400
+# timeout: 300
 #
 # The pingpongs of ibverbs-utils: RC, UD, SRQ and XRC, with events, checks and extended verbs.
 # shellcheck source=selftests/apps/apps.sh

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 600
+# timeout: 300
 #
 # Targets that die: a disk over four of them of which one is killed, and one whose medium is looked at
 # each time that it has been killed in the midst of writes.
