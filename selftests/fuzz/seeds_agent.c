@@ -15,7 +15,8 @@ static const char *const configs[] = {
 	"[agent]\nsocket = /run/falcon/falcond.sock\nsocket_group = falcon\npin_path = /sys/fs/bpf\n"
 	"offload = on\ncontrol_port = 1000\nlog_level = debug\nreplay_margin_ms = 10\n"
 	"rue_p1_us = 20\nrue_p2_packets = 16\nfcwnd = 32\nncwnd = 64\nrto_us = 2000\n"
-	"max_retx = 7\ntxn_timeout_ms = 5000\nack_timeout_us = 100\nack_count = 8\nar_fcwnd = 4\n"
+	"max_retx = 7\ntxn_timeout_ms = 5000\nrnr_patience_us = 500\nack_timeout_us = 100\n"
+	"ack_count = 8\nar_fcwnd = 4\n"
 	"ar_percent = 50\nooo_threshold = 16\n[port eth0]\nqueues = auto\nmode = zerocopy\n"
 	"rx_csum = trusted\n[port eth1]\nqueues = 4\nmode = copy ; a comment\n",
 	"# a comment\n[connection b]\nlocal = 192.0.2.1\nremote = 192.0.2.2\nlocal_cid = 1\n"

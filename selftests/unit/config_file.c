@@ -96,6 +96,7 @@ static void agent_keys(const struct agent_options *a)
 	assert_int_equal(a->params.rto_ns, 70000);
 	assert_int_equal(a->params.max_retx, 8);
 	assert_int_equal(a->params.txn_timeout_ns, 9000000);
+	assert_int_equal(a->params.rnr_patience_ns, 17000);
 	assert_int_equal(a->params.ack_timeout_ns, 10000);
 	assert_int_equal(a->params.ack_count, 11);
 	assert_int_equal(a->params.ar_fcwnd, 12);
@@ -130,7 +131,8 @@ static void every_key(void **state)
 		"socket = /tmp/s\nsocket_group = falcon\npin_path = /tmp/p\noffload = off\n"
 		"control_port = 2000\nlog_level = debug\nreplay_margin_ms = 2\nrue_p1_us = 3\n"
 		"rue_p2_packets = 4\nfcwnd = 5\nncwnd = 6\nrto_us = 70\nmax_retx = 8\n"
-		"txn_timeout_ms = 9\nack_timeout_us = 10\nack_count = 11\nar_fcwnd = 12\n"
+		"txn_timeout_ms = 9\nrnr_patience_us = 17\nack_timeout_us = 10\n"
+		"ack_count = 11\nar_fcwnd = 12\n"
 		"ar_percent = 13\nooo_threshold = 14\nflows = 15\nprr_threshold = 16\n"
 		"[ port  eth0 ]\n"
 		"  queues = 2 ; comment\n\tmode = copy\nrx_csum = trusted\n"

@@ -61,6 +61,7 @@ static struct env {
 	uint32_t xons, fatals, retx_events;
 	uint64_t rnr_cookie;
 	unsigned int rnr_times;
+	bool rnr_for_ever;	/* what on_rnr() answers */
 	uint32_t zone, zones;	/* as told to on_zone(); how often */
 	struct falcon_rue_event last_rue;
 	uint8_t flow;		/* that the peer sends on */
@@ -203,12 +204,13 @@ static void env_on_xon(void *arg, struct fcore_conn *c)
 	env.xons++;
 }
 
-static void env_on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times)
+static bool env_on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times)
 {
 	(void)arg;
 	(void)c;
 	env.rnr_cookie = cookie;
 	env.rnr_times = times;
+	return env.rnr_for_ever;
 }
 
 static void env_on_zone(void *arg, enum falcon_zone zone)
@@ -241,7 +243,7 @@ static const struct fcore_ops env_ops = {
 	.on_fatal = env_on_fatal,
 };
 
-/* Defaults that keep out of a test's way: no AR by percentage, no coalescing by count. */
+/* Defaults that keep out of a test's way: no AR by percentage, no coalescing by count, no patience. */
 static inline struct fcore_params env_params(bool ordered)
 {
 	struct fcore_params p;
@@ -258,6 +260,7 @@ static inline struct fcore_params env_params(bool ordered)
 	p.rto_ns = 1000000;
 	p.max_retx = 3;
 	p.txn_timeout_ns = 1000000000;
+	p.rnr_patience_ns = 0;
 	p.ack_timeout_ns = 50000;
 	p.ack_count = 1000;
 	p.ar_percent = 0;

@@ -87,10 +87,9 @@ static void on_xon(void *arg, struct fcore_conn *c)
 	rdma_ulp_ops.on_xon(((struct env_host *)arg)->r, c);
 }
 
-static void on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times)
+static bool on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times)
 {
-	if (cookie)
-		rdma_ulp_ops.on_rnr(((struct env_host *)arg)->r, c, cookie, times);
+	return cookie && rdma_ulp_ops.on_rnr(((struct env_host *)arg)->r, c, cookie, times);
 }
 
 static void on_fatal(void *arg, struct fcore_conn *c, const char *why)

@@ -282,45 +282,101 @@ static void process_memory_goes(void **state)
 	pair_close();
 }
 
-/* Nobody posts a receive request. */
-static void rnr_retry(void **state)
+/* A pair of which |aqp| tries |retry| times more when |bqp|, whose timer is |timer|, is not ready. */
+static void pair_open_rnr(uint8_t retry, uint8_t timer)
 {
 	struct fverbs_qp_attr rts = { .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7,
-				      .rnr_retry = 3, .max_rd_atomic = 1 };
+				      .rnr_retry = retry, .max_rd_atomic = 1 };
 	uint32_t mask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
-	struct fverbs_send_wqe w = { .wr_id = 4, .opcode = IBV_WR_SEND };
 
-	(void)state;
 	pair_open(&(struct env_qp_opts){ 0 });
 	env_modify(&aqp, IBV_QP_STATE, &(struct fverbs_qp_attr){ .qp_state = IBV_QPS_RESET });
-	env_modify(&bqp, IBV_QP_STATE, &(struct fverbs_qp_attr){ .qp_state = IBV_QPS_RESET });
 	env_steps(20);
 	env_to_init(&aqp, ALL);
-	env_to_init(&bqp, ALL);
 	env_to_rtr(&aqp, &env.host[1], bqp.num);
-	env_to_rtr(&bqp, &env.host[0], aqp.num);
 	assert_int_equal(env_modify(&aqp, mask, &rts), 0);
-	env_post_send(&aqp, &w, NULL);
-	assert_int_equal(env_wait(&acq).status, IBV_WC_RNR_RETRY_EXC_ERR);
-	assert_int_equal(env_state(&aqp), IBV_QPS_ERR);
+	assert_int_equal(env_modify(&bqp, IBV_QP_MIN_RNR_TIMER,
+				    &(struct fverbs_qp_attr){ .min_rnr_timer = timer }), 0);
+}
+
+static bool is_later(void *arg)
+{
+	return env.now >= *(uint64_t *)arg;
+}
+
+static void pass(uint64_t ns)
+{
+	uint64_t then = env.now + ns;
+
+	assert_true(env_run(is_later, &then, 1000000));
+}
+
+/* Nobody posts a receive request: after the target's patience, n attempts more, and 0 are 0. */
+static void rnr_retry(void **state)
+{
+	enum { TIMER = 22 };	/* 20.48 ms */
+	struct fverbs_send_wqe w = { .wr_id = 4, .opcode = IBV_WR_SEND };
+	struct fcore_params p;
+
+	(void)state;
+	fcore_params_default(&p);
+	for (uint8_t n = 0; n < 7; n++) {
+		uint64_t at = p.rnr_patience_ns + n * falcon_rnr_timeout_ns(TIMER), from;
+
+		pair_open_rnr(n, TIMER);
+		from = env.now;
+		env_post_send(&aqp, &w, NULL);
+		assert_int_equal(env_wait(&acq).status, IBV_WC_RNR_RETRY_EXC_ERR);
+		assert_in_range(env.now - from, at, at + falcon_rnr_timeout_ns(TIMER) / 2);
+		assert_int_equal(env_state(&aqp), IBV_QPS_ERR);
+		pair_close();
+	}
+}
+
+/* One that comes a moment late is in time, also where no retry was asked for. */
+static void receive_comes_late(void **state)
+{
+	struct fverbs_send_wqe w = { .opcode = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED };
+	struct fcore_params p;
+
+	(void)state;
+	fcore_params_default(&p);
+	pair_open_rnr(0, 1);
+	for (int i = 0; i < 3; i++) {
+		env_post_send(&aqp, &w, NULL);
+		env_post_send(&aqp, &w, NULL);
+		pass(p.rnr_patience_ns * 9 / 10);
+		env_post_recv(&bqp, 1, NULL, 0);
+		env_post_recv(&bqp, 2, NULL, 0);
+		for (int k = 0; k < 2; k++) {
+			assert_int_equal(env_wait(&acq).status, IBV_WC_SUCCESS);
+			assert_int_equal(env_wait(&bcq).status, IBV_WC_SUCCESS);
+		}
+	}
 	pair_close();
 }
 
-/* With 7 it goes on until there is one. */
+/* With 7 it goes on until there is one, longer than any transaction may take; so does what follows. */
 static void rnr_for_ever(void **state)
 {
 	struct fverbs_send_wqe w = { .opcode = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED };
 	struct fverbs_cqe c;
+	struct fcore_params p;
 
 	(void)state;
-	pair_open(&(struct env_qp_opts){ 0 });
+	fcore_params_default(&p);
+	pair_open_rnr(7, 0);
 	env_post_send(&aqp, &w, NULL);
-	env_steps(2000);
+	env_post_send(&aqp, &w, NULL);
+	pass(3 * p.txn_timeout_ns);
 	assert_false(env_poll(&acq, &c));
 	env_post_recv(&bqp, 1, NULL, 0);
-	assert_int_equal(env_wait(&acq).status, IBV_WC_SUCCESS);
-	assert_int_equal(env_wait(&bcq).status, IBV_WC_SUCCESS);
+	env_post_recv(&bqp, 2, NULL, 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(env_wait(&acq).status, IBV_WC_SUCCESS);
+		assert_int_equal(env_wait(&bcq).status, IBV_WC_SUCCESS);
+	}
 	pair_close();
 }
 
@@ -421,6 +477,7 @@ int main(void)
 		cmocka_unit_test(local_errors),
 		cmocka_unit_test(process_memory_goes),
 		cmocka_unit_test(rnr_retry),
+		cmocka_unit_test(receive_comes_late),
 		cmocka_unit_test(rnr_for_ever),
 		cmocka_unit_test(peer_goes),
 		cmocka_unit_test(peer_never_comes),

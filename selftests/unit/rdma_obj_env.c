@@ -242,9 +242,10 @@ void rdma_qps_xon(struct rdma *r, struct rdma_link *link)
 	(void)r, (void)link;
 }
 
-void rdma_qps_rnr(struct rdma *r, uint64_t cookie, uint8_t times)
+bool rdma_qps_rnr(struct rdma *r, uint64_t cookie, uint8_t times)
 {
 	(void)r, (void)cookie, (void)times;
+	return false;
 }
 
 int rdma_qp_create(struct rdma *r, const struct rdma_qp_init *init, struct rdma_qp **out, char *err,

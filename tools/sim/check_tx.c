@@ -240,14 +240,24 @@ static void check_bits(struct endpoint *e, bool req, uint32_t base, const uint32
 	}
 }
 
+/* The upper layer was not ready for |t|, and the connection's patience is over: the peer may be told. */
+static bool is_rnred(const struct endpoint *e, const struct txn *t)
+{
+	return t->rnr && e->sim->now - t->rnr_at >= e->cfg->rnr_patience;
+}
+
 /* 8.5.3.4: what comes after an RNRed request is RNRed, too. What a Resync voided does not count. */
 static bool follows_rnr(const struct endpoint *e, uint32_t i)
 {
-	uint32_t n = e->cursor;
+	for (uint32_t n = e->cursor; e->cfg->ordered && n < i; n++) {
+		const struct txn *t = txn_of(e->peer, n);
 
-	while (n < i && txn_of(e->peer, n)->state != TXN_RNR && txn_of(e->peer, n)->resync)
-		n++;
-	return e->cfg->ordered && n < i && txn_of(e->peer, n)->state == TXN_RNR;
+		if (t->state == TXN_RNR && (ulp_is_pull(e->peer, n) || is_rnred(e, t)))
+			return true;
+		if (!t->resync)
+			return false;
+	}
+	return false;
 }
 
 static void check_nack(struct endpoint *e, const struct falcon_ack *a)
@@ -268,7 +278,7 @@ static void check_nack(struct endpoint *e, const struct falcon_ack *a)
 					      : FCORE_PUSH_INVALID_CID;
 	if (p->type != FALCON_PUSH_DATA ||
 	    (a->nack_code == FALCON_NACK_RNR ?
-		     !t->rnr && !follows_rnr(e, i) :
+		     !is_rnred(e, t) && !follows_rnr(e, i) :
 		     t->state != TXN_ANSWERED || ulp_outcome(e->peer, i) != o ||
 			     a->ulp_code != (uint8_t)i))
 		sim_fail(e->sim, e, "NACK %u of PSN %u, but its upper layer has not said so",

@@ -114,6 +114,7 @@ struct sim_conn_cfg {
 	uint64_t late_by;	/* ... by up to so much */
 	uint64_t rnr;		/* chance of receiver not ready, each delivery */
 	uint64_t rnr_code;	/* largest timeout code */
+	uint64_t rnr_patience;	/* how long a push is held before the peer is told */
 	uint64_t cie, nre, invalid_cid;	/* chance of a push to end so */
 	uint64_t overlong;	/* chance of a response longer than wanted */
 	uint64_t brief;		/* chance of a response shorter than wanted, or empty */

@@ -135,6 +135,7 @@ static void random_upper_layer(struct sim_conn_cfg *c, struct rng *r)
 	c->late_by = spread(r, SIM_US, 400 * SIM_US);
 	c->rnr = fault(r, 2, 50);
 	c->rnr_code = spread(r, 1, 12);
+	c->rnr_patience = once_in(r, 2) ? 0 : spread(r, 10 * SIM_US, 3 * SIM_MS);
 	c->cie = fault(r, 3, 30);
 	c->nre = fault(r, 4, 20);
 	c->invalid_cid = fault(r, 4, 20);

@@ -153,6 +153,7 @@ static void open_core(struct endpoint *e)
 		.rto_ns = c->rto,
 		.max_retx = (uint32_t)c->max_retx,
 		.txn_timeout_ns = c->txn_timeout,
+		.rnr_patience_ns = c->rnr_patience,
 		.ack_timeout_ns = c->ack_timeout,
 		.ack_count = (uint32_t)c->ack_count,
 		.ar_fcwnd = (uint32_t)c->ar_fcwnd,

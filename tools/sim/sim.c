@@ -84,7 +84,7 @@ static uint64_t reckon_limit(const struct sim_cfg *cfg)
 			limit += 300 * SIM_S;
 		if (c->load)
 			limit += n * c->mtu * 8 * SIM_S / c->load * 4;
-		limit += 2 * falcon_rnr_timeout_ns((__u8)c->rnr_code);
+		limit += 2 * falcon_rnr_timeout_ns((__u8)c->rnr_code) + 2 * c->rnr_patience;
 		limit += n * (c->late_by + 2 * c->gap + 4 * delay + c->ack_timeout + 10 * SIM_US);
 		limit += n * ((c->message ? c->mtu : c->size_max) + 200) * 8 * SIM_S / slowest * 4;
 	}

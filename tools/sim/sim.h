@@ -128,7 +128,8 @@ struct txn {
 	bool data;		/* pull data was delivered */
 	bool resync;		/* a Resync of its request was sent */
 	bool voided;		/* a Resync of its response was sent */
-	bool rnr;		/* it was RNRed at least once */
+	bool rnr;		/* its target was not ready at least once, */
+	uint64_t rnr_at;	/* ... and first then */
 };
 
 /* What the application sees: one transaction, or several that are parts of it. */

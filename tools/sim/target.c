@@ -41,9 +41,12 @@ static void not_ready(struct endpoint *e, uint32_t i)
 {
 	struct endpoint *p = e->peer;
 	uint8_t code = (uint8_t)rng_range(&e->rng, 1, e->cfg->rnr_code);
+	struct txn *t = txn_of(p, i);
 
-	txn_of(p, i)->state = TXN_RNR;
-	txn_of(p, i)->rnr = true;
+	t->state = TXN_RNR;
+	if (!t->rnr)
+		t->rnr_at = e->sim->now;
+	t->rnr = true;
 	e->sim->totals.rnr++;
 	if (e->cfg->ordered && i < e->cursor)
 		e->cursor = i;

@@ -110,13 +110,12 @@ static void on_xon(void *arg, struct fcore_conn *c)
 	ulp->ops->on_xon(ulp->self, c);
 }
 
-static void on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times)
+static bool on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times)
 {
 	struct ulp *ulp = ulp_of(c);
 
 	(void)arg;
-	if (ulp->ops->on_rnr)
-		ulp->ops->on_rnr(ulp->self, c, cookie, times);
+	return ulp->ops->on_rnr && ulp->ops->on_rnr(ulp->self, c, cookie, times);
 }
 
 static void on_zone(void *arg, enum falcon_zone zone)

@@ -22,6 +22,8 @@ enum fc_const {
 	FC_REFUSED_RTOS = 8,	/* so long is a refusal remembered */
 	FC_NACK_BURST = 64,	/* NACKs of refused packets that a connection sends at once */
 	FC_NACK_INTERVAL = 20000,	/* ns, between one and the next thereafter */
+	FC_PATIENCE_MIN = 10000,	/* ns, until a push that the ULP was not ready for is delivered */
+	FC_PATIENCE_MAX = 1000000,	/* ... again: at least and at most */
 	FC_TXN_MASK = FCORE_MAX_TXNS - 1,
 	FC_TXN_WORDS = FCORE_MAX_TXNS / 64,
 	FC_MAX_WIN = FALCON_DATA_WINDOW,
@@ -161,7 +163,10 @@ struct fc_ttxn {
 	void *frame;		/* held until the ULP is done with it */
 	const void *payload;
 	const void *resp;	/* pull: the response while queued */
-	uint64_t cookie;
+	union {
+		uint64_t cookie;	/* pull: the response's */
+		uint64_t refused_at;	/* push: when the ULP was first not ready, ns; 0: never */
+	};
 	uint64_t redeliver;	/* RNR: when to deliver it again, ns */
 	uint32_t rsn;
 	uint32_t psn;
@@ -178,6 +183,7 @@ struct fc_ttxn {
 	uint8_t proto;
 	uint8_t ar : 1;		/* push: its AR bit, honoured when the ULP has acknowledged */
 	uint8_t flow : 4;	/* that its packet came on */
+	uint8_t patient : 1;	/* push: waits for the ULP, and the peer has not been told */
 	uint8_t nack_code;	/* enum falcon_nack_code while its NACK is owed */
 	uint8_t rnr;
 	uint8_t ulp_code;

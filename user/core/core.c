@@ -15,6 +15,7 @@ void fcore_params_default(struct fcore_params *p)
 		.rto_ns = 4000000,
 		.max_retx = 16,
 		.txn_timeout_ns = 30000000000ULL,
+		.rnr_patience_ns = 100000000,
 		.ack_timeout_ns = 64000,
 		.ack_count = 16,
 		.ar_fcwnd = 8,

@@ -59,7 +59,7 @@ struct fcore_rx {
 /* How the ULP answers a push (Falcon 8.5.3). */
 enum fcore_push_outcome {
 	FCORE_PUSH_ACK,		/* accepted: acknowledge it */
-	FCORE_PUSH_RNR,		/* receiver not ready: deliver again after the RNR timeout */
+	FCORE_PUSH_RNR,		/* receiver not ready: deliver again; RNR NACK after rnr_patience_ns */
 	FCORE_PUSH_CIE,		/* complete in error */
 	FCORE_PUSH_NRE,		/* non-recoverable error */
 	FCORE_PUSH_INVALID_CID,	/* not a connection for this ULP */
@@ -109,10 +109,11 @@ struct fcore_ops {
 	void (*on_xon)(void *arg, struct fcore_conn *c);
 	/*
 	 * Initiator side. The target is not ready for a push (8.4.3.4), and was not |times| times, at
-	 * most 255; NACKs within one RNR timeout count as one. It is tried again, for ever: who wants
-	 * it to end closes the connection.
+	 * most 255; NACKs within one RNR timeout count as one. It is tried again. True: the transaction
+	 * timeout of the push, and on an ordered connection of all after it, begins anew; false, or no
+	 * on_rnr(): it goes on. A ULP that wants the push to end sooner closes the connection.
 	 */
-	void (*on_rnr)(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times);
+	bool (*on_rnr)(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times);
 	/* Target side. What all connections together may be sent: for falcon_config.zone. */
 	void (*on_zone)(void *arg, enum falcon_zone zone);
 
@@ -148,6 +149,12 @@ struct fcore_params {
 	uint64_t rto_ns;		/* initial Retransmit Timeout */
 	uint32_t max_retx;		/* Max Retransmit Attempts, then Resync, then fatal */
 	uint64_t txn_timeout_ns;	/* transaction timeout (Falcon 11): kCmplLocalTO */
+	/*
+	 * So long a push for which the ULP is not ready is held, and delivered again every now and then,
+	 * before the peer is told (RNR NACK, 8.5.3.4). It holds what every received request holds: a
+	 * frame and its cells of the Net Req pools.
+	 */
+	uint64_t rnr_patience_ns;
 	uint64_t ack_timeout_ns;	/* ACK Coalescing Timeout */
 	uint32_t ack_count;		/* packets that make a coalesced ACK due at once */
 	uint32_t ar_fcwnd;		/* ACK Request Fcwnd Threshold, packets */

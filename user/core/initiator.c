@@ -305,15 +305,24 @@ void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx)
 	fc_init_settle(c);
 }
 
-void fc_init_not_ready(struct fcore_conn *c, uint32_t rsn)
+/* The ULP waits for ever, if need be: with |rsn| goes what an ordered target holds behind it. */
+static void put_off_timeout(struct fcore_conn *c, uint32_t rsn, uint64_t now)
+{
+	uint32_t end = c->ordered ? c->init_next : rsn + 1;
+
+	for (; rsn != end; rsn++)
+		fc_itxn(c, rsn)->deadline = now + c->params.txn_timeout_ns;
+}
+
+void fc_init_not_ready(struct fcore_conn *c, uint32_t rsn, uint64_t now)
 {
 	struct fc_itxn *t = fc_itxn(c, rsn);
 
 	if (t->flags & FC_ITXN_DONE)
 		return;
 	t->rnr += t->rnr < UINT8_MAX;
-	if (c->core->ops.on_rnr)
-		c->core->ops.on_rnr(c->core->arg, c, t->cookie, t->rnr);
+	if (c->core->ops.on_rnr && c->core->ops.on_rnr(c->core->arg, c, t->cookie, t->rnr))
+		put_off_timeout(c, rsn, now);
 }
 
 void fc_init_voided(struct fcore_conn *c, uint32_t rsn)
@@ -362,21 +371,22 @@ void fc_init_xlr(struct fcore_conn *c)
 
 void fc_init_timeout(struct fcore_conn *c, uint64_t now)
 {
+	uint64_t earliest = FCORE_NEVER;
 	uint32_t rsn = c->init_base;
 
-	/* Deadlines rise with the RSN. */
 	for (; rsn != c->init_next && !c->closed; rsn++) {
 		struct fc_itxn *t = fc_itxn(c, rsn);
 
 		/* Below the base a slot may have been used again, from within a completion. */
 		if (falcon_seq_diff(rsn, c->init_base) < 0 || !is_open(t))
 			continue;
-		if (t->deadline > now) {
-			fc_arm(c, FC_TIMER_TXN, t->deadline);
-			break;
-		}
-		cut_short(c, rsn, kCmplLocalTO, FALCON_RESYNC_TXN_TIMEOUT);
+		if (t->deadline <= now)
+			cut_short(c, rsn, kCmplLocalTO, FALCON_RESYNC_TXN_TIMEOUT);
+		else if (t->deadline < earliest)
+			earliest = t->deadline;
 	}
+	if (earliest != FCORE_NEVER && !c->closed)
+		fc_arm(c, FC_TIMER_TXN, earliest);
 	fc_init_settle(c);
 }
 

@@ -96,7 +96,7 @@ static void receiver_not_ready(struct fcore_conn *c, struct fc_win *w,
 	}
 	fc_arm(c, FC_TIMER_RTO, until);
 	if (push && !again)
-		fc_init_not_ready(c, rsn);
+		fc_init_not_ready(c, rsn, now);
 }
 
 /* What a NACK code says to the initiator: completion code and Resync code (9.2.4, 11). */

@@ -168,8 +168,8 @@ void fc_init_acked(struct fcore_conn *c, uint32_t rsn);
 void fc_init_fail(struct fcore_conn *c, uint32_t rsn, enum falcon_completion_code code,
 		  uint8_t ulp_code);
 void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx);
-/* The target is not ready for |rsn|, a push. */
-void fc_init_not_ready(struct fcore_conn *c, uint32_t rsn);
+/* The target was not ready for |rsn|, a push, at |now|. */
+void fc_init_not_ready(struct fcore_conn *c, uint32_t rsn, uint64_t now);
 /* The target gave up on the data of |rsn|. */
 void fc_init_voided(struct fcore_conn *c, uint32_t rsn);
 /* Deliver what an ordered connection may deliver, and lift backpressure. */
@@ -183,7 +183,7 @@ void fc_init_close(struct fcore_conn *c, enum falcon_completion_code code);
 
 /* target.c */
 /* The upper layer has said no more of |t| since the NACK that is owed; if it has, none is due. */
-bool fc_tgt_is_nacked(const struct fcore_conn *c, const struct fc_ttxn *t);
+bool fc_tgt_is_nacked(struct fcore_conn *c, const struct fc_ttxn *t);
 void fc_tgt_request(struct fcore_conn *c, const struct fcore_rx *rx);
 void fc_tgt_resync(struct fcore_conn *c, const struct fcore_rx *rx);
 void fc_tgt_timeout(struct fcore_conn *c, uint64_t now);

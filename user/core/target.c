@@ -30,6 +30,18 @@ static bool is_held_up(const struct fcore_conn *c)
 	return is_waiting(c, c->tgt_cursor);
 }
 
+/* The ULP was not ready for |t|, and the peer is to know it. */
+static bool is_rnred(const struct fcore_conn *c, const struct fc_ttxn *t)
+{
+	return is_waiting(c, t->rsn) && !t->patient;
+}
+
+/* Ordered: a push is RNRed because it follows one that is (8.5.3.4). */
+static bool follows_rnred(struct fcore_conn *c)
+{
+	return c->ordered && is_held_up(c) && !fc_ttxn(c, c->tgt_cursor)->patient;
+}
+
 /* A slot whose transaction is not over; a response that is on the wire lives in the window. */
 static bool is_busy(const struct fc_ttxn *t)
 {
@@ -141,10 +153,10 @@ static void follow_not_ready(struct fcore_conn *c, struct fc_ttxn *t)
 	fc_nack_owe(c, t);
 }
 
-bool fc_tgt_is_nacked(const struct fcore_conn *c, const struct fc_ttxn *t)
+bool fc_tgt_is_nacked(struct fcore_conn *c, const struct fc_ttxn *t)
 {
-	return t->state == FC_TARGET_NACKED || is_waiting(c, t->rsn) ||
-	       (t->state == PushDataRx && c->ordered && is_held_up(c));
+	return t->state == FC_TARGET_NACKED || is_rnred(c, t) ||
+	       (t->state == PushDataRx && follows_rnred(c));
 }
 
 /* Take |rx| into its slot, for which it holds |cells|. */
@@ -163,6 +175,8 @@ static void admit(struct fcore_conn *c, const struct fcore_rx *rx, uint32_t cell
 	t->proto = rx->hdr.proto;
 	t->ar = rx->hdr.ar;
 	t->flow = rx->flow & (FALCON_MAX_FLOWS - 1);
+	t->patient = false;
+	t->refused_at = 0;
 	t->state = push ? PushDataRx : PullReqRx;
 	c->stats.push_received += push;
 	c->stats.pull_received += !push;
@@ -170,7 +184,7 @@ static void admit(struct fcore_conn *c, const struct fcore_rx *rx, uint32_t cell
 		fc_ack_owe(c, rx->flow, rx->now, 0, false);
 	else
 		fc_rx_accept(c, rx, rx->hdr.ar);
-	if (push && c->ordered && is_held_up(c))
+	if (push && follows_rnred(c))
 		follow_not_ready(c, t);
 	if (c->ordered)
 		deliver_in_order(c);
@@ -274,10 +288,10 @@ void fc_tgt_resync(struct fcore_conn *c, const struct fcore_rx *rx)
 	}
 }
 
-/* Back to "received", to be delivered again when |rnr| has passed (8.5.3.4, 11). */
-static void wait_for_ready(struct fcore_conn *c, struct fc_ttxn *t, uint8_t rnr, uint64_t now)
+/* Back to "received", to be delivered again at |at| (8.5.3.4, 11). */
+static void wait_for_ready(struct fcore_conn *c, struct fc_ttxn *t, uint64_t at)
 {
-	t->redeliver = now + falcon_rnr_timeout_ns(rnr);
+	t->redeliver = at;
 	set_waiting(c, t->rsn, true);
 	if (falcon_seq_diff(t->rsn, c->tgt_cursor) < 0)
 		c->tgt_cursor = t->rsn;
@@ -285,14 +299,40 @@ static void wait_for_ready(struct fcore_conn *c, struct fc_ttxn *t, uint8_t rnr,
 }
 
 /*
- * The frame is kept, to be delivered again; but the peer knows nothing unless the NACK arrives, so
- * the PSN is opened for a repetition (6.6.3).
+ * The connection's patience with the ULP: until it has passed since the first refusal, the push is
+ * delivered again every now and then, at intervals that grow with the wait. The peer sees a push whose
+ * acknowledgment takes its time. Returns when to deliver |t| again, or 0: the peer is to be told.
+ */
+static uint64_t patience(const struct fcore_conn *c, const struct fc_ttxn *t, uint64_t now)
+{
+	uint64_t waited = now - t->refused_at, end = t->refused_at + c->params.rnr_patience_ns;
+	uint64_t at = now + (waited < FC_PATIENCE_MIN ? FC_PATIENCE_MIN :
+			     waited > FC_PATIENCE_MAX ? FC_PATIENCE_MAX : waited);
+
+	if (now >= end)
+		return 0;
+	return at < end ? at : end;
+}
+
+/*
+ * The frame is kept, to be delivered again. Once the peer is to be told, it knows nothing unless the
+ * NACK arrives, so the PSN is opened for a repetition (6.6.3).
  */
 static void push_not_ready(struct fcore_conn *c, struct fc_ttxn *t, uint64_t now)
 {
+	uint64_t at;
+
+	if (!t->refused_at)
+		t->refused_at = now;
+	at = patience(c, t, now);
+	t->patient = at != 0;
 	t->state = PushDataRx;
+	if (t->patient) {
+		wait_for_ready(c, t, at);
+		return;
+	}
 	t->nack_code = FALCON_NACK_RNR;
-	wait_for_ready(c, t, t->rnr, now);
+	wait_for_ready(c, t, now + falcon_rnr_timeout_ns(t->rnr));
 	fc_nack_owe(c, t);
 	fc_rx_release(c, false, t->psn);
 }
@@ -377,7 +417,7 @@ void fcore_pull_rnr(struct fcore_conn *c, uint32_t rsn, uint8_t rnr, uint64_t no
 		return;
 	t->state = PullReqRx;
 	t->rnr = rnr;
-	wait_for_ready(c, t, rnr, now);
+	wait_for_ready(c, t, now + falcon_rnr_timeout_ns(rnr));
 }
 
 void fcore_pull_invalid_cid(struct fcore_conn *c, uint32_t rsn)

@@ -152,8 +152,8 @@ struct ulp_ops {
 	void (*on_completion)(void *ulp, struct fcore_conn *c, uint64_t cookie,
 			      enum falcon_completion_code code, uint8_t ulp_code);
 	void (*on_xon)(void *ulp, struct fcore_conn *c);
-	/* May be NULL. */
-	void (*on_rnr)(void *ulp, struct fcore_conn *c, uint64_t cookie, uint8_t times);
+	/* As fcore_ops.on_rnr(); may be NULL. */
+	bool (*on_rnr)(void *ulp, struct fcore_conn *c, uint64_t cookie, uint8_t times);
 };
 
 /* An upper layer as the agent holds it. */

@@ -68,7 +68,7 @@ void rdma_qps_response_done(struct rdma *r, uint64_t cookie);
 void rdma_qps_pull_data(struct rdma *r, uint64_t cookie, const void *payload, uint32_t len);
 void rdma_qps_completion(struct rdma *r, uint64_t cookie, enum falcon_completion_code code,
 			 uint8_t ulp_code);
-void rdma_qps_rnr(struct rdma *r, uint64_t cookie, uint8_t times);
+bool rdma_qps_rnr(struct rdma *r, uint64_t cookie, uint8_t times);
 void rdma_qps_xon(struct rdma *r, struct rdma_link *link);
 
 /* ---- commands -------------------------------------------------------------------------------- */

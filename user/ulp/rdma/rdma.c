@@ -199,10 +199,10 @@ static void on_xon(void *ulp, struct fcore_conn *c)
 		rdma_qps_xon(r, link);
 }
 
-static void on_rnr(void *ulp, struct fcore_conn *c, uint64_t cookie, uint8_t times)
+static bool on_rnr(void *ulp, struct fcore_conn *c, uint64_t cookie, uint8_t times)
 {
 	(void)c;
-	rdma_qps_rnr(ulp, cookie, times);
+	return rdma_qps_rnr(ulp, cookie, times);
 }
 
 const struct ulp_ops rdma_ulp_ops = {

@@ -193,18 +193,20 @@ void rdma_qps_pull_data(struct rdma *r, uint64_t cookie, const void *payload, ui
 			IBV_WC_BAD_RESP_ERR;
 }
 
-void rdma_qps_rnr(struct rdma *r, uint64_t cookie, uint8_t times)
+bool rdma_qps_rnr(struct rdma *r, uint64_t cookie, uint8_t times)
 {
 	struct rdma_txn *t = (struct rdma_txn *)(uintptr_t)cookie;
 	enum { FOR_EVER = 7 };
 
 	(void)r;
-	if (!t->qp || t->datagram || t->qp->attr.rnr_retry == FOR_EVER ||
-	    times <= t->qp->attr.rnr_retry)
-		return;
+	if (!t->qp || t->datagram)
+		return false;
+	if (t->qp->attr.rnr_retry == FOR_EVER || times <= t->qp->attr.rnr_retry)
+		return true;
 	/* The core would go on: with its queue pair, the transaction is of no interest to anybody. */
 	t->qp->cie = false;
 	rdma_req_fail(t->qp, t->op, IBV_WC_RNR_RETRY_EXC_ERR, kCmplAck);
+	return false;
 }
 
 void rdma_qps_completion(struct rdma *r, uint64_t cookie, enum falcon_completion_code code,
