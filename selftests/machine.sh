@@ -17,11 +17,11 @@ busy_processes()
 		}' | head -n 8
 }
 
-# Namespaces of labs, their folders, and maps that `ip link` has pinned.
+# Labs and pinned maps.
 labs_there()
 {
 	ip netns list 2>/dev/null | awk '/^falcon-/ { print "namespace " $1 }'
-	find /run -maxdepth 1 -name 'falcon-*' -printf 'folder %p\n' 2>/dev/null
+	find /run -maxdepth 1 -name 'falcon-*' ! -name falcon-verbs -printf 'folder %p\n' 2>/dev/null
 	find /sys/fs/bpf -maxdepth 3 -name 'falcon*' -prune -printf 'pinned %p\n' 2>/dev/null
 }
 

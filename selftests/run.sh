@@ -1,23 +1,26 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Run the tests: selftests/run.sh [-1v] [KIND | FILE]...
+# Run the tests: selftests/run.sh [-1v] [-j N] [KIND | FILE]...
 #
 # A test is an executable build/selftests/KIND/NAME.t or a script selftests/KIND/NAME.t.sh that
 # prints TAP. One line a program is printed, failures with their output, skips with their reason.
-# A program fails also by dying, by running out of time, and by printing fewer results than it
-# planned. The whole output of each is kept in build/selftests/log/, with a line for each in "seconds" and
-# the last lines in "summary".
+# A program fails also by dying, by running out of time, by printing fewer results than it planned, and by
+# leaving something behind: a process, a namespace, a pinned map, a file (traces.sh). The whole output of each
+# is kept in build/selftests/log/, with a line for each in "seconds" and the last lines in "summary".
 #
 # A program of the kinds net and apps that failed is run once more when all others are through. If it
 # then passes it counts as passed, its first output is kept as NAME.first.log, and the line before the
 # last names it: "unsteady: NAME...". More than three of them fail the run. -1: no second try.
 #
+# Programs of the kinds that need not have the machine for themselves run side by side, N at a time, as many
+# as there are CPUs unless -j says otherwise.
+#
 # Time limit: 120 s; a script changes its own with a line "# timeout: SECONDS", a compiled test
 # with a file NAME.timeout beside its source. FALCON_TEST_FULL=1 gives ten times as much.
 # FALCON_TEST_TIMEOUT overrides all.
 set -uo pipefail
-# shellcheck source=selftests/procs.sh
-. "$(dirname "$0")/procs.sh"
+# shellcheck source=selftests/program.sh
+. "$(dirname "$0")/program.sh"
 # shellcheck source=selftests/machine.sh
 . "$(dirname "$0")/machine.sh"
 cd "$(dirname "$0")/.." || exit 1
@@ -25,16 +28,15 @@ cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 LOG=$BUILD/selftests/log
 KINDS_FIRST=(lint unit model bpf dissector)	# the cheap ones; the rest by name
+KINDS_TOGETHER=" lint unit model dissector sim vectors "	# run side by side
 UNSTEADY_MAX=3		# programs that may need a second try
-CLEANUP_SECONDS=20	# that a program has for tidying up when it is ended
-verbose=0 second_try=1
+verbose=0 second_try=1 jobs=$(nproc)
 passed=0 failed=0 skipped=0 programs=0
-again=() unsteady=()
-child=
+again=() unsteady=() children=()
 
 usage()
 {
-	sed -n '3,17s/^# \{0,1\}//p' selftests/run.sh
+	sed -n '3,21s/^# \{0,1\}//p' selftests/run.sh
 }
 
 # All tests of one kind, compiled ones first.
@@ -55,115 +57,6 @@ kinds()
 			[ -d "$d" ] && basename "$d"
 		done | grep -vx log | sort -u
 	} | awk '!seen[$0]++'
-}
-
-# KIND/NAME of a test file.
-name_of()
-{
-	local kind name
-
-	kind=$(basename "$(dirname "$1")")
-	name=$(basename "$1")
-	name=${name%.sh}
-	printf '%s/%s' "$kind" "${name%.t}"
-}
-
-limit_of()
-{
-	local n='' name
-
-	name=$(name_of "$1")
-	case $1 in
-	*.sh) n=$(sed -n 's/^# timeout: \([0-9]\+\)$/\1/p' "$1" | head -n 1) ;;
-	*) [ -f "selftests/$name.timeout" ] && n=$(<"selftests/$name.timeout") ;;
-	esac
-	n=${n:-120}
-	[ "${FALCON_TEST_FULL:-0}" = 0 ] || n=$((n * 10))
-	printf '%s' "${FALCON_TEST_TIMEOUT:-$n}"
-}
-
-# Read TAP on stdin; print "PLANNED OK NOT_OK SKIP" and, after it, a line "# name: reason" a skip.
-# A program may print several plans (one per cmocka group); cmocka says "not ok" of what it skips.
-read_tap()
-{
-	awk '
-	/^1\.\.0/ && tolower($0) ~ /# *skip/ {
-		whole = 1; skip++; plan++
-		sub(/^1\.\.0 *# *[Ss][Kk][Ii][Pp] */, ""); why[skip] = "all: " $0; next
-	}
-	/^1\.\.[0-9]+/ { split($1, p, /\.\./); plan += p[2]; planned = 1; next }
-	/^(not )?ok( |$)/ {
-		if (tolower($0) ~ /# *skip/) {
-			skip++
-			line = $0
-			sub(/^(not )?ok *[0-9]* *-? */, "", line)
-			sub(/ *# *[Ss][Kk][Ii][Pp] */, ": ", line)
-			sub(/^: /, "", line)
-			why[skip] = line
-		} else if ($1 == "ok") {
-			ok++
-		} else {
-			bad++
-		}
-	}
-	END {
-		if (!planned && !whole)
-			plan = -1
-		printf "%d %d %d %d\n", plan, ok, bad, skip
-		for (i = 1; i <= skip; i++)
-			print "# skipped " why[i]
-	}'
-}
-
-interrupted()
-{
-	[ -z "$child" ] || end_child $CLEANUP_SECONDS "$child"
-	echo "# interrupted"
-	exit 130
-}
-
-# run_limited SECONDS TEST LOG: the program's exit status, 124 when it was ended.
-run_limited()
-{
-	local rc=0
-
-	"$2" >"$3" 2>&1 </dev/null &
-	child=$!
-	first_to_end "$1" "$child" || rc=$?
-	[ -n "$ENDED" ] || end_child $CLEANUP_SECONDS "$child"
-	child=
-	return $rc
-}
-
-# try TEST: run it. RESULT is how its line ends, OK, BAD and SKIP are the numbers of its results, a failure of
-# the whole program being one of BAD, and SKIPS are the lines on what it skipped. Its status: passed or not.
-try()
-{
-	local name limit log rc=0 plan counts why='' started=$SECONDS seconds
-
-	name=$(name_of "$1")
-	limit=$(limit_of "$1")
-	log=$LOG/$name.log
-	mkdir -p "$(dirname "$log")"
-	run_limited "$limit" "$1" "$log" || rc=$?
-	seconds=$((SECONDS - started))
-	printf '%d %s\n' $seconds "$name" >>"$LOG/seconds"
-	counts=$(read_tap <"$log")
-	read -r plan OK BAD SKIP <<<"$(head -n 1 <<<"$counts")"
-	SKIPS=$(tail -n +2 <<<"$counts")
-	if [ -z "$ENDED" ]; then
-		why="no end within $limit s"
-	elif [ "$plan" -lt 0 ]; then
-		why="printed no plan, exit status $rc"
-	elif [ "$plan" -ne $((OK + BAD + SKIP)) ]; then
-		why="planned $plan, reported $((OK + BAD + SKIP)), exit status $rc"
-	elif [ "$rc" -ne 0 ] && [ "$BAD" -eq 0 ]; then
-		why="exit status $rc"
-	fi
-	RESULT="${why:-$BAD of $plan failed}, $seconds s"
-	[ -z "$why" ] || BAD=$((BAD + 1))
-	[ "$BAD" -eq 0 ] || return
-	RESULT="$OK passed$([ "$SKIP" -eq 0 ] || echo ", $SKIP skipped"), $seconds s"
 }
 
 # show_log TEST: what it printed, as remarks.
@@ -198,10 +91,10 @@ has_second_try()
 	esac
 }
 
-first_run()
+# It has been tried for the first time.
+settle()
 {
-	rm -f "$LOG/$(name_of "$1").first.log"
-	if try "$1"; then
+	if [ "$BAD" -eq 0 ]; then
 		report ok "$1"
 	elif has_second_try "$1"; then
 		printf '# %s failed and is run once more at the end: %s\n' "$(name_of "$1")" "$RESULT"
@@ -228,16 +121,94 @@ second_run()
 	fi
 }
 
-trap interrupted INT TERM
-while getopts 1vh opt; do
+# ---- side by side ----
+
+needs_no_quiet()
+{
+	local name
+
+	name=$(name_of "$1")
+	[[ $KINDS_TOGETHER == *" ${name%%/*} "* ]]
+}
+
+# worker TEST FILE: a process of its own; how the test went is in the file.
+worker()
+{
+	children=()
+	try "$1"
+	printf 'OK=%d BAD=%d SKIP=%d SKIPS=%q RESULT=%q\n' "$OK" "$BAD" "$SKIP" "$SKIPS" "$RESULT" >"$2.new"
+	mv "$2.new" "$2"
+}
+
+# Wait for a worker.
+collect()
+{
+	local pid left=()
+
+	first_to_end 100000 "${children[@]}"
+	for pid in "${children[@]}"; do
+		[ "$pid" = "$ENDED" ] || left+=("$pid")
+	done
+	children=("${left[@]}")
+}
+
+# run_together TEST...: so many at a time; each is reported as soon as all before it are.
+run_together()
+{
+	local tests=("$@") begun=0 told=0 before mark=$RUN_MARK
+
+	before=$(traces; echo .)
+	side_by_side=1
+	while [ $told -lt ${#tests[@]} ]; do
+		while [ ${#children[@]} -lt "$jobs" ] && [ $begun -lt ${#tests[@]} ]; do
+			rm -f "$LOG/$(name_of "${tests[begun]}").first.log"
+			worker "${tests[begun]}" "$RUN_FOLDER/outcome.$begun" &
+			children+=($!)
+			begun=$((begun + 1))
+		done
+		[ ${#children[@]} -eq 0 ] || collect
+		while [ -e "$RUN_FOLDER/outcome.$told" ]; do
+			# shellcheck source=/dev/null
+			. "$RUN_FOLDER/outcome.$told"
+			settle "${tests[told]}"
+			told=$((told + 1))
+		done
+	done
+	side_by_side=0
+	left_behind "$before" "$mark" "$(mktemp -d "$RUN_FOLDER/XXXX")"
+	if [ -n "$LEFT" ]; then
+		failed=$((failed + 1))
+		sed 's/^/# left behind by one of these: /' <<<"$LEFT"
+	fi
+}
+
+# ---- the run ----
+
+interrupted()
+{
+	local pid
+
+	trap '' INT TERM
+	for pid in "${children[@]}"; do
+		end_child $CLEANUP_SECONDS "$pid"
+	done
+	exec {KEEPER}>&-
+	wait "$KEEPER_PID"
+	echo "# interrupted"
+	exit 130
+}
+
+while getopts 1vj:h opt; do
 	case $opt in
 	1) second_try=0 ;;
 	v) verbose=1 ;;
+	j) jobs=$OPTARG ;;
 	h) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
+[[ $jobs =~ ^[1-9][0-9]*$ ]] || { echo "-j $jobs: not a number of programs" >&2; exit 2; }
 
 tests=()
 if [ $# -eq 0 ]; then
@@ -258,14 +229,32 @@ done
 
 mkdir -p "$LOG"
 rm -f "$LOG/seconds" "$LOG/summary"
+RUN_MARK=falcon-test-$$-$RANDOM
+RUN_FOLDER=$(mktemp -d /tmp/ft.XXXX)
+chmod 755 "$RUN_FOLDER"
+traces >"$RUN_FOLDER/before"
+touch "$RUN_FOLDER/pids"
+exec {KEEPER}> >(exec setsid selftests/keeper.sh "$RUN_MARK" "$RUN_FOLDER" >/dev/null 2>&1)
+KEEPER_PID=$!
+trap interrupted INT TERM
+
 echo "TAP version 13"
 echo "1..${#tests[@]}"
 machine_report
+together=() alone=()
 for t in "${tests[@]}"; do
-	case $t in
-	/*) first_run "$t" ;;
-	*) first_run "./$t" ;;
-	esac
+	[[ $t == /* ]] || t=./$t
+	if needs_no_quiet "$t"; then
+		together+=("$t")
+	else
+		alone+=("$t")
+	fi
+done
+[ ${#together[@]} -eq 0 ] || run_together "${together[@]}"
+for t in "${alone[@]}"; do
+	rm -f "$LOG/$(name_of "$t").first.log"
+	try "$t"
+	settle "$t"
 done
 for t in "${again[@]}"; do
 	second_run "$t"
@@ -278,4 +267,6 @@ fi
 	[ ${#unsteady[@]} -eq 0 ] || echo "unsteady: ${unsteady[*]}"
 	echo "$passed passed, $failed failed, $skipped skipped"
 } | tee "$LOG/summary"
+rm -rf "$RUN_FOLDER"
+echo over >&$KEEPER
 [ "$failed" -eq 0 ] && [ "$programs" -gt 0 ]

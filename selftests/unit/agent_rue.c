@@ -78,7 +78,7 @@ void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, u
 	shared.cc.rto = (uint32_t)falcon_res_get(r, retransmit_timeout);
 }
 
-static char dir[] = "/tmp/falcon-rue.XXXXXX", path[64];
+static char dir[UNIT_PATH], path[UNIT_PATH + 28];
 
 static int start(enum config_rue_mode mode)
 {
@@ -563,7 +563,7 @@ int main(void)
 	};
 	int rc;
 
-	assert_non_null(mkdtemp(dir));
+	assert_non_null(mkdtemp(unit_template(dir, "falcon-rue")));
 	snprintf(path, sizeof(path), "%s/rue.sock", dir);
 	rc = unit_run(tests);
 	rmdir(dir);

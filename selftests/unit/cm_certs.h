@@ -10,14 +10,13 @@
 
 #include "../../tools/falconctl_ca.h"
 
-enum { CERT_PATH = 128 };
+enum { CERT_PATH = 2 * UNIT_PATH };
 
-static char cert_dir[CERT_PATH / 2];
+static char cert_dir[UNIT_PATH];
 
 static inline void certs_begin(void)
 {
-	snprintf(cert_dir, sizeof(cert_dir), "/tmp/falcon-cm-%d", getpid());
-	assert_int_equal(mkdir(cert_dir, 0700), 0);
+	assert_non_null(mkdtemp(unit_template(cert_dir, "falcon-cm")));
 }
 
 static inline void certs_end(void)

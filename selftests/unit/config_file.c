@@ -14,7 +14,7 @@
 #include <agent/config_nvme.h>
 #include <falcon/falcon.h>
 
-static char path[] = "/tmp/falcon-config-XXXXXX";
+static char path[UNIT_PATH];
 static char err[512];
 
 static int load(const char *text, struct agent_config *cfg)
@@ -314,7 +314,7 @@ static void refused(const struct refusal *cases, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct agent_config cfg;
-		char where[64];
+		char where[UNIT_PATH + 28];
 
 		if (load(cases[i].text, &cfg) == 0)
 			fail_msg("accepted: %s", cases[i].text);
@@ -509,7 +509,7 @@ int main(void)
 		cmocka_unit_test(no_file),	       cmocka_unit_test(random_text),
 		cmocka_unit_test(congestion_control),
 	};
-	int fd = mkstemp(path), ret;
+	int fd = mkstemp(unit_template(path, "falcon-config")), ret;
 
 	if (fd < 0)
 		return 1;

@@ -18,8 +18,8 @@
 
 enum { ARGS_MAX = 12, ROWS_LARGE = 3000 };
 
-static char dir[] = "/tmp/falconctl-XXXXXX";
-static char path[64], program[PATH_MAX];
+static char dir[UNIT_PATH];
+static char path[UNIT_PATH + 28], program[PATH_MAX];
 static struct control *ctl;
 static json_t *asked;		/* the latest request */
 static json_t *answer;		/* the reply to it, or NULL: an error */
@@ -387,7 +387,8 @@ int main(void)
 
 	log_set_level(LOG_LEVEL_ERROR);
 	/* build/selftests/unit/NAME.t -> build/falconctl */
-	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 || !mkdtemp(dir))
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 ||
+	    !mkdtemp(unit_template(dir, "falconctl")))
 		return 1;
 	snprintf(program, sizeof(program), "%s/../../falconctl", dirname(self));
 	snprintf(path, sizeof(path), "%s/sock", dir);

@@ -20,8 +20,8 @@
 #include <agent/drop.h>
 #include <agent/log.h>
 
-static char dir[] = "/tmp/falcon-control-XXXXXX";
-static char path[64];
+static char dir[UNIT_PATH];
+static char path[UNIT_PATH + 28];
 static struct control *ctl;
 static struct control_client *last;	/* client of the latest request */
 static unsigned int closed;
@@ -546,7 +546,7 @@ int main(void)
 	int ret;
 
 	log_set_level(LOG_LEVEL_ERROR);
-	if (!mkdtemp(dir))
+	if (!mkdtemp(unit_template(dir, "falcon-control")))
 		return 1;
 	snprintf(path, sizeof(path), "%s/sock", dir);
 	ret = unit_run(tests);

@@ -20,7 +20,7 @@
  * TOP/srv/out -> ..     links of every kind
  * TOP/srv/link -> ../secret, TOP/srv/inside -> file, TOP/srv/fifo
  */
-static char top[] = "/tmp/cp_paths.XXXXXX";
+static char top[UNIT_PATH];
 static int srv;
 
 static void write_file(int dir, const char *path, const char *text)
@@ -38,7 +38,7 @@ static int setup(void **state)
 	int dir;
 
 	(void)state;
-	assert_non_null(mkdtemp(top));
+	assert_non_null(mkdtemp(unit_template(top, "cp_paths")));
 	dir = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(mkdirat(dir, "srv", 0755), 0);
 	srv = openat(dir, "srv", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

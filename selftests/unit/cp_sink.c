@@ -15,13 +15,13 @@
 
 #include "../../tools/falcon-cp_file.h"
 
-static char top[] = "/tmp/cp_sink.XXXXXX";
+static char top[UNIT_PATH];
 static int dir;
 
 static int setup(void **state)
 {
 	(void)state;
-	assert_non_null(mkdtemp(top));
+	assert_non_null(mkdtemp(unit_template(top, "cp_sink")));
 	dir = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return 0;
 }

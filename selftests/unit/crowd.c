@@ -8,7 +8,7 @@
 
 #include <agent/crowd.h>
 
-static char path[] = "/tmp/crowd.XXXXXX";
+static char path[UNIT_PATH];
 static struct crowd crowd;
 static uint64_t now;
 
@@ -71,7 +71,7 @@ static void without_the_file_it_never_is(void **state)
 
 static int open_it(void **state)
 {
-	int fd = mkstemp(path);
+	int fd = mkstemp(unit_template(path, "crowd"));
 
 	(void)state;
 	assert_true(fd >= 0);

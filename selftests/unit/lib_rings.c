@@ -23,8 +23,8 @@ enum {
 };
 
 static char loop_agent[PATH_MAX];	/* the program */
-static char dir[] = "/tmp/lib_rings.XXXXXX";
-static char sock_a[64], sock_b[64];
+static char dir[UNIT_PATH];
+static char sock_a[UNIT_PATH + 28], sock_b[UNIT_PATH + 28];
 static pid_t agent;
 static struct falcon *near, *far;
 
@@ -258,7 +258,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	snprintf(loop_agent, sizeof(loop_agent), "%s/loop_agent", dirname(argv[0]));
-	if (!mkdtemp(dir))
+	if (!mkdtemp(unit_template(dir, "lib_rings")))
 		return 1;
 	snprintf(sock_a, sizeof(sock_a), "%s/a.sock", dir);
 	snprintf(sock_b, sizeof(sock_b), "%s/b.sock", dir);

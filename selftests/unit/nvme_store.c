@@ -14,7 +14,7 @@
 
 enum { MEMORY = 1 << 20, BYTES = 1 << 20 };
 
-static char path[] = "/tmp/falcon-store-XXXXXX", err[256];
+static char path[UNIT_PATH], err[256];
 
 struct request {
 	struct nvme_io io;
@@ -179,8 +179,8 @@ static void many(void **state)
 
 static void refused(void **state)
 {
-	char small[] = "/tmp/falcon-store-XXXXXX";
-	int fd = mkstemp(small);
+	char small[UNIT_PATH];
+	int fd = mkstemp(unit_template(small, "falcon-store"));
 
 	(void)state;
 	assert_null(nvme_store_open("/nonexistent", 512, 0, err, sizeof(err)));
@@ -196,13 +196,13 @@ static void refused(void **state)
 
 static void metadata_file(void **state)
 {
-	char small[] = "/tmp/falcon-store-XXXXXX";
+	char small[UNIT_PATH];
 	uint8_t *memory = aligned_alloc(4096, MEMORY);
 	struct nvme_ring *ring;
 	struct nvme_store *s;
 
 	(void)state;
-	close(mkstemp(small));
+	close(mkstemp(unit_template(small, "falcon-store")));
 	unlink(small);
 	assert_int_equal(no_ring(&ring, memory), 0);
 	s = nvme_store_open_metadata(small, 100, 8, false, err, sizeof(err));
@@ -242,7 +242,7 @@ int main(void)
 		cmocka_unit_test(refused),
 		cmocka_unit_test(metadata_file),
 	};
-	int fd = mkstemp(path), rc = ftruncate(fd, BYTES);
+	int fd = mkstemp(unit_template(path, "falcon-store")), rc = ftruncate(fd, BYTES);
 
 	close(fd);
 	rc = rc ? rc : unit_run(tests);

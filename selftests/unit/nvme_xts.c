@@ -118,8 +118,8 @@ static void end_to_end(void **state)
 
 static int try_file(const char *text, mode_t mode, uint8_t *key)
 {
-	char path[] = "/tmp/falcon-xts-XXXXXX", err[256];
-	int fd = mkstemp(path), rc;
+	char path[UNIT_PATH], err[256];
+	int fd = mkstemp(unit_template(path, "falcon-xts")), rc;
 
 	assert_true(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
 	fchmod(fd, mode);

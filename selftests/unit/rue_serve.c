@@ -26,7 +26,7 @@
 
 enum { FLOWS = 128, ENTRIES = 64, PATIENCE_MS = 60000 };
 
-static char dir[] = "/tmp/falcon-serve.XXXXXX", path[64];
+static char dir[UNIT_PATH], path[UNIT_PATH + 28];
 static struct rue_server *server;
 static struct rue_host *host;
 static pthread_t serving;
@@ -302,7 +302,7 @@ static void serve__lets_in_as_many_as_it_can(void **state)
 
 static void serve__takes_only_a_path_that_is_free(void **state)
 {
-	char file[80];
+	char file[UNIT_PATH + 28];
 
 	(void)state;
 	assert_null(rue_serve(path, say, err, sizeof(err)));
@@ -346,7 +346,7 @@ int main(void)
 	};
 	int rc;
 
-	assert_non_null(mkdtemp(dir));
+	assert_non_null(mkdtemp(unit_template(dir, "falcon-serve")));
 	snprintf(path, sizeof(path), "%s/rue.sock", dir);
 	rc = unit_run(tests);
 	rmdir(dir);

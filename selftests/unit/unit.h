@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -23,6 +25,20 @@ static inline uint64_t unit_random(uint64_t *state)
 	*state ^= *state >> 7;
 	*state ^= *state << 17;
 	return *state;
+}
+
+enum { UNIT_PATH = 80 };	/* bytes: a socket in such a folder has a name that fits */
+
+/*
+ * Make |path|, of UNIT_PATH bytes, a template for mkdtemp() or mkstemp(), where temporary files belong: the
+ * runner looks there for what a test has left behind.
+ */
+static inline char *unit_template(char *path, const char *name)
+{
+	const char *folder = getenv("TMPDIR");
+
+	snprintf(path, UNIT_PATH, "%s/%s-XXXXXX", folder ? folder : "/tmp", name);
+	return path;
 }
 
 #endif /* FALCON_SELFTESTS_UNIT_H */

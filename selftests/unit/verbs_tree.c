@@ -11,7 +11,7 @@
 
 #include "verbs/tree.h"
 
-static char base[] = "/tmp/verbs-tree-XXXXXX";
+static char base[UNIT_PATH];
 
 static const char *in_base(const char *name)
 {
@@ -46,7 +46,7 @@ static void make_directory(const char *name)
 /* A tree with a file, and a link to a directory, of which nothing may be lost. */
 static void make_tree(const char *name)
 {
-	char path[64];
+	char path[UNIT_PATH + 28];
 
 	make_directory(name);
 	snprintf(path, sizeof(path), "%s/class", name);
@@ -60,7 +60,7 @@ static void make_tree(const char *name)
 static int begin(void **state)
 {
 	(void)state;
-	assert_non_null(mkdtemp(base));
+	assert_non_null(mkdtemp(unit_template(base, "verbs-tree")));
 	make_directory("elsewhere");
 	make_file("elsewhere/kept");
 	make_file("socket");
@@ -75,7 +75,6 @@ static int end(void **state)
 
 	(void)state;
 	snprintf(command, sizeof(command), "rm -r %s", base);
-	snprintf(base, sizeof(base), "/tmp/verbs-tree-XXXXXX");
 	return system(command);
 }
 

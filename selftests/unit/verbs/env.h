@@ -17,7 +17,7 @@
 enum { ENV_DEPTH = 16, ENV_BYTES = 4096 };
 
 struct env {
-	char path[64];
+	char path[UNIT_PATH + 28];
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
@@ -76,7 +76,8 @@ static inline int env_setup(void **state)
 {
 	struct env *e = calloc(1, sizeof(*e));
 
-	snprintf(e->path, sizeof(e->path), "/tmp/verbs.%d.sock", (int)getpid());
+	snprintf(e->path, sizeof(e->path), "%s/verbs.%d.sock", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
+		 (int)getpid());
 	setenv("FALCON_SOCKET", e->path, 1);
 	fake_start(e->path);
 	e->ctx = env_open();

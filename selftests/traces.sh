@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+# What a test may leave behind on the machine, and taking it away: processes, namespaces, pinned maps, files
+# in /run, /dev/shm and /tmp.
+#
+# A test's processes are known by a mark in their environment, what it makes by mktemp is in a folder of its
+# own, $TMPDIR, and the names of its labs end with its PID. Files of applications, whose names are known, are
+# told by the time when they appear.
+# shellcheck source=selftests/procs.sh
+. "$(dirname "${BASH_SOURCE[0]}")/procs.sh"
+
+TRACES_TMP=('xrc_domain*' 'ompi.*' 'pmix*' 'ucx*')
+
+# traces: what is there that has nobody's name on it, a line each: its kind and its name.
+traces()
+{
+	local names=() name
+
+	find /sys/fs/bpf -maxdepth 3 -name 'falcon*' -prune -printf 'pinned %p\n' 2>/dev/null
+	find /dev/shm -mindepth 1 -maxdepth 1 -printf 'file %p\n' 2>/dev/null
+	for name in "${TRACES_TMP[@]}"; do
+		names+=(-o -name "$name")
+	done
+	find /tmp -mindepth 1 -maxdepth 1 \( "${names[@]:1}" \) -printf 'file %p\n'
+}
+
+# labs_of PID...: what there is of the labs of these tests.
+labs_of()
+{
+	local tests=$*
+
+	{
+		ip netns list 2>/dev/null | awk '{ print "namespace " $1 }'
+		find /run -maxdepth 1 -name 'falcon-*' -printf 'folder %p\n'
+		find /run/falcon-verbs -mindepth 1 -maxdepth 1 -printf 'file %p\n' 2>/dev/null
+	} | grep -E "(falcon-|namespace )[a-z]*(${tests// /|})[a-z]*([-_].*)?\$"
+}
+
+# marked MARK: the processes that have it.
+marked()
+{
+	grep -lzs "^FALCON_TEST_MARKS=.* $1 " /proc/[0-9]*/environ | tr -dc '0-9\n'
+}
+
+# new_traces BEFORE MARK FOLDER PID...: what traces() finds and had not BEFORE, unless that is empty;
+# processes with the mark; what is in the folder; and the labs of these tests.
+new_traces()
+{
+	local pid
+
+	for pid in $(marked "$2"); do
+		printf 'process %d: %s\n' "$pid" "$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
+	done
+	find "$3" -mindepth 1 -maxdepth 1 -printf 'file %p\n'
+	[ $# -lt 4 ] || labs_of "${@:4}"
+	[ -z "$1" ] || traces | grep -Fvx -f <(printf '%s\n' "$1")
+}
+
+# end_marked SECONDS MARK: TERM to the processes that have it, and after so many seconds KILL.
+end_marked()
+{
+	local deadline=$((SECONDS + $1)) pids
+
+	mapfile -t pids < <(marked "$2")
+	[ ${#pids[@]} -gt 0 ] || return 0
+	kill "${pids[@]}" 2>/dev/null
+	while [ -n "$(marked "$2")" ] && [ "$SECONDS" -lt $deadline ]; do
+		sleep 0.1
+	done
+	mapfile -t pids < <(marked "$2")
+	[ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null
+}
+
+# Take away what the lines on stdin, as new_traces() prints them, name.
+remove_traces()
+{
+	local kind name lab
+	declare -A labs=()
+
+	while read -r kind name; do
+		case $kind/$name in
+		namespace/falcon-*-*) lab=${name#falcon-} labs[${lab%-*}]=1 ;;
+		namespace/*) ip netns del "$name" ;;
+		folder/*) labs[${name#/run/falcon-}]=1 ;;
+		pinned/* | file/*) rm -rf --one-file-system "$name" ;;
+		esac
+	done
+	for lab in "${!labs[@]}"; do
+		FALCON_LAB=$lab "$(dirname "${BASH_SOURCE[0]}")/../tools/falcon-lab" down
+	done
+} >/dev/null 2>&1
