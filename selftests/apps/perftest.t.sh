@@ -89,4 +89,6 @@ operations()
 }
 
 environments operations clear-ipv4-0 psp-ipv6-1
+# Of XRC domains: the program opens it, and leaves it there.
+rm -f /tmp/xrc_domain_server /tmp/xrc_domain_client
 tap_done

@@ -34,4 +34,6 @@ kinds()
 }
 
 environments kinds clear-ipv4-0 clear-ipv6-1 psp-ipv6-1
+# Of XRC domains: the program opens it, and leaves it there.
+rm -f /tmp/xrc_domain
 tap_done
