@@ -198,6 +198,25 @@ dissector_types()
 	done
 }
 
+# undocumented SOURCE PATTERN PAGE: keys that the pattern, a sed command, finds in the source, and that the
+# page does not name.
+undocumented()
+{
+	sed -n "$2" "$1" | sort -u | while read -r key; do
+		grep -qF "*$key*" "$3" || printf '%s: %s\n' "$3" "$key"
+	done
+}
+
+undocumented_keys()
+{
+	undocumented user/agent/config_keys.c \
+		's/^\t{"\([a-z_0-9]*\)",.*/\1/p; s/^\tPOOL_KEY("\([a-z_]*\)",.*/pool_\1/p' \
+		user/agent/falcon.conf.5.scd
+	undocumented tools/sim/keys.c \
+		's/^\t[A-Z]*(\([a-z_0-9]*\), T_.*/\1/p; s/^\t[A-Z]*_[A-Z]*(\([a-z_0-9]*\),.*/\1/p' \
+		tools/falcon-sim.8.scd
+}
+
 # Every test script can be run, every test program is reachable by the runner.
 not_executable()
 {
@@ -216,5 +235,6 @@ check_scripts
 empty "$(untidy)" "no trailing blanks, tabs indent, no line over $MAX_COLUMNS columns"
 empty "$(unfinished)" "nothing left to do is left in the source"
 empty "$(dissector_types)" "the dissector knows every packet type"
+empty "$(undocumented_keys)" "every setting of falcond and falcon-sim is in its manual page"
 empty "$(not_executable)" "scripts that are run are executable"
 tap_done

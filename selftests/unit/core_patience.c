@@ -4,7 +4,7 @@
 
 enum { US = 1000, PATIENCE = 10000 * US, RNR_CODE = 6, RNR_TIMEOUT = 80 * US, SLACK = 2 * US };
 
-/* The latest NACK, and when which deliveries were refused. */
+/* The latest NACK, and when the ULP has refused a delivery. */
 static struct {
 	struct falcon_ack nack;
 	uint64_t at[ENV_EVENTS];
@@ -27,7 +27,15 @@ static void refuse(uint32_t r)
 	done(r, FCORE_PUSH_RNR, RNR_CODE, 0);
 }
 
-/* Nobody is ready for what is delivered within |ns|. Returns how many deliveries there were. */
+/* A connection to which the first push has come, and has been refused. */
+static void open_refused(bool ordered)
+{
+	open_patient(ordered);
+	env_receive_push(0, 0, false);
+	refuse(0);
+}
+
+/* The ULP refuses what is delivered within |ns|. Returns how many deliveries there were. */
 static uint32_t refuse_for(uint64_t ns)
 {
 	uint32_t first = refused.n;
@@ -69,9 +77,7 @@ static void ready_in_time(void **state)
 static void intervals_grow(void **state)
 {
 	(void)state;
-	open_patient(false);
-	env_receive_push(0, 0, false);
-	refuse(0);
+	open_refused(false);
 	assert_in_range(refuse_for(PATIENCE - SLACK), 10, 20);
 	for (uint32_t i = 1; i < refused.n; i++) {
 		uint64_t waited = refused.at[i - 1] - refused.at[0], gap = waited;
@@ -90,9 +96,7 @@ static void patience_ends(void **state)
 {
 	(void)state;
 	for (int ordered = 0; ordered < 2; ordered++) {
-		open_patient(ordered);
-		env_receive_push(0, 0, false);
-		done(0, FCORE_PUSH_RNR, RNR_CODE, 0);
+		open_refused(ordered);
 		refuse_for(PATIENCE - SLACK);
 		assert_int_equal(fcore_conn_stats(env.c)->rnr_nacks_sent, 0);
 		assert_int_equal(env_receive_push(0, 0, false), FALCON_V_dup_acked);
@@ -111,12 +115,10 @@ static void patience_ends(void **state)
 }
 
 /* The next push begins with all of the patience; and what follows one that is RNRed is RNRed (8.5.3.4). */
-static void patience_is_each_push_s(void **state)
+static void every_push_has_its_own(void **state)
 {
 	(void)state;
-	open_patient(true);
-	env_receive_push(0, 0, false);
-	done(0, FCORE_PUSH_RNR, RNR_CODE, 0);
+	open_refused(true);
 	refuse_for(PATIENCE + SLACK);
 	env_receive_push(1, 1, false);
 	env_run();
@@ -137,9 +139,7 @@ static void patience_is_each_push_s(void **state)
 static void owed_nack_is_forgotten(void **state)
 {
 	(void)state;
-	open_patient(true);
-	env_receive_push(0, 0, false);
-	done(0, FCORE_PUSH_RNR, RNR_CODE, 0);
+	open_refused(true);
 	refuse_for(PATIENCE + SLACK);
 	env_receive_push(1, 1, false);
 	env_receive_push(2, 2, false);
@@ -152,13 +152,11 @@ static void owed_nack_is_forgotten(void **state)
 	env_close();
 }
 
-/* Unordered: nobody waits for the one that waits. */
+/* Unordered: the pushes after one that is held do not wait for it. */
 static void others_go_on(void **state)
 {
 	(void)state;
-	open_patient(false);
-	env_receive_push(0, 0, false);
-	done(0, FCORE_PUSH_RNR, RNR_CODE, 0);
+	open_refused(false);
 	env.answer = true;
 	env_receive_push(1, 1, false);
 	assert_int_equal(env.nevents, 2);
@@ -173,9 +171,7 @@ static void resync_meanwhile(void **state)
 {
 	(void)state;
 	for (int ordered = 0; ordered < 2; ordered++) {
-		open_patient(ordered);
-		env_receive_push(0, 0, false);
-		done(0, FCORE_PUSH_RNR, RNR_CODE, 0);
+		open_refused(ordered);
 		env_receive_resync(FALCON_PUSH_DATA, ENV_PEER_DATA, ENV_PEER_RSN);
 		assert_int_equal(env.shared.rx_acked.data_base, ENV_PEER_DATA + 1);
 		assert_int_equal(refuse_for(FC_PATIENCE_MIN + SLACK), 1);
@@ -202,12 +198,17 @@ static void held_as_received(void **state)
 	env_close();
 }
 
+/* The peer RNRs our |n|-th push. */
+static void rnr(uint32_t n)
+{
+	env_ack((struct falcon_ack){ .type = FALCON_NACK, .rdbpsn = env.c->data.base, .rrbpsn = ENV_REQ,
+				     .nack_psn = ENV_DATA + n, .nack_code = FALCON_NACK_RNR,
+				     .rnr = RNR_CODE });
+}
+
 /* As long as the target says RNR, and the ULP is content with that, the transaction does not time out. */
 static void timeout_begins_anew(void **state)
 {
-	struct falcon_ack rnr = { .type = FALCON_NACK, .rdbpsn = ENV_DATA, .rrbpsn = ENV_REQ,
-				  .nack_psn = ENV_DATA, .nack_code = FALCON_NACK_RNR, .rnr = RNR_CODE };
-
 	(void)state;
 	for (int content = 0; content < 2; content++) {
 		for (int ordered = 0; ordered < 2; ordered++) {
@@ -221,16 +222,41 @@ static void timeout_begins_anew(void **state)
 			env_run();
 			for (int i = 0; i < 2; i++) {
 				env.now += p.txn_timeout_ns / 4 * 3;
-				rnr.t1 = 0;
-				env_ack(rnr);
+				rnr(0);
 				env_run();
 			}
-			assert_int_equal(env.nevents, content ? !ordered : 2);
+			/* Unordered, the pull has a timeout of its own. */
+			assert_int_equal(env.nevents, !content ? 2 : ordered ? 0 : 1);
 			env_pass(p.txn_timeout_ns + SLACK);
 			assert_int_equal(env.nevents, 2);
 			assert_int_equal(env.event[0].code, kCmplLocalTO);
 			env_close();
 		}
+	}
+}
+
+/* Ordered: what is RNRed because it follows another (8.5.3.4) has not been tried, and that does not count. */
+static void only_the_oldest_counts(void **state)
+{
+	(void)state;
+	for (int ordered = 0; ordered < 2; ordered++) {
+		struct fcore_params p = env_params(ordered);
+
+		env_open(&p);
+		env_push(10);
+		env_push(11);
+		env_run();
+		rnr(0);
+		assert_int_equal(env.rnr_cookie, 10);
+		rnr(1);
+		assert_int_equal(env.rnr_cookie, ordered ? 10 : 11);
+		env_ack_all(1, 0);
+		env.rnr_times = 0;
+		env_pass(2 * p.rto_ns);
+		rnr(1);
+		assert_int_equal(env.rnr_cookie, 11);
+		assert_int_equal(env.rnr_times, ordered ? 1 : 2);
+		env_close();
 	}
 }
 
@@ -240,12 +266,13 @@ int main(void)
 		cmocka_unit_test(ready_in_time),
 		cmocka_unit_test(intervals_grow),
 		cmocka_unit_test(patience_ends),
-		cmocka_unit_test(patience_is_each_push_s),
+		cmocka_unit_test(every_push_has_its_own),
 		cmocka_unit_test(owed_nack_is_forgotten),
 		cmocka_unit_test(others_go_on),
 		cmocka_unit_test(resync_meanwhile),
 		cmocka_unit_test(held_as_received),
 		cmocka_unit_test(timeout_begins_anew),
+		cmocka_unit_test(only_the_oldest_counts),
 	};
 
 	return unit_run(tests);

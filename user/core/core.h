@@ -109,9 +109,11 @@ struct fcore_ops {
 	void (*on_xon)(void *arg, struct fcore_conn *c);
 	/*
 	 * Initiator side. The target is not ready for a push (8.4.3.4), and was not |times| times, at
-	 * most 255; NACKs within one RNR timeout count as one. It is tried again. True: the transaction
-	 * timeout of the push, and on an ordered connection of all after it, begins anew; false, or no
-	 * on_rnr(): it goes on. A ULP that wants the push to end sooner closes the connection.
+	 * most 255; NACKs within one RNR timeout count as one. On an ordered connection only the oldest
+	 * transaction counts: the target RNRs those behind it, too, whether or not the ULP is ready for
+	 * them. The push is tried again. True: the transaction timeout of the push, and on an ordered
+	 * connection of all after it, begins anew; false, or no on_rnr(): it runs on. A ULP that wants the
+	 * push to end sooner closes the connection.
 	 */
 	bool (*on_rnr)(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times);
 	/* Target side. What all connections together may be sent: for falcon_config.zone. */
@@ -150,9 +152,9 @@ struct fcore_params {
 	uint32_t max_retx;		/* Max Retransmit Attempts, then Resync, then fatal */
 	uint64_t txn_timeout_ns;	/* transaction timeout (Falcon 11): kCmplLocalTO */
 	/*
-	 * So long a push for which the ULP is not ready is held, and delivered again every now and then,
-	 * before the peer is told (RNR NACK, 8.5.3.4). It holds what every received request holds: a
-	 * frame and its cells of the Net Req pools.
+	 * How long the target holds a push for which the ULP is not ready, and delivers it again at
+	 * intervals, before it sends an RNR NACK (8.5.3.4); 0: none. A push that is held keeps what every
+	 * received request has: a frame and its cells of the Net Req pools.
 	 */
 	uint64_t rnr_patience_ns;
 	uint64_t ack_timeout_ns;	/* ACK Coalescing Timeout */

@@ -305,7 +305,7 @@ void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx)
 	fc_init_settle(c);
 }
 
-/* The ULP waits for ever, if need be: with |rsn| goes what an ordered target holds behind it. */
+/* The timeout of |rsn| begins anew, and with it that of what an ordered target holds behind it. */
 static void put_off_timeout(struct fcore_conn *c, uint32_t rsn, uint64_t now)
 {
 	uint32_t end = c->ordered ? c->init_next : rsn + 1;
@@ -318,7 +318,8 @@ void fc_init_not_ready(struct fcore_conn *c, uint32_t rsn, uint64_t now)
 {
 	struct fc_itxn *t = fc_itxn(c, rsn);
 
-	if (t->flags & FC_ITXN_DONE)
+	/* What the target holds behind another has not been tried (8.5.3.4). */
+	if (t->flags & FC_ITXN_DONE || (c->ordered && rsn != c->init_told))
 		return;
 	t->rnr += t->rnr < UINT8_MAX;
 	if (c->core->ops.on_rnr && c->core->ops.on_rnr(c->core->arg, c, t->cookie, t->rnr))

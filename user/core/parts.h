@@ -183,7 +183,7 @@ void fc_init_close(struct fcore_conn *c, enum falcon_completion_code code);
 
 /* target.c */
 /* The upper layer has said no more of |t| since the NACK that is owed; if it has, none is due. */
-bool fc_tgt_is_nacked(struct fcore_conn *c, const struct fc_ttxn *t);
+bool fc_tgt_is_nacked(const struct fcore_conn *c, const struct fc_ttxn *t);
 void fc_tgt_request(struct fcore_conn *c, const struct fcore_rx *rx);
 void fc_tgt_resync(struct fcore_conn *c, const struct fcore_rx *rx);
 void fc_tgt_timeout(struct fcore_conn *c, uint64_t now);

@@ -37,9 +37,9 @@ static bool is_rnred(const struct fcore_conn *c, const struct fc_ttxn *t)
 }
 
 /* Ordered: a push is RNRed because it follows one that is (8.5.3.4). */
-static bool follows_rnred(struct fcore_conn *c)
+static bool follows_rnred(const struct fcore_conn *c)
 {
-	return c->ordered && is_held_up(c) && !fc_ttxn(c, c->tgt_cursor)->patient;
+	return c->ordered && is_held_up(c) && !c->ttxn[c->tgt_cursor & FC_TXN_MASK].patient;
 }
 
 /* A slot whose transaction is not over; a response that is on the wire lives in the window. */
@@ -153,7 +153,7 @@ static void follow_not_ready(struct fcore_conn *c, struct fc_ttxn *t)
 	fc_nack_owe(c, t);
 }
 
-bool fc_tgt_is_nacked(struct fcore_conn *c, const struct fc_ttxn *t)
+bool fc_tgt_is_nacked(const struct fcore_conn *c, const struct fc_ttxn *t)
 {
 	return t->state == FC_TARGET_NACKED || is_rnred(c, t) ||
 	       (t->state == PushDataRx && follows_rnred(c));
@@ -299,9 +299,9 @@ static void wait_for_ready(struct fcore_conn *c, struct fc_ttxn *t, uint64_t at)
 }
 
 /*
- * The connection's patience with the ULP: until it has passed since the first refusal, the push is
- * delivered again every now and then, at intervals that grow with the wait. The peer sees a push whose
- * acknowledgment takes its time. Returns when to deliver |t| again, or 0: the peer is to be told.
+ * Until |rnr_patience_ns| have passed since the first refusal, the target delivers the push again at
+ * intervals that grow with the wait, and the peer only sees an acknowledgment that takes its time.
+ * Returns when to deliver |t| again, or 0: the peer is to be told.
  */
 static uint64_t patience(const struct fcore_conn *c, const struct fc_ttxn *t, uint64_t now)
 {
