@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # What else the machine is doing while tests run: a burner or a lab that was left behind is told from a fault.
+# shellcheck source=selftests/traces.sh
+. "$(dirname "${BASH_SOURCE[0]}")/traces.sh"
 
 MACHINE_BUSY=20		# per cent of a CPU from which on a process is named
 
@@ -17,20 +19,15 @@ busy_processes()
 		}' | head -n 8
 }
 
-# Labs and pinned maps.
-labs_there()
-{
-	ip netns list 2>/dev/null | awk '/^falcon-/ { print "namespace " $1 }'
-	find /run -maxdepth 1 -name 'falcon-*' ! -name falcon-verbs -printf 'folder %p\n' 2>/dev/null
-	find /sys/fs/bpf -maxdepth 3 -name 'falcon*' -prune -printf 'pinned %p\n' 2>/dev/null
-}
-
 # machine_report: remarks, a line each.
 machine_report()
 {
 	printf '# machine: %d CPUs, load %s\n' "$(nproc)" "$(cut -d ' ' -f 1-3 /proc/loadavg)"
 	{
 		busy_processes | sed 's/^/busy: /'
-		labs_there | sed 's/^/already there: /'
+		{
+			labs
+			pinned
+		} | grep falcon | sed 's/^/already there: /'
 	} | sed 's/^/# machine: /'
 }

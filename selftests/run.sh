@@ -36,7 +36,7 @@ again=() unsteady=() children=()
 
 usage()
 {
-	sed -n '3,21s/^# \{0,1\}//p' selftests/run.sh
+	sed -n '3,20s/^# \{0,1\}//p' selftests/run.sh
 }
 
 # All tests of one kind, compiled ones first.
@@ -140,42 +140,50 @@ worker()
 	mv "$2.new" "$2"
 }
 
-# Wait for a worker.
+# Wait for a worker. A day is longer than any.
 collect()
 {
 	local pid left=()
 
-	first_to_end 100000 "${children[@]}"
+	first_to_end 86400 "${children[@]}"
 	for pid in "${children[@]}"; do
 		[ "$pid" = "$ENDED" ] || left+=("$pid")
 	done
 	children=("${left[@]}")
 }
 
+# outcome_of N: what the worker of the N-th test says, or, if it has ended without a word, what that means.
+outcome_of()
+{
+	OK=0 BAD=1 SKIP=0 SKIPS='' RESULT="the runner's own process for it has died"
+	# shellcheck source=/dev/null
+	[ ! -e "$RUN_FOLDER/outcome.$1" ] || . "$RUN_FOLDER/outcome.$1"
+}
+
 # run_together TEST...: so many at a time; each is reported as soon as all before it are.
 run_together()
 {
-	local tests=("$@") begun=0 told=0 before mark=$RUN_MARK
+	local tests=("$@") begun=0 told=0 before
 
 	before=$(traces; echo .)
 	side_by_side=1
 	while [ $told -lt ${#tests[@]} ]; do
 		while [ ${#children[@]} -lt "$jobs" ] && [ $begun -lt ${#tests[@]} ]; do
 			rm -f "$LOG/$(name_of "${tests[begun]}").first.log"
-			worker "${tests[begun]}" "$RUN_FOLDER/outcome.$begun" &
+			worker "${tests[begun]}" "$RUN_FOLDER/outcome.$begun" {KEEPER}>&- &
 			children+=($!)
 			begun=$((begun + 1))
 		done
 		[ ${#children[@]} -eq 0 ] || collect
-		while [ -e "$RUN_FOLDER/outcome.$told" ]; do
-			# shellcheck source=/dev/null
-			. "$RUN_FOLDER/outcome.$told"
+		while [ -e "$RUN_FOLDER/outcome.$told" ] ||
+			{ [ ${#children[@]} -eq 0 ] && [ $told -lt $begun ]; }; do
+			outcome_of $told
 			settle "${tests[told]}"
 			told=$((told + 1))
 		done
 	done
 	side_by_side=0
-	left_behind "$before" "$mark" "$(mktemp -d "$RUN_FOLDER/XXXX")"
+	left_behind "$before" "$RUN_MARK" "$(mktemp -d "$RUN_FOLDER/XXXX")"
 	if [ -n "$LEFT" ]; then
 		failed=$((failed + 1))
 		sed 's/^/# left behind by one of these: /' <<<"$LEFT"

@@ -12,11 +12,11 @@
 #	fork	short processes, without end, on each CPU
 #	stop	agents are stopped and go on, at random
 #	memory	caches and page tables are kept busy on each CPU
-#	slices	everybody's time slices are short
+#	slices	a process of real-time priority cuts all time slices short, on each CPU
 #	one	the program and all that it starts have one CPU
 #
 # The table of failures comes at the end, and after an interruption. A failed run's log and what run.sh said
-# of it are in build/selftests/shake/. Nobody is given a second try.
+# of it are in build/selftests/shake/log/. No program gets a second try.
 set -uo pipefail
 # shellcheck source=selftests/traces.sh
 . "$(dirname "$0")/traces.sh"
@@ -28,11 +28,11 @@ DISTURB=$BUILD/selftests/shake/disturb
 MARK=falcon-shake-$$
 SECONDS_MAX=600		# of a run
 rounds=10 hows=(none burn fork stop memory slices one)
-disturbers=() failures=0
+disturbers=() failures=0 runner=
 
 usage()
 {
-	sed -n '3,20s/^# \{0,1\}//p' selftests/shake.sh
+	sed -n '3,19s/^# \{0,1\}//p' selftests/shake.sh
 }
 
 # The programs of a kind, or the one of that name, a file a line.
@@ -79,12 +79,15 @@ shake()
 	name=${name%.t}
 	[ "$2" != one ] || run=(taskset -c 0 "${run[@]}")
 	disturb "$2"
-	if ! FALCON_TEST_MARKS=" $MARK " FALCON_TEST_TIMEOUT=$SECONDS_MAX "${run[@]}" >"$OUT/now" 2>&1; then
+	FALCON_TEST_MARKS=" $MARK " FALCON_TEST_TIMEOUT=$SECONDS_MAX "${run[@]}" >"$OUT/now" 2>&1 &
+	runner=$!
+	if ! wait $runner; then
 		verdict=FAILED
 		failures=$((failures + 1))
 		mv "$OUT/now" "$OUT/${name/\//.}.$1.$2"
 		cp "$BUILD/selftests/log/$name.log" "$OUT/${name/\//.}.$1.$2.log" 2>/dev/null
 	fi
+	runner=
 	calm
 	printf '%-6s %3d %-7s %-24s %4d s\n' $verdict "$1" "$2" "$name" $((SECONDS - started)) |
 		tee -a "$OUT/runs"
@@ -114,6 +117,14 @@ table()
 		}' "$OUT/runs"
 }
 
+interrupted()
+{
+	trap '' INT TERM
+	[ -z "$runner" ] || end_child 60 "$runner"
+	finish
+	exit 130
+}
+
 finish()
 {
 	calm
@@ -137,24 +148,21 @@ for how in "${hows[@]}"; do
 		{ echo "shake.sh: -d $how: no such disturbance" >&2; exit 2; }
 done
 files=()
-for arg in "${@:-net apps}"; do
-	for kind in $arg; do
-		before=${#files[@]}
-		mapfile -t -O "$before" files < <(files_of "$kind")
-		[ ${#files[@]} -gt "$before" ] || { echo "shake.sh: $kind: no such test" >&2; exit 2; }
-	done
+[ $# -gt 0 ] || set -- net apps
+for arg; do
+	before=${#files[@]}
+	mapfile -t -O "$before" files < <(files_of "$arg")
+	[ ${#files[@]} -gt "$before" ] || { echo "shake.sh: $arg: no such test" >&2; exit 2; }
 done
 
 mkdir -p "$OUT"
 rm -f "$OUT"/*
 touch "$OUT/runs"
-trap 'finish; exit 130' INT TERM
-k=0
-for ((round = 1; round <= rounds; round++)); do
-	for file in "${files[@]}"; do
-		shake "$round" "${hows[$(((round - 1 + k++) % ${#hows[@]}))]}" "$file"
+trap interrupted INT TERM
+for ((round = 0; round < rounds; round++)); do
+	for i in "${!files[@]}"; do
+		shake $((round + 1)) "${hows[(round + i) % ${#hows[@]}]}" "${files[i]}"
 	done
-	k=0
 done
 finish
 [ $failures -eq 0 ]

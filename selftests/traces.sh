@@ -5,18 +5,32 @@
 #
 # A test's processes are known by a mark in their environment, what it makes by mktemp is in a folder of its
 # own, $TMPDIR, and the names of its labs end with its PID. Files of applications, whose names are known, are
-# told by the time when they appear.
+# those that were not there before.
 # shellcheck source=selftests/procs.sh
 . "$(dirname "${BASH_SOURCE[0]}")/procs.sh"
 
+# Of perftest and the pingpongs of ibverbs-utils, Open MPI and UCX.
 TRACES_TMP=('xrc_domain*' 'ompi.*' 'pmix*' 'ucx*')
+
+# Maps and programs of ours.
+pinned()
+{
+	find /sys/fs/bpf -maxdepth 3 -name 'falcon*' -prune -printf 'pinned %p\n' 2>/dev/null
+}
+
+# Namespaces of any name, and folders of labs.
+labs()
+{
+	ip netns list 2>/dev/null | awk '{ print "namespace " $1 }'
+	find /run -maxdepth 1 -name 'falcon-*' ! -name falcon-verbs -printf 'folder %p\n'
+}
 
 # traces: what is there that has nobody's name on it, a line each: its kind and its name.
 traces()
 {
 	local names=() name
 
-	find /sys/fs/bpf -maxdepth 3 -name 'falcon*' -prune -printf 'pinned %p\n' 2>/dev/null
+	pinned
 	find /dev/shm -mindepth 1 -maxdepth 1 -printf 'file %p\n' 2>/dev/null
 	for name in "${TRACES_TMP[@]}"; do
 		names+=(-o -name "$name")
@@ -30,8 +44,7 @@ labs_of()
 	local tests=$*
 
 	{
-		ip netns list 2>/dev/null | awk '{ print "namespace " $1 }'
-		find /run -maxdepth 1 -name 'falcon-*' -printf 'folder %p\n'
+		labs
 		find /run/falcon-verbs -mindepth 1 -maxdepth 1 -printf 'file %p\n' 2>/dev/null
 	} | grep -E "(falcon-|namespace )[a-z]*(${tests// /|})[a-z]*([-_].*)?\$"
 }
@@ -75,17 +88,20 @@ end_marked()
 remove_traces()
 {
 	local kind name lab
-	declare -A labs=()
+	declare -A down=()
 
 	while read -r kind name; do
 		case $kind/$name in
-		namespace/falcon-*-*) lab=${name#falcon-} labs[${lab%-*}]=1 ;;
+		namespace/falcon-*-*)
+			lab=${name#falcon-}
+			down[${lab%-*}]=1
+			;;
 		namespace/*) ip netns del "$name" ;;
-		folder/*) labs[${name#/run/falcon-}]=1 ;;
+		folder/*) down[${name#/run/falcon-}]=1 ;;
 		pinned/* | file/*) rm -rf --one-file-system "$name" ;;
 		esac
 	done
-	for lab in "${!labs[@]}"; do
+	for lab in "${!down[@]}"; do
 		FALCON_LAB=$lab "$(dirname "${BASH_SOURCE[0]}")/../tools/falcon-lab" down
 	done
 } >/dev/null 2>&1

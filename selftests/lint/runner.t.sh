@@ -122,6 +122,15 @@ verdict "other kinds have one try" "0 passed, 1 failed, 0 skipped" 1 <<END
 echo 1..1; [ ! -e $TMP/once ] || { echo ok 1; exit; }; touch $TMP/once; echo not ok 1
 END
 
+mkdir -p "$TMP/build/selftests/unit"
+printf '#!/bin/bash\nkill -KILL $PPID\n' >"$TMP/build/selftests/unit/murder.t"
+printf '#!/bin/bash\necho ok 1; echo 1..1\n' >"$TMP/build/selftests/unit/next.t"
+chmod +x "$TMP/build/selftests/unit"/*.t
+out=$(BUILD=$TMP/build timeout 60 "$TAP_TOP/selftests/run.sh" \
+	"$TMP/build/selftests/unit"/{murder,next}.t 2>&1)
+tap_is "$?, $(tail -n 1 <<<"$out")" "1, 1 passed, 1 failed, 0 skipped" \
+	"side by side, the death of one's process in the runner is a failure of that one"
+
 burner()
 {
 	local pid out

@@ -77,16 +77,17 @@ probe alone <<-'END'
 END
 tap_is "$(run alone | tail -n 1)" "1 passed, 0 failed, 0 skipped" "what ends a moment later is no fault"
 
-# While it runs it has a process, a file, and in the second case a lab's folder.
+# long KIND: begin a run whose probe has a process, files, and, for root, a folder as a lab has.
 long()
 {
-	probe alone <<-END
+	probe "$1" <<-END
 		setsid sleep 7$$ >/dev/null &
 		touch $SHM \$(mktemp); mkdir "/run/falcon-t\$\$" 2>/dev/null
 		echo \$\$ >$TMP/running; echo "\$TMPDIR" >$TMP/folder; sleep 7$$
 	END
 	rm -f "$TMP/running"
-	BUILD=$TMP/build setsid env --default-signal=INT "$TAP_TOP/selftests/run.sh" alone >"$TMP/out" 2>&1 &
+	BUILD=$TMP/build setsid env --default-signal=INT "$TAP_TOP/selftests/run.sh" \
+		"$TMP/build/selftests/$1/it.t" >"$TMP/out" 2>&1 &
 	RUNNER=$!
 	tap_wait 20 test -s "$TMP/running"
 }
@@ -97,10 +98,13 @@ all_gone()
 		[ ! -e "/run/falcon-t$(<"$TMP/running")" ]
 }
 
-for signal in INT TERM KILL; do
-	long
-	kill -$signal $RUNNER
-	wait $RUNNER 2>/dev/null
-	tap_run "a run ended by $signal leaves nothing" tap_wait 30 all_gone || tap_note "$(cat "$TMP/out")"
+for kind in alone unit; do
+	for signal in INT TERM KILL; do
+		long $kind
+		kill -$signal $RUNNER
+		wait $RUNNER 2>/dev/null
+		tap_run "a run ended by $signal leaves nothing, $kind" tap_wait 30 all_gone ||
+			tap_note "$(cat "$TMP/out")"
+	done
 done
 tap_done
