@@ -54,6 +54,15 @@ environments()
 	done
 }
 
+# libfabric's verbs provider asks for the address of localhost, with any adapter. A system that debootstrap
+# has made has no /etc/hosts, and hosts of a lab have no name server.
+# shellcheck disable=SC2034 # for the scripts
+NO_LOCALHOST="localhost has no address, and libfabric asks for it: /etc/hosts is missing"
+knows_localhost()
+{
+	unshare --net getent hosts localhost >/dev/null
+}
+
 # listening HOST PORT: a server waits there.
 listening()
 {

@@ -6,6 +6,7 @@
 # shellcheck source=selftests/apps/apps.sh
 . "$(dirname "$0")/apps.sh"
 tap_need fi_pingpong ss
+knows_localhost || tap_skip_all "$NO_LOCALHOST"
 # shellcheck disable=SC2034 # for apps.sh
 PORT=47592
 

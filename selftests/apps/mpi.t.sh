@@ -45,6 +45,18 @@ UCX=(UCX_NET_DEVICES=falcon0:1 "UCX_TLS=rc_v,ud_v,self")
 OVER_UCX=(--mca pml ucx -x UCX_NET_DEVICES=falcon0:1 -x "UCX_TLS=rc_v,ud_v,self")
 OVER_OFI=(--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "verbs;ofi_rxm")
 
+# over_libfabric RANKS: it takes the address of the interface that it finds first, which is IPv4's.
+over_libfabric()
+{
+	local name="$LINK: Open MPI over libfabric, $((2 * $1)) ranks"
+
+	if knows_localhost; then
+		tap_run "$name" job "$1" "${OVER_OFI[@]}"
+	else
+		tap_skip "$name" "$NO_LOCALHOST"
+	fi
+}
+
 # UCX has no address of IPv4 in datagrams' headers to check.
 jobs_of()
 {
@@ -53,8 +65,7 @@ jobs_of()
 	[ "$FAMILY" = ipv6 ] || gid+=(-x UCX_UD_VERBS_ETH_DGID_CHECK=n)
 	for n in 1 4; do
 		tap_run "$LINK: Open MPI over UCX, $((2 * n)) ranks" job $n "${OVER_UCX[@]}" "${gid[@]}"
-		# It takes the address of the interface that it finds first, which is IPv4's.
-		tap_run "$LINK: Open MPI over libfabric, $((2 * n)) ranks" job $n "${OVER_OFI[@]}"
+		over_libfabric $n
 	done
 	[ "$WHOLE" = 1 ] || return
 	gid=("UCX_IB_GID_INDEX=$GID" UCX_UD_VERBS_ETH_DGID_CHECK=n)
