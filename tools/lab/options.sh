@@ -7,7 +7,7 @@ defaults()
 	object=falcon.bpf.o
 	hosts=2 mtu=1500 queues=2 xdp=native offload=on security=psp control="" agents=1 settings=()
 	export_list=()
-	emulator=auto wire=() loss=0 dup=0 corrupt=0 ecn=0 timed=0 delay=0 reorder=0
+	emulator=auto io=auto wire=() loss=0 dup=0 corrupt=0 ecn=0 timed=0 delay=0 reorder=0
 }
 
 # An option that falcon-wire understands as it is; its values are looked at there.
@@ -16,7 +16,7 @@ wire_option()
 	wire+=("--$1" "$2")
 	case $1 in
 	loss | dup | corrupt) printf -v "$1" %s "$2" ;;
-	delay | reorder) printf -v "$1" %s "$2"; timed=1 ;;
+	delay | reorder | io) printf -v "$1" %s "$2"; timed=1 ;;
 	*) timed=1 ;;
 	esac
 }
@@ -94,6 +94,9 @@ check_options()
 	[ "$control" = tls ] || [ "$security" = clear ] ||
 		die "--control plain: keys do not travel in the clear; give --clear as well"
 	[ "$agents" -eq 0 ] || [ "$xdp" != off ] || die "--xdp off: needs --no-agents"
+	# Generic XDP has no rings that the driver at the other end could send back into.
+	[ "$io" != generic ] || [ "$xdp" = generic ] || [ "$xdp" = off ] ||
+		die "--io generic: XDP of the hosts could send nothing back; give --xdp generic as well"
 	check_wire
 	if [ "$emulator" = auto ]; then
 		emulator=none
