@@ -314,6 +314,107 @@ static void withdrawn(void **state)
 	assert_int_equal(b.head, b.tail);
 }
 
+static const uint64_t MS = 1000000;
+
+/* The peer disconnects while our requests are not acknowledged. */
+static void disconnected_early(uint32_t *at_b)
+{
+	uint32_t x;
+
+	join(&x, at_b);
+	b.qpn = 22;
+	b.drain = RDMA_DRAIN_SENDING;
+	assert_int_equal(ask_id(&a, FVERBS_CM_DISCONNECT, x), 0);
+	settle(5 * MS);
+	/* Who disconnects does not wait for it. */
+	expect(&a, RDMA_CM_EVENT_DISCONNECTED, 200, 0);
+	expect_none(&b);
+	assert_in_range(rdma_cm_deadline(&b.r), 5 * MS + 1, 6 * MS);
+}
+
+static void disconnected_before_the_last_ack(void **state)
+{
+	uint32_t y;
+
+	(void)state;
+	disconnected_early(&y);
+	settle(6 * MS);
+	expect_none(&b);
+	b.drain = RDMA_DRAIN_UNPOLLED;
+	settle(7 * MS);
+	expect_none(&b);
+	b.drain = RDMA_DRAIN_DONE;
+	settle(8 * MS);
+	assert_int_equal(expect(&b, RDMA_CM_EVENT_DISCONNECTED, 5, 0), y);
+	settle(100 * SECOND);
+	expect_none(&b);
+}
+
+static void disconnected_and_never_acknowledged(void **state)
+{
+	uint32_t y;
+
+	(void)state;
+	disconnected_early(&y);
+	settle(1004 * MS);
+	expect_none(&b);
+	settle(1005 * MS);
+	assert_int_equal(expect(&b, RDMA_CM_EVENT_DISCONNECTED, 5, 0), y);
+	assert_int_equal(rdma_cm_deadline(&b.r), UINT64_MAX);
+}
+
+static void disconnected_and_never_polled(void **state)
+{
+	uint32_t y;
+
+	(void)state;
+	disconnected_early(&y);
+	settle(1000 * MS);
+	b.drain = RDMA_DRAIN_UNPOLLED;
+	settle(1001 * MS);
+	settle(1100 * MS);
+	expect_none(&b);
+	settle(1101 * MS);
+	assert_int_equal(expect(&b, RDMA_CM_EVENT_DISCONNECTED, 5, 0), y);
+}
+
+/* Who disconnects, too, or resets or destroys the queue pair, waits for nothing. */
+static void disconnected_by_both(void **state)
+{
+	uint32_t y;
+
+	(void)state;
+	disconnected_early(&y);
+	assert_int_equal(ask_id(&b, FVERBS_CM_DISCONNECT, y), 0);
+	settle(5 * MS + 1);
+	assert_int_equal(expect(&b, RDMA_CM_EVENT_DISCONNECTED, 5, 0), y);
+	settle(100 * SECOND);
+	expect_none(&b);
+}
+
+static void disconnected_without_a_queue_pair(void **state)
+{
+	uint32_t y;
+
+	(void)state;
+	disconnected_early(&y);
+	b.qpn = 0;
+	settle(6 * MS);
+	assert_int_equal(expect(&b, RDMA_CM_EVENT_DISCONNECTED, 5, 0), y);
+}
+
+static void destroyed_while_disconnected(void **state)
+{
+	uint32_t y;
+
+	(void)state;
+	disconnected_early(&y);
+	assert_int_equal(ask_id(&b, FVERBS_CM_DESTROY_ID, y), 0);
+	settle(100 * SECOND);
+	expect_none(&a);
+	expect_none(&b);
+}
+
 /* Its maker takes request |x| back, and the listener hears of it. */
 static void take_back(uint32_t x)
 {
@@ -447,6 +548,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(ports, setup, teardown),
 		cmocka_unit_test_setup_teardown(channels, setup, teardown),
 		cmocka_unit_test_setup_teardown(bytes, setup, teardown),
+		cmocka_unit_test_setup_teardown(disconnected_before_the_last_ack, setup, teardown),
+		cmocka_unit_test_setup_teardown(disconnected_and_never_acknowledged, setup, teardown),
+		cmocka_unit_test_setup_teardown(disconnected_and_never_polled, setup, teardown),
+		cmocka_unit_test_setup_teardown(disconnected_by_both, setup, teardown),
+		cmocka_unit_test_setup_teardown(disconnected_without_a_queue_pair, setup, teardown),
+		cmocka_unit_test_setup_teardown(destroyed_while_disconnected, setup, teardown),
 		cmocka_unit_test_setup_teardown(withdrawn, setup, teardown),
 		cmocka_unit_test_setup_teardown(withdrawn_by_its_maker, setup, teardown),
 		cmocka_unit_test_setup_teardown(answer_to_nobody, setup, teardown),

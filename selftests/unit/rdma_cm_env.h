@@ -27,6 +27,8 @@ struct side {
 	struct fverbs_cm_answer answer;	/* to the last command */
 	struct fverbs_cm_event event;
 	uint32_t channel;
+	uint32_t qpn;			/* the queue pair that there is, ... */
+	enum rdma_drain_state drain;	/* ... and how far it is */
 };
 
 static struct side a, b;
@@ -62,6 +64,22 @@ static void close_fd(void *arg, uint32_t uid, int fd)
 void rdma_devices_refresh(struct rdma *r)
 {
 	(void)r;
+}
+
+void rdma_qp_drain_begin(struct rdma *r, uint32_t num, struct rdma_drain *d)
+{
+	(void)r, (void)num;
+	*d = (struct rdma_drain){};
+}
+
+enum rdma_drain_state rdma_qp_drain(struct rdma *r, uint32_t num, struct rdma_drain *d)
+{
+	const struct side *s = r == &a.r ? &a : &b;
+
+	if (!s->qpn || s->qpn != num)
+		return RDMA_DRAIN_DONE;
+	d->ended = s->drain != RDMA_DRAIN_SENDING;
+	return s->drain;
 }
 
 int rdma_call_fail(struct rdma_call *call, int error, const char *fmt, ...)

@@ -319,6 +319,17 @@ struct rdma_qp *rdma_qp_find(struct rdma *r, uint32_t num)
 	return num < ENV_QPS ? env.qps[num] : NULL;
 }
 
+void rdma_qp_drain_begin(struct rdma *r, uint32_t num, struct rdma_drain *d)
+{
+	(void)r, (void)num, (void)d;
+}
+
+enum rdma_drain_state rdma_qp_drain(struct rdma *r, uint32_t num, struct rdma_drain *d)
+{
+	(void)r, (void)num, (void)d;
+	return RDMA_DRAIN_DONE;
+}
+
 const struct rdma_qp_init *rdma_qp_parts(const struct rdma_qp *qp)
 {
 	return &qp->init;

@@ -30,6 +30,9 @@ enum rcm_const {
 	RCM_RESEND_MS = 2000,		/* until an answer is asked for again */
 	RCM_TRIES = 8,			/* a message is sent so often */
 	RCM_RETRY_MS = 1,		/* until a channel's full socket is tried again */
+	RCM_DRAIN_MS = 1,		/* between looks at the queue pair of an id in DREQ_RCVD, ... */
+	RCM_DRAIN_SENDS_MS = 1000,	/* ... for so long at its requests: the peer's LINK_LEAVE_MS; ... */
+	RCM_DRAIN_POLLS_MS = 100,	/* ... and then at its completion queues */
 	RCM_PORT_FIRST = 32768,		/* of ports that are chosen here */
 	RCM_PORT_LAST = 60999,
 	RCM_TIMEOUT = 14,		/* 4.096 us * 2^14, unless the application has another */
@@ -87,6 +90,7 @@ enum rcm_state {
 	RCM_REP_SENT,		/* RTU is awaited */
 	RCM_CONNECTED,
 	RCM_DREQ_SENT,
+	RCM_DREQ_RCVD,		/* what was sent to the peer is to end, and to be polled, first */
 	RCM_DONE,		/* disconnected, rejected, failed; datagrams: answered */
 };
 
@@ -131,6 +135,8 @@ struct rcm_id {
 	struct rcm_msg last;		/* that is sent again */
 	uint32_t tries;			/* more of it */
 	uint64_t at;			/* ns, when; UINT64_MAX: not */
+	struct rdma_drain drain;	/* DREQ_RCVD: what is waited for, ... */
+	uint64_t drain_until;		/* ... ns, until then at most */
 };
 
 struct rdma_cm {

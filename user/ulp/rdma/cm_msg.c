@@ -142,6 +142,12 @@ int rcm_disconnect(struct rcm_id *id)
 		id->state = RCM_DREQ_SENT;
 		say(id, RCM_DREQ, 0, RCM_TRIES / 2);
 		return 0;
+	case RCM_DREQ_RCVD:
+		/* It does not wait for its queue pair either. */
+		id->local = (struct fverbs_cm_param){};
+		id->at = 0;
+		rcm_later(id->r, 0);
+		return 0;
 	case RCM_DREQ_SENT:
 	case RCM_DONE:
 		return 0;

@@ -195,6 +195,26 @@ static void on_sidr_rep(struct rcm_id *id, const struct rcm_msg *m)
 		finish(id, RDMA_CM_EVENT_ESTABLISHED, 0);
 }
 
+/*
+ * The peer has disconnected, with a note that may have overtaken its last acknowledgments, or they were
+ * lost. An application that hears of it gives its queue pair up: requests that the peer's application has
+ * seen would be flushed, and completions that it has not polled yet thrown away. So both come first, for
+ * which the peer's connection outlives its queue pair.
+ */
+static void drain(struct rcm_id *id)
+{
+	bool ended = id->drain.ended;
+
+	if (rdma_qp_drain(id->r, id->local.qp_num, &id->drain) == RDMA_DRAIN_DONE)
+		return finish(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	if (id->drain.ended && !ended)
+		id->drain_until = id->r->now + RCM_DRAIN_POLLS_MS * 1000000ULL;
+	if (id->r->now >= id->drain_until)
+		return finish(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	id->at = id->r->now + RCM_DRAIN_MS * 1000000ULL;
+	rcm_later(id->r, id->at);
+}
+
 static void on_dreq(struct rdma *r, struct rcm_id *id, const struct rcm_msg *m,
 		    const struct fverbs_cm_addr *to, const struct fverbs_cm_addr *from)
 {
@@ -206,7 +226,13 @@ static void on_dreq(struct rdma *r, struct rcm_id *id, const struct rcm_msg *m,
 		    id->state != RCM_REP_RCVD && id->state != RCM_DREQ_SENT))
 		return;
 	id->remote = m->param;
-	finish(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	if (id->state == RCM_DREQ_SENT)
+		return finish(id, RDMA_CM_EVENT_DISCONNECTED, 0);
+	rcm_hush(id);
+	id->state = RCM_DREQ_RCVD;
+	id->drain_until = r->now + RCM_DRAIN_SENDS_MS * 1000000ULL;
+	rdma_qp_drain_begin(r, id->local.qp_num, &id->drain);
+	drain(id);
 }
 
 /* The id that |m| is for: its own numbers, between its own two addresses. */
@@ -276,6 +302,8 @@ static void expire(struct rcm_id *id)
 {
 	bool leaving = id->state == RCM_DREQ_SENT;
 
+	if (id->state == RCM_DREQ_RCVD)
+		return drain(id);
 	memset(&id->remote, 0, sizeof(id->remote));
 	finish(id, leaving ? RDMA_CM_EVENT_DISCONNECTED : RDMA_CM_EVENT_UNREACHABLE,
 	       leaving ? 0 : -ETIMEDOUT);

@@ -55,6 +55,19 @@ void rdma_cq_post(struct rdma_cq *cq, const struct fverbs_cqe *cqe, bool solicit
 	mark_dirty(cq);
 }
 
+uint64_t rdma_cq_written(const struct rdma_cq *cq)
+{
+	return cq->completions;
+}
+
+uint64_t rdma_cq_polled(const struct rdma_cq *cq)
+{
+	uint32_t unread = cq->ring.pos - falcon_load(&rdma_ring_idx(&cq->ring)->head);
+
+	/* A head that cannot be has seen nothing. */
+	return unread <= cq->completions ? cq->completions - unread : 0;
+}
+
 /* Has the application asked for an event, and is it due? Then it has been, from now on. */
 static bool claim_event(struct rdma_cq *cq)
 {

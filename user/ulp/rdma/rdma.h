@@ -200,6 +200,9 @@ uint32_t rdma_copies_run(struct rdma *r);
 void rdma_cq_post(struct rdma_cq *cq, const struct fverbs_cqe *cqe, bool solicited);
 /* The context that |cq| belongs to. */
 struct rdma_ctx *rdma_cq_ctx(const struct rdma_cq *cq);
+/* How many completions it has been given, ever, and how many of them its application has taken. */
+uint64_t rdma_cq_written(const struct rdma_cq *cq);
+uint64_t rdma_cq_polled(const struct rdma_cq *cq);
 
 /* A receive request, checked; a copy. */
 struct rdma_recv {
@@ -321,6 +324,24 @@ struct rdma_qp_stats {
 };
 const struct rdma_qp_stats *rdma_qp_stats(const struct rdma_qp *qp);
 struct rdma_qp *rdma_qp_find(struct rdma *r, uint32_t num);
+
+/* What a queue pair had under way at a moment, to tell when it and its application are through with it. */
+struct rdma_drain {
+	uint32_t sends;			/* requests of the send queue are to end, up to this one */
+	bool ended;			/* they have; */
+	uint64_t polled[2];		/* so many completions of each of its queues are to be polled */
+};
+
+enum rdma_drain_state {
+	RDMA_DRAIN_SENDING,		/* requests have not ended */
+	RDMA_DRAIN_UNPOLLED,		/* the application has not seen all that they, or the peer's, gave */
+	RDMA_DRAIN_DONE,		/* or there is no such queue pair */
+};
+
+/* Begin, with queue pair |num| as it is now. */
+void rdma_qp_drain_begin(struct rdma *r, uint32_t num, struct rdma_drain *d);
+enum rdma_drain_state rdma_qp_drain(struct rdma *r, uint32_t num, struct rdma_drain *d);
+
 const struct rdma_qp_init *rdma_qp_parts(const struct rdma_qp *qp);
 
 /* ---- link.c: connections ------------------------------------------------------------------------- */
