@@ -4,8 +4,11 @@
 
 CM_OBJS := $(patsubst user/cm/%.c,../cm/%,$(wildcard user/cm/*.c)) log
 
+# Without "..": by that name the object is none that the compiler has written dependencies of.
+agent_objects = $(patsubst $(CURDIR)/%,%,$(abspath $(1:%=$(B)/asan/user/agent/%.o)))
+
 define agent_test
-$(B)/selftests/unit/$(1).t: $(B)/asan/selftests/unit/$(1).o $(2:%=$(B)/asan/user/agent/%.o) $(B)/asan/libfcore.a
+$(B)/selftests/unit/$(1).t: $(B)/asan/selftests/unit/$(1).o $(call agent_objects,$(2)) $(B)/asan/libfcore.a
 	$$(call say,LD,$$@)
 	@mkdir -p $$(@D)
 	$(Q)$$(CC) $$(CFLAGS) $$(ASAN) -o $$@ $$^ -lcmocka $(3)
