@@ -8,7 +8,7 @@
 . "$(dirname "$0")/apps.sh"
 tap_need ibv_rc_pingpong ss
 
-ROUNDS=$([ "$FULL" = 1 ] && echo 200 || echo 15)
+ROUNDS=$([ "${FALCON_TEST_FULL:-0}" = 0 ] && echo 15 || echo 200)
 RANDOM=7
 
 # kill_at HOST: the pingpongs there, as they are at the moment, or are about to be.
