@@ -184,6 +184,34 @@ static void silent(void **state)
 	assert_int_equal(losses(), 0);
 }
 
+/* It is this agent that was not running, stopped or starved: that is no silence of the peer's. */
+static void away_itself(void **state)
+{
+	uint64_t now;
+
+	(void)state;
+	wait_up();
+	now = env_now();
+	cm_process(a.cm, now);
+	cm_process(b.cm, now);
+	for (int i = 0; i < 2; i++)
+		cm_process(a.cm, now += SECONDS(30));
+	assert_true(env_session_up(&a, 1));
+	cm_process(b.cm, now);
+	assert_true(env_session_up(&b, 11));
+	/* From now on it is on time, and the peer is not there. */
+	for (int i = 0; i < 5; i++)
+		cm_process(a.cm, now += SECONDS(1));
+	assert_false(env_session_up(&a, 1));
+	assert_true(a.conns[2].up);
+	/* Nor is it part of the grace time. */
+	cm_process(a.cm, now += SECONDS(1000));
+	assert_true(a.conns[2].up);
+	for (int i = 0; i < 62; i++)
+		cm_process(a.cm, now += SECONDS(1));
+	assert_false(a.conns[2].up);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -191,6 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(goes_on),	  TEST(reset_meanwhile), TEST(removed_meanwhile),
 		TEST(restarted),  TEST(stays_away),	 TEST(silent),
+		TEST(away_itself),
 	};
 
 	if (!env_namespace()) {

@@ -15,9 +15,25 @@
 
 enum {
 	EVENTS_AT_ONCE = 32,
+	LOOK_MS = 1000,			/* between looks at sessions, whatever their deadlines */
+	LATE_MS = 200,			/* that cm_process() may come after its deadline */
 	GOODBYE_STEPS = 20,		/* of ... */
 	GOODBYE_STEP_MS = 50,		/* that peers have to take our last words */
 };
+
+/*
+ * Time in which this agent had no CPU, or was stopped, is no silence of a peer's: what the peer has said
+ * meanwhile may not even have been read from the network.
+ */
+static void forgive_lateness(struct cm *cm)
+{
+	uint64_t late = cm->now > cm->due ? cm->now - cm->due : 0;
+
+	if (late < LATE_MS * 1000000ULL)
+		return;
+	for (struct cm_session *s = cm->sessions; s; s = s->next)
+		cm_session_forgive(s, late);
+}
 
 void cm_process(struct cm *cm, uint64_t now_ns)
 {
@@ -25,6 +41,7 @@ void cm_process(struct cm *cm, uint64_t now_ns)
 	int n;
 
 	cm->now = now_ns;
+	forgive_lateness(cm);
 	n = epoll_wait(cm->epoll_fd, ev, EVENTS_AT_ONCE, 0);
 	for (int i = 0; i < n; i++) {
 		void *what = ev[i].data.ptr;
@@ -43,6 +60,8 @@ void cm_process(struct cm *cm, uint64_t now_ns)
 		if (cm_session_unused(cm, s))
 			cm_session_put(cm, s);
 	}
+	cm->look_at = cm->sessions ? cm_after_ms(cm, LOOK_MS) : UINT64_MAX;
+	cm->due = cm_next_deadline(cm);
 }
 
 uint64_t cm_next_deadline(const struct cm *cm)
@@ -51,6 +70,8 @@ uint64_t cm_next_deadline(const struct cm *cm)
 
 	if (cm->reopen_at < next)
 		next = cm->reopen_at;
+	if (cm->look_at < next)
+		next = cm->look_at;
 	for (const struct cm_session *s = cm->sessions; s; s = s->next) {
 		if (s->deadline < next)
 			next = s->deadline;
@@ -106,7 +127,7 @@ int cm_open(struct cm **out, const struct cm_ops *ops, void *arg, const struct c
 	cm->ops = ops;
 	cm->arg = arg;
 	cm->opt = *opt;
-	cm->reopen_at = UINT64_MAX;
+	cm->reopen_at = cm->look_at = cm->due = UINT64_MAX;
 	while (!cm->boot)
 		cm_draw(&cm->boot, sizeof(cm->boot));
 	ret = start(cm, err, errlen);

@@ -354,6 +354,15 @@ static void keep_alive(struct cm *cm, struct cm_session *s)
 	s->deadline = open_deadline(s);
 }
 
+void cm_session_forgive(struct cm_session *s, uint64_t late)
+{
+	s->heard += late;
+	if (s->grace_end != UINT64_MAX)
+		s->grace_end += late;
+	if (s->phase != CM_IDLE && s->phase != CM_OPEN && s->deadline != UINT64_MAX)
+		s->deadline += late;
+}
+
 static void act_on_deadline(struct cm *cm, struct cm_session *s)
 {
 	if (s->phase == CM_IDLE)
