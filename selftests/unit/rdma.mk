@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Tests of what applications have at the RDMA layer, over the queue pairs and links of rdma_obj_env.c.
+# Tests of what applications have at the RDMA layer, over the queue pairs and links of rdma_obj_stubs.c.
 
 RDMA_OBJECTS := $(addprefix user/ulp/rdma/,area.c channel.c command.c command_memory.c \
 	command_qp.c command_queue.c cq.c ctx.c device.c key.c mover.c mr.c mw.c rdma.c srq.c wq.c) \
@@ -7,7 +7,8 @@ RDMA_OBJECTS := $(addprefix user/ulp/rdma/,area.c channel.c command.c command_me
 RDMA_TESTS := $(patsubst %,$(B)/selftests/unit/%.t,rdma_keys rdma_mover rdma_queues rdma_commands)
 
 $(RDMA_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
-	$(patsubst %.c,$(B)/asan/%.o,selftests/unit/rdma_obj_env.c $(RDMA_OBJECTS))
+	$(patsubst %.c,$(B)/asan/%.o,selftests/unit/rdma_obj_env.c selftests/unit/rdma_obj_stubs.c \
+	$(RDMA_OBJECTS))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka

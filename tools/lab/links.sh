@@ -55,7 +55,7 @@ switch_cable()
 		peer name "to-$host" netns "$(ns net)" mtu "$mtu" \
 		numrxqueues "$queues" numtxqueues "$queues"
 	plain_frames net "to-$host" off
-	# With an XDP program on it GRO is on all the same; here frames leave as they came.
+	# An XDP program turns GRO on, which must not join what packet sockets are to read.
 	in_ns net ip link set "to-$host" gro_max_size 1 2>/dev/null || true
 	in_ns net ip link set "to-$host" up
 }

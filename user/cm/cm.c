@@ -16,7 +16,6 @@
 enum {
 	EVENTS_AT_ONCE = 32,
 	LOOK_MS = 1000,			/* between looks at sessions, whatever their deadlines */
-	LATE_MS = 200,			/* that cm_process() may come after its deadline */
 	GOODBYE_STEPS = 20,		/* of ... */
 	GOODBYE_STEP_MS = 50,		/* that peers have to take our last words */
 };
@@ -27,12 +26,10 @@ enum {
  */
 static void forgive_lateness(struct cm *cm)
 {
-	uint64_t late = cm->now > cm->due ? cm->now - cm->due : 0;
-
-	if (late < LATE_MS * 1000000ULL)
+	if (cm->now <= cm->look_at)
 		return;
 	for (struct cm_session *s = cm->sessions; s; s = s->next)
-		cm_session_forgive(s, late);
+		cm_session_forgive(s, cm->now - cm->look_at);
 }
 
 void cm_process(struct cm *cm, uint64_t now_ns)
@@ -61,7 +58,6 @@ void cm_process(struct cm *cm, uint64_t now_ns)
 			cm_session_put(cm, s);
 	}
 	cm->look_at = cm->sessions ? cm_after_ms(cm, LOOK_MS) : UINT64_MAX;
-	cm->due = cm_next_deadline(cm);
 }
 
 uint64_t cm_next_deadline(const struct cm *cm)
@@ -127,7 +123,7 @@ int cm_open(struct cm **out, const struct cm_ops *ops, void *arg, const struct c
 	cm->ops = ops;
 	cm->arg = arg;
 	cm->opt = *opt;
-	cm->reopen_at = cm->look_at = cm->due = UINT64_MAX;
+	cm->reopen_at = cm->look_at = UINT64_MAX;
 	while (!cm->boot)
 		cm_draw(&cm->boot, sizeof(cm->boot));
 	ret = start(cm, err, errlen);

@@ -127,8 +127,7 @@ struct cm {
 	uint64_t boot;			/* random, of this agent's run */
 	int epoll_fd;
 	uint64_t now;
-	uint64_t look_at;		/* ns, when to look at sessions; UINT64_MAX: there are none */
-	uint64_t due;			/* ns, when cm_process() is to come again */
+	uint64_t look_at;		/* ns, when cm_process() is to come; UINT64_MAX: no sessions */
 	LIST_HEAD(, cm_conn) reopening;
 	uint64_t reopen_at;		/* no connection's is earlier */
 	struct cm_session *sessions;
@@ -181,7 +180,7 @@ void cm_session_fail(struct cm_session *s, const char *fmt, ...)
 void cm_session_wake(const struct cm *cm, struct cm_session *s);
 /* What an epoll event asks for. */
 void cm_session_event(struct cm *cm, struct cm_session *s);
-/* |late| ns are not to count as the peer's. */
+/* Of the time since the last look, |late| ns are not to count: this agent did not run. */
 void cm_session_forgive(struct cm_session *s, uint64_t late);
 /* Deadlines, failures, unsent bytes. */
 void cm_session_run(struct cm *cm, struct cm_session *s);

@@ -143,7 +143,7 @@ int rcm_disconnect(struct rcm_id *id)
 		say(id, RCM_DREQ, 0, RCM_TRIES / 2);
 		return 0;
 	case RCM_DREQ_RCVD:
-		/* It does not wait for its queue pair either. */
+		/* Its queue pair is given up already; of none there is nothing to wait for. */
 		id->local = (struct fverbs_cm_param){};
 		id->at = 0;
 		rcm_later(id->r, 0);

@@ -327,18 +327,18 @@ struct rdma_qp *rdma_qp_find(struct rdma *r, uint32_t num);
 
 /* What a queue pair had under way at a moment, to tell when it and its application are through with it. */
 struct rdma_drain {
-	uint32_t sends;			/* requests of the send queue are to end, up to this one */
-	bool ended;			/* they have; */
-	uint64_t polled[2];		/* so many completions of each of its queues are to be polled */
+	uint32_t sends;			/* requests of the send queue, ever, that are to end; modulo 2^32 */
+	bool ended;			/* they have, and |polled| is valid */
+	uint64_t polled[2];		/* completions of send and receive CQ, ever, that are to be polled */
 };
 
 enum rdma_drain_state {
 	RDMA_DRAIN_SENDING,		/* requests have not ended */
-	RDMA_DRAIN_UNPOLLED,		/* the application has not seen all that they, or the peer's, gave */
-	RDMA_DRAIN_DONE,		/* or there is no such queue pair */
+	RDMA_DRAIN_UNPOLLED,		/* they have; the application has not polled all completions since */
+	RDMA_DRAIN_DONE,		/* it has, or there is no such queue pair */
 };
 
-/* Begin, with queue pair |num| as it is now. */
+/* Take down in |d| what queue pair |num| has under way now; rdma_qp_drain() tells how far it is since. */
 void rdma_qp_drain_begin(struct rdma *r, uint32_t num, struct rdma_drain *d);
 enum rdma_drain_state rdma_qp_drain(struct rdma *r, uint32_t num, struct rdma_drain *d);
 
