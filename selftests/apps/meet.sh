@@ -50,6 +50,6 @@ meet()
 	explain
 	end_child 5 "$server"
 	end_child 5 $client
-	tail -n 30 "$SCRATCH/server" "$SCRATCH/client"
+	tail -n 80 "$SCRATCH/server" "$SCRATCH/client"	# errors come before what was buffered
 	return $rc
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include <ulp/rdma/link.h>
 #include <ulp/rdma/qp.h>
 
 /* |n| elements of uneven lengths that name |len| bytes from |off| on, in order. */
@@ -276,6 +277,38 @@ static void through_with_what_was_under_way(void **state)
 	pair_close();
 }
 
+/*
+ * A queue pair goes when its application has all that it wants, and its peer is one SEND ahead: that fails
+ * only with the connection, when the peer's application has long seen what came before, and ended too.
+ */
+static void send_to_a_queue_pair_that_has_gone(void **state)
+{
+	struct fverbs_send_wqe w = { .opcode = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .num_sge = 1 };
+	struct fverbs_send_wqe read = { .wr_id = 1, .opcode = IBV_WR_RDMA_READ, .flags = IBV_SEND_SIGNALED,
+					.num_sge = 1, .rkey = 1 };
+	struct fverbs_sge from;
+	struct fverbs_cqe c;
+	uint64_t gone;
+
+	(void)state;
+	pair_open(&(struct env_qp_opts){ 0 });
+	from = sge_of(&a, &amr, 0, 8);
+	env_steps(100);
+	env_qp_close(&bqp);
+	gone = env.now;
+	env_post_send(&aqp, &w, &from);
+	env_post_send(&aqp, &read, &from);
+	while (!env_poll(&acq, &c))
+		env_step();
+	assert_true(env.now >= gone + LINK_LEAVE_MS * 1000000ULL);
+	assert_int_equal(c.wr_id, 0);
+	assert_int_not_equal(c.status, IBV_WC_SUCCESS);
+	c = env_wait(&acq);
+	assert_int_equal(c.wr_id, 1);
+	assert_int_not_equal(c.status, IBV_WC_SUCCESS);
+	pair_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +320,7 @@ int main(void)
 		cmocka_unit_test(s6_9_connection_of_another_queue_pair),
 		cmocka_unit_test(what_is_not_completed_stays_in_the_queues),
 		cmocka_unit_test(through_with_what_was_under_way),
+		cmocka_unit_test(send_to_a_queue_pair_that_has_gone),
 	};
 
 	return unit_run(tests);

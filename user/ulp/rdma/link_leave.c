@@ -2,7 +2,9 @@
 /*
  * Connections whose queue pair has gone. The last that it received may not have been acknowledged, or
  * the acknowledgment may be lost on the way: the peer, whose requests have succeeded, must not see them
- * fail. So the connection stays for a while after its queue pair, and refuses whatever is new.
+ * fail. So the connection stays for a while after its queue pair. What is new is not answered: an error
+ * could overtake acknowledgments of what came before, on this connection or another of the same application.
+ * It ends with the connection.
  */
 #include <stdlib.h>
 

@@ -80,7 +80,9 @@ static void abandon_items(struct rdma_qp *qp, bool flush)
 		it->cq = NULL;
 		/* Copies first: answering gives back the memory that they read from. */
 		rdma_move_cancel(&it->move);
-		answer_late(qp, it);
+		/* Behind a queue pair that goes nothing is answered any more: link_leave.c. */
+		if (flush)
+			answer_late(qp, it);
 		LIST_REMOVE(it, all);
 		qp->buffers -= it->buf != NULL;
 		it->qp = NULL;
