@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "falconctl.h"
+#include "fdpass.h"
 
 enum {
 	REPLY_MAX = 64 * 1024,	/* bytes; longer ones come in a memfd */
@@ -54,23 +55,15 @@ int ctl_connect(const char *path)
 /* Receive a message; *|passed| is set to a descriptor that came with it, or -1. */
 static ssize_t receive(int fd, char *buf, size_t size, int *passed)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} cbuf;
-	struct iovec iov = {.iov_base = buf, .iov_len = size};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = cbuf.bytes,
-			     .msg_controllen = sizeof(cbuf.bytes)};
-	struct cmsghdr *c;
+	struct fdpass fds;
 	ssize_t n;
 
-	*passed = -1;
 	do
-		n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
+		n = fdpass_receive(fd, buf, size, &fds, 0);
 	while (n < 0 && errno == EINTR);
-	c = n < 0 ? NULL : CMSG_FIRSTHDR(&msg);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(passed, CMSG_DATA(c), sizeof(int));
+	*passed = fds.n ? fds.fd[0] : -1;
+	for (unsigned int i = 1; i < fds.n; i++)
+		close(fds.fd[i]);
 	return n;
 }
 
@@ -132,24 +125,9 @@ static json_t *check_reply(json_t *reply)
 /* Send |text|, and |pass| with it unless that is -1. */
 static ssize_t send_text(int fd, char *text, int pass)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} cbuf = {0};
-	struct iovec iov = {.iov_base = text, .iov_len = strlen(text)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	struct cmsghdr *c;
+	const struct iovec iov = {.iov_base = text, .iov_len = strlen(text)};
 
-	if (pass >= 0) {
-		msg.msg_control = cbuf.bytes;
-		msg.msg_controllen = sizeof(cbuf.bytes);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &pass, sizeof(int));
-	}
-	return sendmsg(fd, &msg, MSG_NOSIGNAL);
+	return fdpass_send(fd, &iov, 1, &pass, pass >= 0, MSG_NOSIGNAL);
 }
 
 int ctl_ask(int fd, const char *path, json_t *req, int pass)

@@ -234,6 +234,17 @@ static void refused(const int *fd, unsigned int n, const char *why)
 	close(sock);
 }
 
+/* More descriptors than an attachment has: one more, which the kernel has room for, and all it takes. */
+static void refused_with_many(const char *why)
+{
+	int many[FDPASS_MAX];
+
+	for (int i = 0; i < FDPASS_MAX; i++)
+		many[i] = stop_fd;
+	refused(many, RUE_ATTACH_FDS + 1, why);
+	refused(many, FDPASS_MAX, why);
+}
+
 static int share_of(uint32_t flows, size_t bytes)
 {
 	const struct rue_share s = { .magic = RUE_SHARE_MAGIC, .size = sizeof(s), .flows = flows };
@@ -260,6 +271,7 @@ static void serve__survives_bad_attachments(void **state)
 	fd[4] = stop_fd;
 	refused(NULL, 0, "a first message with five descriptors is wanted");
 	refused(fd, 4, "a first message with five descriptors is wanted");
+	refused_with_many("a first message with five descriptors is wanted");
 	refused(fd, 5, "falcond and falcon-rue are of different builds");
 	fd[4] = share_of(100, 1 << 20);
 	refused(fd, 5, mismatch);

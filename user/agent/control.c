@@ -122,8 +122,7 @@ static json_t *serve(struct control *ctl, struct client_slot *slot, json_t *req,
 	return reply;
 }
 
-static json_t *answer(struct control *ctl, struct client_slot *slot, size_t len, bool whole,
-		      int *fds, int nfds)
+static json_t *answer(struct control *ctl, struct client_slot *slot, size_t len, struct fdpass *fds)
 {
 	json_error_t jerr;
 	json_t *req, *reply = NULL;
@@ -132,7 +131,7 @@ static json_t *answer(struct control *ctl, struct client_slot *slot, size_t len,
 		control_error(&reply, slot->refusal_errno, "%s", slot->refusal);
 		return reply;
 	}
-	if (!whole) {
+	if (!fds->whole || fds->n > CONTROL_FDS_MAX) {
 		control_error(&reply, -EMSGSIZE,
 			      "request has more than %d bytes or more than %d descriptors",
 			      CONTROL_MSG_MAX, CONTROL_FDS_MAX);
@@ -145,36 +144,36 @@ static json_t *answer(struct control *ctl, struct client_slot *slot, size_t len,
 	else if (!json_is_object(req) || !json_is_string(json_object_get(req, "op")))
 		control_error(&reply, -EPROTO, "request is not an object with a string \"op\"");
 	else
-		reply = serve(ctl, slot, req, fds, nfds);
+		reply = serve(ctl, slot, req, fds->fd, (int)fds->n);
 	json_decref(req);
 	return reply;
 }
 
-static void close_fds(const int *fds, int nfds, uid_t uid)
+static void close_fds(const struct fdpass *fds, uid_t uid)
 {
-	for (int i = 0; i < nfds; i++) {
-		if (fds[i] >= 0)
-			drop_fd(fds[i], uid);
+	for (unsigned int i = 0; i < fds->n; i++) {
+		if (fds->fd[i] >= 0)
+			drop_fd(fds->fd[i], uid);
 	}
 }
 
 /* Receive one request and reply to it. 0 if the client stays, negative if it is to be closed. */
 static int serve_one(struct control *ctl, struct client_slot *slot)
 {
-	int fds[CONTROL_FDS_MAX], nfds, ret = -ENOMEM;
-	bool whole;
+	struct fdpass fds;
+	int ret = -ENOMEM;
 	json_t *reply;
-	ssize_t n = control_receive(slot->fd, ctl->buf, fds, &nfds, &whole);
+	ssize_t n = control_receive(slot->fd, ctl->buf, &fds);
 
 	if (n == -EAGAIN)
 		return 0;
 	if (n <= 0) {
 		/* A message of no bytes looks like the end, but may bring descriptors. */
-		close_fds(fds, nfds, slot->pub.uid);
+		close_fds(&fds, slot->pub.uid);
 		return -ECONNRESET;
 	}
-	reply = answer(ctl, slot, (size_t)n, whole, fds, nfds);
-	close_fds(fds, nfds, slot->pub.uid);
+	reply = answer(ctl, slot, (size_t)n, &fds);
+	close_fds(&fds, slot->pub.uid);
 	if (reply)
 		ret = control_send(slot->fd, reply);
 	json_decref(reply);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* A sealed memfd with |text|, or -1 with errno set. */
@@ -34,25 +33,10 @@ static int make_memfd(const char *text, size_t len)
 /* One message with at most one descriptor (-1: none). 0 or a negative errno. */
 static int send_message(int fd, const char *text, size_t len, int passed)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} cbuf = {0};
-	struct iovec iov = {.iov_base = (char *)text, .iov_len = len};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	const struct iovec iov = {.iov_base = (char *)text, .iov_len = len};
 
-	if (passed >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = cbuf.bytes;
-		msg.msg_controllen = sizeof(cbuf.bytes);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &passed, sizeof(int));
-	}
-	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len ? 0 : -errno;
+	return fdpass_send(fd, &iov, 1, &passed, passed >= 0, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+	       (ssize_t)len ? 0 : -errno;
 }
 
 static int send_large(int fd, const char *text, size_t len)
@@ -82,37 +66,11 @@ int control_send(int fd, const json_t *reply)
 	return ret;
 }
 
-/* Collect up to |max| received descriptors. Returns how many. */
-static int take_fds(struct msghdr *msg, int *fds, int max)
+ssize_t control_receive(int fd, char *buf, struct fdpass *fds)
 {
-	int n = 0;
+	ssize_t n = fdpass_receive(fd, buf, CONTROL_MSG_MAX, fds, MSG_DONTWAIT);
 
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t bytes = c->cmsg_len - CMSG_LEN(0);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i + sizeof(int) <= bytes && n < max; i += sizeof(int))
-			memcpy(&fds[n++], CMSG_DATA(c) + i, sizeof(int));
-	}
-	return n;
-}
-
-ssize_t control_receive(int fd, char *buf, int *fds, int *nfds, bool *whole)
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(CONTROL_FDS_MAX * sizeof(int))];
-	} cbuf;
-	struct iovec iov = {.iov_base = buf, .iov_len = CONTROL_MSG_MAX};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = cbuf.bytes,
-			     .msg_controllen = sizeof(cbuf.bytes)};
-	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-
-	*nfds = 0;
 	if (n < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
-	*nfds = take_fds(&msg, fds, CONTROL_FDS_MAX);
-	*whole = !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
 	return n;
 }

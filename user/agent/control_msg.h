@@ -4,17 +4,17 @@
 #define FALCON_AGENT_CONTROL_MSG_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "agent/control.h"
+#include "fdpass.h"
 
 /*
- * Receive one message without waiting. |buf| has room for CONTROL_MSG_MAX bytes, |fds| for
- * CONTROL_FDS_MAX descriptors, which are the caller's then; |*whole| is false if either was not
- * enough. Returns the length in bytes, 0 at the end, -EAGAIN, or another negative errno.
+ * Receive one message without waiting. |buf| has room for CONTROL_MSG_MAX bytes. The descriptors in
+ * |fds| are the caller's, also if there is no message. Returns the length in bytes, 0 at the end,
+ * -EAGAIN, or another negative errno.
  */
-ssize_t control_receive(int fd, char *buf, int *fds, int *nfds, bool *whole);
+ssize_t control_receive(int fd, char *buf, struct fdpass *fds);
 
 /* Send |reply| without waiting, in a memfd if it is long. 0 or a negative errno. */
 int control_send(int fd, const json_t *reply);

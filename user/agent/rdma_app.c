@@ -18,12 +18,12 @@
 #include "agent/log.h"
 #include "agent/quota.h"
 #include "agent/rdma.h"
+#include "fdpass.h"
 
 enum app_const {
 	APP_FDS = 4,			/* descriptors of verbs-attach */
 	APP_COMMANDS = 64,		/* of an application, served in a turn */
 	APP_EVENTS = 32,
-	APP_CONTROL_FDS = 16,		/* descriptors with a command that we can count */
 	APP_HELD = 4,			/* of a user, that threads may be waiting for after their end */
 };
 
@@ -221,54 +221,25 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 	return 0;
 }
 
-/* The descriptors that came with |msg|: the first in *|fd|. More than one is not for us. */
-static int take_fds(const struct rdma_app *app, struct msghdr *msg, int *fd)
-{
-	int rc = msg->msg_flags & (MSG_CTRUNC | MSG_TRUNC) ? -EPROTO : 0;
-
-	*fd = -1;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < n; i++) {
-			int one;
-
-			memcpy(&one, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (*fd < 0) {
-				*fd = one;
-				continue;
-			}
-			drop_one(app, &one);
-			rc = -EPROTO;
-		}
-	}
-	return rc;
-}
-
-/* Receive a command of |*len| bytes, with |*fd|. 0, -EAGAIN, or another errno: it is over. */
+/* Receive a command of |*len| bytes, with |*fd|, at most one. 0, -EAGAIN, or another errno: it is over. */
 static int receive(const struct rdma_app *app, void *buf, size_t *len, int *fd)
 {
-	union {
-		char bytes[CMSG_SPACE(APP_CONTROL_FDS * sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec iov = { .iov_base = buf, .iov_len = FVERBS_MSG_MAX };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(app->command, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int rc;
+	struct fdpass fds;
+	ssize_t n = fdpass_receive(app->command, buf, FVERBS_MSG_MAX, &fds, MSG_DONTWAIT);
+	int rc = 0;
 
 	*fd = -1;
 	if (n < 0)
 		return -errno;
 	*len = (size_t)n;
-	rc = take_fds(app, &msg, fd);
-	if (rc == 0 && n == 0)
+	if (!fds.whole || fds.n > 1)
+		rc = -EPROTO;
+	else if (n == 0)
 		rc = -ECONNRESET;
-	if (rc < 0)
-		drop_one(app, fd);
+	else if (fds.n)
+		*fd = fds.fd[0];
+	for (unsigned int i = 0; rc < 0 && i < fds.n; i++)
+		drop_one(app, &fds.fd[i]);
 	return rc;
 }
 

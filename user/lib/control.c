@@ -10,11 +10,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fdpass.h"
 #include "lib/lib.h"
 
 enum control_const {
 	MAX_ANSWER = 65536,	/* bytes */
-	MAX_FDS = 4,
 	MAX_ERRNO = 4096,
 	ANSWER_TIMEOUT_S = 10,	/* an agent that takes longer is stuck */
 };
@@ -54,22 +54,9 @@ int lib_connect(struct falcon *f, const char *path)
 
 static int send_request(struct falcon *f, const char *text, const int *fds, int nfds)
 {
-	char control[CMSG_SPACE(MAX_FDS * sizeof(int))] = { 0 };
-	struct iovec iov = { .iov_base = (void *)text, .iov_len = strlen(text) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	const struct iovec iov = { .iov_base = (void *)text, .iov_len = strlen(text) };
 
-	if (nfds) {
-		struct cmsghdr *c;
-
-		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(nfds * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
-	}
-	if (sendmsg(f->control, &msg, MSG_NOSIGNAL) >= 0)
+	if (fdpass_send(f->control, &iov, 1, fds, (unsigned int)nfds, MSG_NOSIGNAL) >= 0)
 		return 0;
 	if (errno == EPIPE || errno == ECONNRESET)
 		return lib_fail(f, -EPIPE, "the agent is gone");

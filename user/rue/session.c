@@ -47,26 +47,25 @@ static bool refuse(struct rue_session *s, const char *why)
 	return false;
 }
 
-static void close_all(const int *fd, unsigned int n)
+static void close_all(const struct fdpass *fds)
 {
-	for (unsigned int i = 0; i < n; i++)
-		close(fd[i]);
+	for (unsigned int i = 0; i < fds->n; i++)
+		close(fds->fd[i]);
 }
 
 /* The next message; one that does not come in time has failed. */
-static ssize_t receive(struct rue_session *s, struct rue_message *m, int fd[RUE_ATTACH_FDS],
-		       unsigned int *n)
+static ssize_t receive(struct rue_session *s, struct rue_message *m, struct fdpass *fds)
 {
 	struct pollfd p = { .fd = s->sock, .events = POLLIN };
 
-	*n = 0;
+	fds->n = 0;
 	memset(m, 0, sizeof(*m));
 	if (poll(&p, 1, PATIENCE_MS) < 1) {
 		errno = ETIMEDOUT;
 		return -1;
 	}
 	/* All but the last byte, so that the strings end. */
-	return rue_message_receive(s->sock, m, sizeof(*m) - 1, fd, n);
+	return fdpass_receive(s->sock, m, sizeof(*m) - 1, fds, 0);
 }
 
 /* Map a memfd that cannot shrink. NULL if it is none, or smaller than |least|. */
@@ -106,19 +105,18 @@ static bool map_share(struct rue_session *s, int fd)
 static bool attach(struct rue_session *s)
 {
 	struct rue_message m;
-	int fd[RUE_ATTACH_FDS];
-	unsigned int n;
-	ssize_t got = receive(s, &m, fd, &n);
+	struct fdpass fds;
+	ssize_t got = receive(s, &m, &fds);
 	bool ok;
 
-	if (got < (ssize_t)sizeof(m.type) || m.type != RUE_ATTACH || n != RUE_ATTACH_FDS) {
-		close_all(fd, n);
+	if (got < (ssize_t)sizeof(m.type) || m.type != RUE_ATTACH || fds.n != RUE_ATTACH_FDS) {
+		close_all(&fds);
 		return refuse(s, "a first message with five descriptors is wanted");
 	}
-	ok = map_share(s, fd[4]);
-	close(fd[4]);
+	ok = map_share(s, fds.fd[4]);
+	close(fds.fd[4]);
 	/* The first four are the pair's in any case. */
-	if (rue_pair_adopt(&s->pair, fd, s->why, sizeof(s->why)))
+	if (rue_pair_adopt(&s->pair, fds.fd, s->why, sizeof(s->why)))
 		return false;
 	return ok && rue_message_send(s->sock, "", 1, NULL, 0) == 0;
 }
@@ -166,22 +164,21 @@ static bool start_trace(struct rue_session *s, const struct rue_message *m, int 
 static bool obey(struct rue_session *s)
 {
 	struct rue_message m;
-	int fd[RUE_ATTACH_FDS];
-	unsigned int n;
-	ssize_t got = receive(s, &m, fd, &n);
+	struct fdpass fds;
+	ssize_t got = receive(s, &m, &fds);
 	bool ok;
 
 	s->commands++;
 	if (got <= 0)
-		return refuse(s, got ? strerror(errno) : "");
-	if (m.type == RUE_START_ENGINE)
+		ok = refuse(s, got ? strerror(errno) : "");
+	else if (m.type == RUE_START_ENGINE)
 		ok = start_engine(s, &m);
 	else if (m.type == RUE_TRACE)
-		ok = (n == 1 || m.number == 0) ? start_trace(s, &m, fd[0])
-					       : refuse(s, "a trace without its memory");
+		ok = (fds.n == 1 || m.number == 0) ? start_trace(s, &m, fds.fd[0])
+						   : refuse(s, "a trace without its memory");
 	else
 		ok = refuse(s, "a message of an unknown type");
-	close_all(fd, n);
+	close_all(&fds);
 	return ok;
 }
 

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fdpass.h"
 #include "rue/configs.h"
 
 enum rue_share_const {
@@ -71,11 +72,5 @@ struct rue_message {
  * blocks, and ends no process by a signal.
  */
 int rue_message_send(int sock, const void *data, size_t len, const int *fd, unsigned int n);
-/*
- * Receive at most |len| bytes, and RUE_ATTACH_FDS descriptors, which are the caller's to close; |*n|
- * becomes their number. Returns the bytes, 0 at the end, -1 with errno set.
- */
-ssize_t rue_message_receive(int sock, void *data, size_t len, int fd[RUE_ATTACH_FDS],
-			    unsigned int *n);
 
 #endif /* FALCON_USER_RUE_SHARE_H */

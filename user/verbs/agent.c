@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "fdpass.h"
 #include "lib/lib.h"
 #include "verbs/env.h"
 
@@ -216,27 +217,14 @@ static int send_command(struct fv_agent *agent, enum fverbs_op op, const void *r
 			int fd)
 {
 	struct fverbs_cmd cmd = { .op = (uint16_t)op, .tag = ++agent->tag };
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec iov[2] = {
 		{ .iov_base = &cmd, .iov_len = sizeof(cmd) },
 		{ .iov_base = (void *)req, .iov_len = len },
 	};
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	ssize_t n;
 
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = control;
-		msg.msg_controllen = sizeof(control);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	}
 	do
-		n = sendmsg(agent->cmd, &msg, MSG_NOSIGNAL);
+		n = fdpass_send(agent->cmd, iov, 2, &fd, fd >= 0, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	return n == (ssize_t)(sizeof(cmd) + len) ? 0 : EIO;
 }
