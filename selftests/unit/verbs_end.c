@@ -4,9 +4,11 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 
 #include "falcon/verbs_abi.h"
+#include "verbs/fv.h"
 
 static void post_some(struct env *e)
 {
@@ -223,6 +225,54 @@ static void children_are_told(void **state)
 	assert_int_equal(env_next(e->cq).wr_id, 4);
 }
 
+static int destroying_child(struct env *e)
+{
+	if (ibv_destroy_qp(e->a) || ibv_destroy_qp(e->b) || ibv_destroy_cq(e->cq))
+		return 1;
+	if (ibv_destroy_comp_channel(e->channel) || ibv_dereg_mr(e->mr) || ibv_dealloc_pd(e->pd))
+		return 2;
+	return ibv_close_device(e->ctx) ? 3 : 0;
+}
+
+/* A child that takes everything down leaves its parent's completions and posted requests where they are. */
+static void children_destroy_nothing_of_their_parents(void **state)
+{
+	enum { DONE = 3, POSTED = 3 };
+	struct env *e = *state;
+	const struct fv_cq *cq = fv_cq(e->cq);
+	struct ibv_sge sge = env_sge(e, 0, 8);
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	int status;
+	pid_t pid;
+
+	for (uint64_t i = 0; i < DONE; i++) {
+		wr.wr_id = i;
+		assert_int_equal(env_recv(e->b, 10 + i, &sge), 0);
+		assert_int_equal(env_post(e->a, &wr, &sge), 0);
+	}
+	while (falcon_load(&cq->shm->idx.tail) - cq->head != 2 * DONE)
+		sched_yield();
+	for (uint64_t i = 0; i < POSTED; i++)
+		assert_int_equal(env_recv(e->b, 20 + i, &sge), 0);
+	pid = fork();
+	if (!pid)
+		_exit(destroying_child(e));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	for (uint64_t i = 0; i < POSTED; i++) {
+		wr.wr_id = DONE + i;
+		assert_int_equal(env_post(e->a, &wr, &sge), 0);
+	}
+	for (uint64_t i = 0; i < DONE + POSTED; i++) {
+		struct ibv_wc first = env_next(e->cq), second = env_next(e->cq);
+		bool swapped = first.wr_id == i;
+
+		assert_int_equal((swapped ? second : first).wr_id, i < DONE ? 10 + i : 20 + i - DONE);
+		assert_int_equal((swapped ? first : second).wr_id, i);
+		assert_int_equal(first.status | second.status, IBV_WC_SUCCESS);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +283,8 @@ int main(void)
 						env_teardown_dead),
 		cmocka_unit_test_setup_teardown(nonsense_is_the_end, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(children_are_told, env_setup, env_teardown),
+		cmocka_unit_test_setup_teardown(children_destroy_nothing_of_their_parents, env_setup,
+						env_teardown),
 		cmocka_unit_test_setup_teardown(devices_stay, env_setup, env_teardown),
 		cmocka_unit_test(no_agent_no_device),
 	};

@@ -58,8 +58,8 @@ int fv_agent_usable(struct fv_agent *agent)
 
 /*
  * The child of fork() shares sockets and queues with its parent. It may use neither, and must not
- * keep the agent from noticing when the parent ends: its descriptors lead nowhere from now on. They
- * stay open so that closing them hits nobody else's.
+ * keep the agent from noticing when the parent ends: its descriptors lead nowhere from now on, and its
+ * memory is its own. They stay open so that closing them hits nobody else's.
  */
 static void in_child(void)
 {
@@ -71,6 +71,7 @@ static void in_child(void)
 		dup3(nowhere, a->cmd, O_CLOEXEC);
 		dup3(nowhere, a->doorbell, O_CLOEXEC);
 		dup3(nowhere, a->async, O_CLOEXEC);
+		fv_areas_unshare(a);
 	}
 	if (nowhere >= 0)
 		close(nowhere);

@@ -83,6 +83,11 @@ static inline bool fv_live(const struct fv_agent *agent)
 {
 	return __builtin_expect(falcon_load(&agent->state) == FV_LIVE, 1);
 }
+/* Whether the parent process attached: |agent|'s shared memory is none, and reads as zero. */
+static inline bool fv_forked(const struct fv_agent *agent)
+{
+	return falcon_load(&agent->state) == FV_FORKED;
+}
 /* Nothing has happened for long: see whether it is still there. */
 void fv_agent_check(struct fv_agent *agent);
 /* It is gone. */
@@ -96,6 +101,8 @@ void fv_ring(struct fv_agent *agent, uint32_t slot);
 /* Area 0, for fv_agent_open(). 0 or an errno value; its memfd in *|memfd|. */
 int fv_areas_init(struct fv_agent *agent, int *memfd);
 void fv_areas_free(struct fv_agent *agent);
+/* In a child of fork(): nothing of |agent|'s memory is shared any more, all of it is zero. */
+void fv_areas_unshare(struct fv_agent *agent);
 /*
  * |size| bytes of zeroed shared memory, aligned to pages; where they are for the agent is in *|area|
  * and *|offset|. NULL with errno.

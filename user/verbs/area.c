@@ -103,6 +103,16 @@ void fv_areas_free(struct fv_agent *agent)
 	}
 }
 
+void fv_areas_unshare(struct fv_agent *agent)
+{
+	for (const struct fv_area *area = agent->areas; area; area = area->next) {
+		/* Without a mapping, a use of it ends the child alone. */
+		if (mmap(area->base, area->size, PROT_READ | PROT_WRITE,
+			 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+			munmap(area->base, area->size);
+	}
+}
+
 /* A new area for |size| bytes, known to the agent. NULL with errno. */
 static struct fv_area *add_area(struct fv_agent *agent, uint64_t size)
 {
@@ -188,7 +198,7 @@ void fv_area_free(struct fv_agent *agent, void *mem)
 			continue;
 		*r = room->next;
 		/* Gives the pages back, and makes them zero for whoever is next. */
-		if (madvise(mem, room->size, MADV_REMOVE))
+		if (!fv_forked(agent) && madvise(mem, room->size, MADV_REMOVE))
 			memset(mem, 0, room->size);
 		free(room);
 		if (!(*p)->rooms)

@@ -224,7 +224,7 @@ FV_EXPORT int ibv_destroy_cq(struct ibv_cq *ibcq)
 	comp = cq->comp_events;
 	async = cq->async_events;
 	pthread_mutex_unlock(&ctx->lock);
-	if (falcon_load(&ctx->agent.state) != FV_FORKED) {
+	if (!fv_forked(&ctx->agent)) {
 		fv_wait_acked(&ibcq->mutex, &ibcq->cond, &ibcq->comp_events_completed, comp);
 		fv_wait_acked(&ibcq->mutex, &ibcq->cond, &ibcq->async_events_completed, async);
 	}

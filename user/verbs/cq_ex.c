@@ -28,7 +28,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 	if (attr->comp_mask)
 		return EINVAL;
-	if (falcon_load(&ctx->agent.state) == FV_FORKED)
+	if (fv_forked(&ctx->agent))
 		return EIO;
 	fv_lock(&cq->lock);
 	rc = take(cq);

@@ -81,7 +81,7 @@ static int read_event(struct fv_agent *agent, int fd, void *event, size_t len)
 		bool settled = falcon_load(&agent->settled);
 		ssize_t n;
 
-		if (falcon_load(&agent->state) == FV_FORKED) {
+		if (fv_forked(agent)) {
 			fv_agent_usable(agent);
 			return -1;
 		}

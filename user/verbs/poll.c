@@ -51,6 +51,8 @@ bool fv_cq_take(struct fv_cq *cq, struct fverbs_cqe *out)
 {
 	struct fv_ctx *ctx = FV_CAST(struct fv_ctx, v.context, cq->cq.context);
 
+	if (fv_forked(&ctx->agent))
+		return false;
 	if (falcon_load(&cq->shm->idx.tail) != cq->head) {
 		*out = cq->entries[cq->head++ & cq->mask];
 		falcon_store(&cq->shm->idx.head, cq->head);
@@ -61,8 +63,11 @@ bool fv_cq_take(struct fv_cq *cq, struct fverbs_cqe *out)
 
 void fv_cq_clean(struct fv_cq *cq, uint64_t qp_cookie)
 {
+	const struct fv_ctx *ctx = FV_CAST(struct fv_ctx, v.context, cq->cq.context);
 	uint32_t tail, to;
 
+	if (fv_forked(&ctx->agent))
+		return;
 	fv_lock(&cq->lock);
 	tail = to = falcon_load(&cq->shm->idx.tail);
 	/* What is not yet read is ours to move: close the gaps towards the tail. */
@@ -170,7 +175,7 @@ int fv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	uint32_t ready;
 	int got = 0;
 
-	if (!fv_live(&ctx->agent) && falcon_load(&ctx->agent.state) == FV_FORKED)
+	if (!fv_live(&ctx->agent) && fv_forked(&ctx->agent))
 		return -1;
 	fv_lock(&cq->lock);
 	if (!fv_live(&ctx->agent)) {
@@ -207,7 +212,7 @@ int fv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	struct fv_ctx *ctx = fv_ctx_of(ibcq->context);
 	struct fv_cq *cq = fv_cq(ibcq);
 
-	if (falcon_load(&ctx->agent.state) == FV_FORKED)
+	if (fv_forked(&ctx->agent))
 		return fv_agent_usable(&ctx->agent);
 	/* Not the queue's lock: whoever is between start_poll() and end_poll() may arm, too. */
 	pthread_mutex_lock(&ibcq->mutex);

@@ -338,7 +338,7 @@ FV_EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 		fv_cq_clean(fv_cq(ibqp->recv_cq), qp->cookie);
 	fv_cookie_forget(ctx, qp->cookie);
 	qp->cookie = 0;
-	if (falcon_load(&ctx->agent.state) != FV_FORKED)
+	if (!fv_forked(&ctx->agent))
 		fv_wait_acked(&ibqp->mutex, &ibqp->cond, &ibqp->events_completed, qp->async_events);
 	release(ctx, qp);
 	return 0;

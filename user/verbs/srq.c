@@ -206,7 +206,7 @@ FV_EXPORT int ibv_destroy_srq(struct ibv_srq *ibsrq)
 		return rc;
 	fv_cookie_forget(ctx, srq->cookie);
 	srq->cookie = 0;
-	if (falcon_load(&ctx->agent.state) != FV_FORKED)
+	if (!fv_forked(&ctx->agent))
 		fv_wait_acked(&ibsrq->mutex, &ibsrq->cond, &ibsrq->events_completed,
 			      srq->async_events);
 	release(ctx, srq);
