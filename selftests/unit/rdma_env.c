@@ -22,13 +22,20 @@ static void end_conn(struct env_host *h, uint32_t cid, const char *why)
 	struct env_conn *c = &h->conns[cid];
 	struct fcore_conn *core = c->core;
 
+	h->ending = true;
 	rdma_ulp_ops.conn_down(h->r, cid, why);
+	h->ending = false;
 	if (core)
 		fcore_conn_close(core, kCmplDeadConn);
 	rdma_ulp_ops.conn_gone(h->r, cid);
 	c->core = NULL;
 	c->peer_cid = 0;
 	c->hung = c->dirty = false;
+}
+
+void env_end_conn(struct env_host *h, uint32_t cid)
+{
+	end_conn(h, cid, "it ends");
 }
 
 void env_close(void)
@@ -232,7 +239,8 @@ static void host_round(struct env_host *h)
 			fcore_acked(c->core, env.now);
 		c->dirty = false;
 	}
-	rdma_ulp_ops.pump(h->r, env.now);
+	if (!h->still)
+		rdma_ulp_ops.pump(h->r, env.now);
 	fcore_run(h->core, env.now, 64);
 }
 

@@ -51,6 +51,8 @@ struct env_host {
 	} dials[ENV_CONNS];		/* that have not been answered */
 	uint32_t ndials;
 	bool deaf;			/* nobody answers its dials */
+	bool still;			/* its layer is not pumped */
+	bool ending;			/* its layer is told that a connection ends */
 };
 
 /* A process: its memory, and what it shares with the agent. */
@@ -123,6 +125,8 @@ void env_close(void);
 void env_step(void);
 /* Steps until |done| or |limit| steps. Returns whether done. */
 bool env_run(bool (*done)(void *arg), void *arg, unsigned int limit);
+/* The connection of |h| with CID |cid| ends, from one step to the next; what is on the wire is lost. */
+void env_end_conn(struct env_host *h, uint32_t cid);
 /* So many steps. */
 void env_steps(unsigned int n);
 

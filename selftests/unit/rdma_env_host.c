@@ -156,7 +156,10 @@ static unsigned int devices(void *arg, struct fverbs_device *out)
 	return 1;
 }
 
-/* Copies of whole pieces between our memory and an application's, which ends where it ends. */
+/*
+ * Copies of whole pieces between our memory and an application's, which ends where it ends. An agent's
+ * thread may be lost in there (agent/stall.h), with all that stands on its stack.
+ */
 static ssize_t copy(struct env_app *app, bool read, const struct iovec *local, unsigned int nlocal,
 		    const struct iovec *remote, unsigned int nremote)
 {
@@ -164,6 +167,7 @@ static ssize_t copy(struct env_app *app, bool read, const struct iovec *local, u
 	size_t loff = 0, roff = 0;
 	ssize_t done = 0;
 
+	assert_false(app->host->ending);
 	if (app->dead)
 		return -ESRCH;
 	while (l < nlocal && r < nremote) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Several copies of the mover that end together. */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "ulp/rdma/qp.h"
 
@@ -11,6 +13,7 @@ void rdma_move_init(struct rdma_move *m, struct rdma_qps *qps, void (*done)(stru
 	m->pending = 0;
 	m->error = 0;
 	m->pieces = NULL;
+	m->kept = NULL;
 }
 
 static void free_pieces(struct rdma_move *m)
@@ -25,6 +28,8 @@ static void free_pieces(struct rdma_move *m)
 			rdma_slab_put(&m->qps->pieces, p);
 		p = next;
 	}
+	free(m->kept);
+	m->kept = NULL;
 }
 
 static void piece_done(struct rdma_copy *copy, int error)
@@ -69,4 +74,36 @@ void rdma_move_cancel(struct rdma_move *m)
 		m->error = -ECANCELED;
 	for (struct rdma_piece *p = m->pieces; p; p = p->next)
 		rdma_span_put(&p->copy.span);
+}
+
+/* Of a piece that has ended, nothing is copied any more. */
+static bool is_pending(const struct rdma_piece *p)
+{
+	return p->copy.span.mr != NULL;
+}
+
+void rdma_move_keep(struct rdma_move *m)
+{
+	uint8_t *from = NULL, *to = NULL;
+	struct rdma_piece *p;
+
+	for (p = m->pieces; p; p = p->next) {
+		uint8_t *at = p->copy.local;
+
+		if (!is_pending(p))
+			continue;
+		from = !from || at < from ? at : from;
+		to = !to || at + p->copy.span.len > to ? at + p->copy.span.len : to;
+	}
+	if (!from)
+		return;
+	m->kept = malloc((size_t)(to - from));
+	if (!m->kept) {
+		rdma_move_cancel(m);
+		return;
+	}
+	memcpy(m->kept, from, (size_t)(to - from));
+	for (p = m->pieces; p; p = p->next)
+		if (is_pending(p))
+			p->copy.local = (uint8_t *)m->kept + ((uint8_t *)p->copy.local - from);
 }

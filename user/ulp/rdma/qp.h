@@ -81,6 +81,7 @@ struct rdma_move {
 	int error;			/* the first one's: 0 or a negative errno */
 	struct rdma_piece *pieces;	/* all of them; |first| is one */
 	struct rdma_piece first;
+	void *kept;			/* our memory's bytes, once its owner took it back; malloc()'s */
 };
 
 void rdma_move_init(struct rdma_move *m, struct rdma_qps *qps, void (*done)(struct rdma_move *m));
@@ -89,6 +90,11 @@ int rdma_move_add(struct rdma_move *m, enum rdma_copy_kind kind, struct rdma_spa
 		  void *local);
 /* Nothing is touched any more. done() comes if anything is pending. */
 void rdma_move_cancel(struct rdma_move *m);
+/*
+ * Our memory goes, from which |m| copies to applications: what is pending is copied from a duplicate, or
+ * cancelled if there is no memory for that. No copy is made here.
+ */
+void rdma_move_keep(struct rdma_move *m);
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
@@ -367,6 +373,8 @@ void rdma_resp_error(struct rdma_item *it, struct fcore_conn *c);
 /* Copy |len| bytes to |off| of what |recv| names. enum ibv_wc_status. */
 uint8_t rdma_scatter(struct rdma_move *m, struct rdma_pd *pd, const struct rdma_recv *recv,
 		     uint32_t off, const uint8_t *data, uint32_t len);
+/* The packets of |qp| go, with their connection: what they bring is placed all the same. */
+void rdma_resp_keep(struct rdma_qp *qp);
 /* The packet counts: the sequence goes on behind it. */
 void rdma_resp_took(struct rdma_qp *qp, const struct falcon_rdma_hdr *h);
 /* Whose memory requests of peers reach; with XRC the SRQ's. NULL: no such SRQ. */

@@ -24,17 +24,16 @@ static void link_up(void *owner, struct rdma_link *link)
 }
 
 /*
- * What has been received is placed while the packets are still there. An idle queue pair does not
- * notice, as with InfiniBand; one with requests under way has them end when the core gives them back.
+ * What has been received is placed, if later: a copy may cost the agent its thread (agent/stall.h), and with
+ * it all that stands on the stack up to here. An idle queue pair does not notice, as with InfiniBand; one
+ * with requests under way has them end when the core gives them back.
  */
 static void link_down(void *owner, struct rdma_link *link, const char *why)
 {
 	struct rdma_qp *qp = owner;
 
 	(void)why;
-	rdma_copies_run(qp->r);
-	if (qp->link != link)
-		return;
+	rdma_resp_keep(qp);
 	qp->link = NULL;
 	qp->core = qp->rx_core = NULL;
 	qp->segment = 0;

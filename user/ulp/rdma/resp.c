@@ -210,6 +210,15 @@ void rdma_resp_took(struct rdma_qp *qp, const struct falcon_rdma_hdr *h)
 		qp->rx_base = qp->rx_next;
 }
 
+void rdma_resp_keep(struct rdma_qp *qp)
+{
+	struct rdma_item *it;
+
+	LIST_FOREACH(it, &qp->items, all)
+		if (!falcon_rdma_is_pull(it->opcode))
+			rdma_move_keep(&it->move);
+}
+
 static void established(struct rdma_qp *qp)
 {
 	if (qp->comm_est || qp->state != IBV_QPS_RTR)
