@@ -269,6 +269,30 @@ static void a_queue_that_moves(void **state)
 		assert_int_equal(entry(&req.place, i)->wr_id, 2 + i);
 }
 
+/* What has not been shown when a queue moves is shown behind the move, with the event that was asked for. */
+static void a_queue_that_moves_owes_its_event(void **state)
+{
+	struct fverbs_completion_event event;
+	struct fverbs_place place;
+	int fd;
+	uint32_t ch = channel(64, &fd), cq = env_cq(&app, 8, ch + 1, &place);
+	struct fverbs_resize_cq req = { .cq = cq, .place = env_place(&app, 4, 64) };
+	struct fverbs_cq_shm *moved = env_at(&app, &req.place);
+
+	(void)state;
+	post(cq, 1, 0, false);
+	pump();
+	((struct fverbs_cq_shm *)env_at(&app, &place))->armed = FVERBS_ARMED_ANY;
+	post(cq, 2, 0, false);
+	assert_int_equal(env_call(&app, FVERBS_RESIZE_CQ, &req, sizeof(req), -1), 0);
+	assert_int_equal(moved->idx.tail, 1);
+	assert_false(env_take(fd, &event, sizeof(event)));
+	pump();
+	assert_int_equal(moved->idx.tail, 2);
+	assert_true(env_take(fd, &event, sizeof(event)));
+	assert_int_equal(moved->armed, FVERBS_ARMED_NO);
+}
+
 /* ---- shared receive queues ---------------------------------------------------------------- */
 
 static uint32_t create_srq(uint32_t entries, uint32_t limit, struct fverbs_place *place)
@@ -583,7 +607,8 @@ int main(void)
 		TEST(completions_are_shown_once_a_round), TEST(armed_queues),
 		TEST(events_come_in_the_order_of_completions), TEST(events_wait_for_room),
 		TEST(overrun), TEST(a_head_that_cannot_be),
-		TEST(an_overrun_that_is_ignored), TEST(a_queue_that_moves), TEST(receive_requests),
+		TEST(an_overrun_that_is_ignored), TEST(a_queue_that_moves),
+		TEST(a_queue_that_moves_owes_its_event), TEST(receive_requests),
 		TEST(the_limit), TEST(a_receive_queue_that_moves), TEST(doorbells),
 		TEST(naps_end_with_news), TEST(crowding_is_told),
 		TEST(devices_change), TEST(xrc_domains), TEST(queue_pairs_of_two_processes),

@@ -143,6 +143,7 @@ int rdma_cq_move(struct rdma_cq *cq, struct rdma_ring *ring)
 {
 	uint32_t head = falcon_load(&rdma_ring_idx(&cq->ring)->head);
 	uint32_t unread = cq->ring.pos - head;
+	uint32_t hidden = cq->ring.pos - cq->published;
 
 	if (unread > cq->ring.entries || unread > ring->entries)
 		return -EINVAL;
@@ -151,10 +152,11 @@ int rdma_cq_move(struct rdma_cq *cq, struct rdma_ring *ring)
 			sizeof(struct fverbs_cqe));
 	((struct fverbs_cq_shm *)ring->base)->armed =
 		falcon_load(&((struct fverbs_cq_shm *)cq->ring.base)->armed);
-	falcon_store(&rdma_ring_idx(ring)->tail, ring->pos);
+	/* What is not shown yet is by publish(), with the event that may be due. */
+	cq->published = ring->pos - hidden;
+	falcon_store(&rdma_ring_idx(ring)->tail, cq->published);
 	rdma_ring_close(&cq->ring);
 	cq->ring = *ring;
-	cq->published = ring->pos;
 	return 0;
 }
 
