@@ -5,7 +5,9 @@
 #
 # A test's processes are known by a mark in their environment, what it makes by mktemp is in a folder of its
 # own, $TMPDIR, and the names of its labs end with its PID. Files of applications, whose names are known, are
-# those that were not there before.
+# those that were not there before. A runner that tests of the runner start, beside other tests, must not take
+# these tests' for its own: FALCON_TRACES_ROOT, unless empty, is the folder that has its dev/shm, tmp and
+# sys/fs/bpf.
 # shellcheck source=selftests/procs.sh
 . "$(dirname "${BASH_SOURCE[0]}")/procs.sh"
 
@@ -15,7 +17,8 @@ TRACES_TMP=('xrc_domain*' 'ompi.*' 'pmix*' 'ucx*')
 # Maps and programs of ours.
 pinned()
 {
-	find /sys/fs/bpf -maxdepth 3 -name 'falcon*' -prune -printf 'pinned %p\n' 2>/dev/null
+	find "${FALCON_TRACES_ROOT-}/sys/fs/bpf" -maxdepth 3 -name 'falcon*' -prune \
+		-printf 'pinned %p\n' 2>/dev/null
 }
 
 # Namespaces of any name, and folders of labs.
@@ -31,11 +34,12 @@ traces()
 	local names=() name
 
 	pinned
-	find /dev/shm -mindepth 1 -maxdepth 1 -printf 'file %p\n' 2>/dev/null
+	find "${FALCON_TRACES_ROOT-}/dev/shm" -mindepth 1 -maxdepth 1 -printf 'file %p\n' 2>/dev/null
 	for name in "${TRACES_TMP[@]}"; do
 		names+=(-o -name "$name")
 	done
-	find /tmp -mindepth 1 -maxdepth 1 \( "${names[@]:1}" \) -printf 'file %p\n'
+	find "${FALCON_TRACES_ROOT-}/tmp" -mindepth 1 -maxdepth 1 \( "${names[@]:1}" \) -printf 'file %p\n' \
+		2>/dev/null
 }
 
 # labs_of PID...: what there is of the labs of these tests.

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/../tap.sh"
 
 TMP=$(mktemp -d)
+export FALCON_TRACES_ROOT=$TMP
 LOG=$TMP/build/selftests/log
 trap 'rm -rf "$TMP"' EXIT
 

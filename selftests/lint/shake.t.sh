@@ -4,6 +4,7 @@
 . "$(dirname "$0")/../tap.sh"
 
 TMP=$(mktemp -d)
+export FALCON_TRACES_ROOT=$TMP
 SHAKE=$TAP_TOP/selftests/shake.sh
 DISTURB=$TAP_BUILD/selftests/shake/disturb
 [ -x "$DISTURB" ] || tap_skip_all "$DISTURB is not built"

@@ -7,8 +7,11 @@
 . "$TAP_TOP/selftests/traces.sh"
 
 TMP=$(mktemp -d)
-SHM=/dev/shm/falcon-traces.$$
-trap 'rm -rf "$TMP" $SHM' EXIT
+export FALCON_TRACES_ROOT=$TMP/root
+SHM=$TMP/root/dev/shm/falcon-traces
+OTHERS=/dev/shm/falcon-traces.$$
+trap 'rm -rf "$TMP" $OTHERS' EXIT
+mkdir -p "${SHM%/*}"
 
 # probe KIND: the script on stdin is the only test of a kind.
 probe()
@@ -60,6 +63,12 @@ probe alone <<-END
 END
 accuses alone "a file in /dev/shm" "file $SHM"
 tap_run "it is gone" test ! -e $SHM
+probe alone <<-END
+	touch $OTHERS; echo ok 1; echo 1..1
+END
+tap_is "$(run alone | tail -n 1)" "1 passed, 0 failed, 0 skipped" \
+	"a file that comes where this runner has not to look is another's"
+tap_run "it stays" test -e $OTHERS
 probe alone <<-'END'
 	mktemp >/dev/null; echo ok 1; echo 1..1
 END

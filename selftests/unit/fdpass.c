@@ -115,14 +115,16 @@ static void nothing_to_receive_leaves_nothing_to_close(void **state)
 	assert_false(got.whole);
 }
 
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(carries_none_to_as_many_as_the_kernel_takes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_kernel_sends_no_more_than_there_is_room_for, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(says_what_was_cut_off, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_message_of_no_bytes_may_bring_some, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(nothing_to_receive_leaves_nothing_to_close, set_up, tear_down),
+		TEST(carries_none_to_as_many_as_the_kernel_takes),
+		TEST(the_kernel_sends_no_more_than_there_is_room_for),
+		TEST(says_what_was_cut_off),
+		TEST(a_message_of_no_bytes_may_bring_some),
+		TEST(nothing_to_receive_leaves_nothing_to_close),
 	};
 
 	return unit_run(tests);
