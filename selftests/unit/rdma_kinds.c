@@ -379,6 +379,45 @@ static void xrc(void **state)
 	pair_close();
 }
 
+/* A shared receive queue goes; what another one gave, for the same completion queue, is completed. */
+static void xrc_without_one_of_two_queues(void **state)
+{
+	struct fverbs_open_xrcd open = { .oflags = 0100 };
+	struct fverbs_send_wqe w = { .wr_id = 1, .opcode = IBV_WR_SEND, .num_sge = 1,
+				     .flags = IBV_SEND_SIGNALED };
+	struct env_qp ini, tgt;
+	struct fverbs_handle x;
+	struct fverbs_sge sge, to;
+	struct srq s[2];
+
+	(void)state;
+	pair_open(&(struct env_qp_opts){ 0 });
+	assert_int_equal(env_cmd(&b, FVERBS_OPEN_XRCD, &open, sizeof(open), &x, sizeof(x)), 0);
+	s[0] = srq_open(&b, x.handle, &bcq);
+	s[1] = srq_open(&b, x.handle, &bcq);
+	env_qp_open(&b, &bcq, &(struct env_qp_opts){ .type = IBV_QPT_XRC_RECV,
+						     .xrcd_plus_1 = x.handle + 1 }, &tgt);
+	env_qp_open(&a, &acq, &(struct env_qp_opts){ .type = IBV_QPT_XRC_SEND }, &ini);
+	env_connect(&ini, &tgt);
+	sge = sge_of(&a, &amr, 0, 100);
+	for (int i = 0; i < 2; i++) {
+		to = sge_of(&b, &bmr, HALF + 100 * (uint32_t)i, 100);
+		srq_post(&s[i], 50 + (uint64_t)i, &to);
+		w.xrc_srqn = s[i].num;
+		env_post_send(&ini, &w, &sge);
+	}
+	/* Both have been received, and wait to be placed. */
+	b.host->still = true;
+	env_steps(100);
+	assert_int_equal(env_cmd(&b, FVERBS_DESTROY_SRQ, &(struct fverbs_handle){ .handle = s[1].handle },
+				 sizeof(struct fverbs_handle), NULL, 0), 0);
+	b.host->still = false;
+	done(&bcq, 50, IBV_WC_RECV);
+	done(&acq, 1, IBV_WC_SEND);
+	assert_memory_equal(b.memory + HALF, a.memory, 100);
+	pair_close();
+}
+
 /* ---- keys ---- */
 
 static void window_bound_and_invalidated(void **state)
@@ -552,6 +591,7 @@ int main(void)
 		cmocka_unit_test(ud_handle_goes),
 		cmocka_unit_test(srq_serves_both),
 		cmocka_unit_test(xrc),
+		cmocka_unit_test(xrc_without_one_of_two_queues),
 		cmocka_unit_test(window_bound_and_invalidated),
 		cmocka_unit_test(fenced),
 		cmocka_unit_test(shared_memory),

@@ -564,6 +564,45 @@ static void xrc_domains(void **state)
 	assert_null(env.r->xrcds);
 }
 
+static uint32_t open_domain(uint32_t device)
+{
+	const struct fverbs_open_xrcd req = { .device = device, .oflags = O_CREAT, .has_fd = 1 };
+	int fd = env_fd(ENV_FILE, 0);
+
+	env.fds[fd].inode = 5;
+	assert_int_equal(env_call(&app, FVERBS_OPEN_XRCD, &req, sizeof(req), fd), 0);
+	return ((const struct fverbs_handle *)env_answer(&app))->handle;
+}
+
+/* A domain is one of a device, and what belongs to it, too; a file may name one of each. */
+static void xrc_domains_of_two_devices(void **state)
+{
+	struct fverbs_create_srq srq = { .place = env_place(&app, 4, 64), .pd = env_pd(&app), .max_wr = 4,
+					 .max_sge = 1, .type = IBV_SRQT_XRC };
+	struct fverbs_create_qp req = { .type = IBV_QPT_XRC_RECV };
+	struct fverbs_place place;
+	uint32_t first, second;
+
+	(void)state;
+	env.devices[1] = (struct fverbs_device){ .name = "falcon1", .ngids = 1, .port_state = 4 };
+	env.ndevices = 2;
+	rdma_devices_refresh(env.r);
+	first = open_domain(0);
+	second = open_domain(1);
+	assert_ptr_not_equal(rdma_handle_get(app.ctx, RDMA_KIND_XRCD, first),
+			     rdma_handle_get(app.ctx, RDMA_KIND_XRCD, second));
+	for (uint32_t device = 0; device < 2; device++) {
+		req.xrcd_plus_1 = (device ? second : first) + 1;
+		assert_int_equal(env_call(&app, FVERBS_CREATE_QP, &req, sizeof(req), -1), 0);
+		assert_int_equal(env.qps[1 + device]->init.device, device);
+	}
+	srq.cq = env_cq(&app, 4, 0, &place);
+	srq.xrcd = second;
+	assert_int_equal(env_call(&app, FVERBS_CREATE_SRQ, &srq, sizeof(srq), -1), EINVAL);
+	srq.xrcd = first;
+	assert_int_equal(env_call(&app, FVERBS_CREATE_SRQ, &srq, sizeof(srq), -1), 0);
+}
+
 /* A receiving queue pair, opened by a second process, and what remains when its creator goes. */
 static void queue_pairs_of_two_processes(void **state)
 {
@@ -611,7 +650,7 @@ int main(void)
 		TEST(a_queue_that_moves_owes_its_event), TEST(receive_requests),
 		TEST(the_limit), TEST(a_receive_queue_that_moves), TEST(doorbells),
 		TEST(naps_end_with_news), TEST(crowding_is_told),
-		TEST(devices_change), TEST(xrc_domains), TEST(queue_pairs_of_two_processes),
+		TEST(devices_change), TEST(xrc_domains), TEST(xrc_domains_of_two_devices), TEST(queue_pairs_of_two_processes),
 	};
 
 	return unit_run(tests);

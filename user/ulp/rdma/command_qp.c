@@ -78,6 +78,7 @@ static int find_parts(struct rdma_call *call, const struct fverbs_create_qp *req
 
 	if (xrc_recv) {
 		init->xrcd = rdma_call_object(call, RDMA_KIND_XRCD, req->xrcd_plus_1 - 1);
+		init->device = init->xrcd ? init->xrcd->device : 0;
 		return init->xrcd ? 0 : -EINVAL;
 	}
 	init->pd = rdma_call_object(call, RDMA_KIND_PD, req->pd);

@@ -182,7 +182,11 @@ static int take_xrc(struct rdma_call *call, const struct fverbs_create_srq *req,
 				      "shared receive queues of type %u do not exist here", req->type);
 	srq->xrcd = rdma_call_object(call, RDMA_KIND_XRCD, req->xrcd);
 	srq->cq = srq->xrcd ? rdma_call_object(call, RDMA_KIND_CQ, req->cq) : NULL;
-	return srq->cq ? 0 : -EINVAL;
+	if (!srq->cq)
+		return -EINVAL;
+	if (srq->xrcd->device == srq->pd->device)
+		return 0;
+	return rdma_call_fail(call, -EINVAL, "protection domain and XRC domain are of different devices");
 }
 
 /* Check |req| and fill |srq|; its ring is opened last. */
@@ -347,21 +351,24 @@ void rdma_xrcd_put(struct rdma_xrcd *x, uint32_t *count)
 	free(x);
 }
 
-static struct rdma_xrcd *named_xrcd(const struct rdma *r, const struct rdma_file_id *file)
+static struct rdma_xrcd *named_xrcd(const struct rdma *r, uint32_t device,
+				    const struct rdma_file_id *file)
 {
 	struct rdma_xrcd *x = r->xrcds;
 
-	while (x && (!x->named || x->file.device != file->device || x->file.inode != file->inode))
+	while (x && (!x->named || x->device != device || x->file.device != file->device ||
+		     x->file.inode != file->inode))
 		x = x->next;
 	return x;
 }
 
-static struct rdma_xrcd *new_xrcd(struct rdma *r, const struct rdma_file_id *file)
+static struct rdma_xrcd *new_xrcd(struct rdma *r, uint32_t device, const struct rdma_file_id *file)
 {
 	struct rdma_xrcd *x = calloc(1, sizeof(*x));
 
 	if (!x)
 		return NULL;
+	x->device = device;
 	x->named = file;
 	if (file)
 		x->file = *file;
@@ -373,18 +380,18 @@ static struct rdma_xrcd *new_xrcd(struct rdma *r, const struct rdma_file_id *fil
 	return x;
 }
 
-/* The domain that |file| names, or NULL for a nameless one, as |oflags| say. */
-static struct rdma_xrcd *obtain_xrcd(struct rdma_call *call, const struct rdma_file_id *file,
-				     uint32_t oflags, int *rc)
+/* The domain that |file| names, or, if that is NULL, a nameless one, as |req| says. */
+static struct rdma_xrcd *obtain_xrcd(struct rdma_call *call, const struct fverbs_open_xrcd *req,
+				     const struct rdma_file_id *file, int *rc)
 {
-	struct rdma_xrcd *x = file ? named_xrcd(call->r, file) : NULL;
+	struct rdma_xrcd *x = file ? named_xrcd(call->r, req->device, file) : NULL;
 
 	*rc = 0;
-	if (x && (oflags & O_EXCL))
+	if (x && (req->oflags & O_EXCL))
 		*rc = rdma_call_fail(call, -EEXIST, "the file names an XRC domain already");
-	else if (!x && !(oflags & O_CREAT))
+	else if (!x && !(req->oflags & O_CREAT))
 		*rc = rdma_call_fail(call, -ENOENT, "the file names no XRC domain");
-	else if (!x && !(x = new_xrcd(call->r, file)))
+	else if (!x && !(x = new_xrcd(call->r, req->device, file)))
 		*rc = rdma_call_fail(call, -ENOMEM, "out of memory");
 	return *rc < 0 ? NULL : x;
 }
@@ -404,7 +411,7 @@ static int open_xrcd(struct rdma_call *call)
 				      req->device, req->oflags, call->fd >= 0 ? "" : "no ");
 	if (req->has_fd && h->file_id(h->arg, call->fd, &id) < 0)
 		return rdma_call_fail(call, -EBADF, "the descriptor is of no file");
-	x = obtain_xrcd(call, req->has_fd ? &id : NULL, req->oflags, &rc);
+	x = obtain_xrcd(call, req, req->has_fd ? &id : NULL, &rc);
 	if (!x)
 		return rc;
 	x->handles++;

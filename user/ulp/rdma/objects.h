@@ -175,6 +175,7 @@ struct rdma_srq {
 /* An XRC domain: one object, however many contexts have a handle of it. */
 struct rdma_xrcd {
 	struct rdma_xrcd *next, **pprev;
+	uint32_t device;		/* index */
 	bool named;			/* by a file, |file| */
 	struct rdma_file_id file;
 	uint32_t handles;

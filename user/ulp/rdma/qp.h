@@ -163,6 +163,7 @@ struct rdma_item {
 	struct rdma_move move;
 	struct rdma_span span;		/* READ: what keeps direct memory */
 	struct rdma_cq *cq;		/* NULL: no completion is to be given */
+	struct rdma_srq *srq;		/* that gave the receive request, with |cq| */
 	struct fverbs_cqe cqe;
 	uint64_t sink_va;		/* STETH */
 	uint32_t sink_lkey;

@@ -103,11 +103,10 @@ static void abandon_items(struct rdma_qp *qp, bool flush)
 /* What |srq| has given to |qp| has nowhere to go. */
 static void forget_srq(struct rdma_qp *qp, const struct rdma_srq *srq)
 {
-	struct rdma_cq *cq = rdma_srq_cq(srq);
 	struct rdma_item *it;
 
 	LIST_FOREACH(it, &qp->items, all)
-		if (it->cq == cq)
+		if (it->srq == srq)
 			it->cq = NULL;
 	for (uint32_t i = 0; i < qp->nmsgs; i++) {
 		if (qp->msgs[i].used && qp->msgs[i].srq == srq) {

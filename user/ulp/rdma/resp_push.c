@@ -104,6 +104,7 @@ static void complete(struct rdma_item *it, struct rdma_msg *m, uint8_t status)
 
 	if (!m->given || take_back(qp, m)) {
 		it->cq = cq_of(qp, m);
+		it->srq = m->srq;
 		it->cqe = rdma_qp_cqe(qp, it->cq, m->recv.wr_id, status);
 		it->cqe.opcode = IBV_WC_RECV;
 		it->cqe.src_qp = qp->attr.dest_qp_num;
