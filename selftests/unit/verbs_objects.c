@@ -6,6 +6,7 @@
 
 #include "falcon/verbs_abi.h"
 #include "falcon/verbs_ext.h"
+#include "verbs/vma.h"
 
 static void device_is_described(void **state)
 {
@@ -166,6 +167,52 @@ static void regions_are_checked(void **state)
 	munmap(hole - 4096, 4096);
 }
 
+static bool registers(struct env *e, void *addr, size_t len, int access)
+{
+	bool write = access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_mr *mr;
+
+	assert_int_equal(fv_vma_allows((uintptr_t)addr, len, write),
+			 fv_vma_allows_by_text((uintptr_t)addr, len, write));
+	errno = 0;
+	mr = ibv_reg_mr(e->pd, addr, len, access);
+	if (!mr)
+		assert_int_equal(errno, EFAULT);
+	else
+		assert_int_equal(ibv_dereg_mr(mr), 0);
+	return mr;
+}
+
+/* Memory is registered for what all of its mappings allow. */
+static void regions_of_several_mappings(void **state)
+{
+	enum { PAGE = 4096, PAGES = 5 };
+	struct env *e = *state;
+	uint8_t *at = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr;
+
+	assert_ptr_not_equal(at, MAP_FAILED);
+	assert_int_equal(mprotect(at + 2 * PAGE, PAGE, PROT_READ), 0);
+	assert_true(registers(e, at, PAGES * PAGE, 0));
+	assert_true(registers(e, at, PAGES * PAGE, IBV_ACCESS_REMOTE_READ));
+	assert_false(registers(e, at, PAGES * PAGE, IBV_ACCESS_LOCAL_WRITE));
+	assert_false(registers(e, at + 3 * PAGE - 1, 1, IBV_ACCESS_LOCAL_WRITE));
+	assert_true(registers(e, at, 2 * PAGE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
+	assert_true(registers(e, at + 3 * PAGE, 2 * PAGE, IBV_ACCESS_LOCAL_WRITE));
+	mr = ibv_reg_mr(e->pd, at + 2 * PAGE, 8, 0);
+	assert_non_null(mr);
+	assert_int_equal(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE),
+			 IBV_REREG_MR_ERR_INPUT);
+	assert_int_equal(errno, EFAULT);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	assert_int_equal(mprotect(at + 2 * PAGE, PAGE, PROT_NONE), 0);
+	assert_false(registers(e, at, PAGES * PAGE, 0));
+	assert_int_equal(munmap(at + 2 * PAGE, PAGE), 0);
+	assert_false(registers(e, at, PAGES * PAGE, 0));
+	assert_true(registers(e, at + PAGE, PAGE, 0));
+	munmap(at, PAGES * PAGE);
+}
+
 static void device_memory(void **state)
 {
 	struct env *e = *state;
@@ -263,6 +310,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(queue_pairs_are_checked, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(modes_reach_the_agent, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(regions_are_checked, env_setup, env_teardown),
+		cmocka_unit_test_setup_teardown(regions_of_several_mappings, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(device_memory, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(parent_domains, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(many_queues, env_setup, env_teardown),

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "verbs/fv.h"
+#include "verbs/vma.h"
 
 enum {
 	BUCKETS = 1024,
@@ -89,9 +90,14 @@ static struct fverbs_reg_mr describe(struct fv_ctx *ctx, struct ibv_pd *pd, cons
 	return req;
 }
 
-/* The memory is there now: what hardware would find out when it pins it. The agent does not look. */
+/*
+ * The memory is there now, and may be used so: what hardware would find out when it pins it. The agent does
+ * not look, and writes through /proc/PID/mem, which knows no mapping that may not be written.
+ */
 static bool is_there(const struct fverbs_reg_mr *req)
 {
+	const uint32_t writes = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 	char first, last;
 	const struct iovec local[] = { { &first, 1 }, { &last, 1 } };
 	const struct iovec remote[] = { { (void *)(uintptr_t)req->addr, 1 },
@@ -100,6 +106,8 @@ static bool is_there(const struct fverbs_reg_mr *req)
 
 	if (req->area_plus_1 || req->access & IBV_ACCESS_ON_DEMAND)
 		return true;
+	if (!fv_vma_allows(req->addr, req->length, req->access & writes))
+		return false;
 	n = process_vm_readv(getpid(), local, 2, remote, 2, 0);
 	/* Where filters forbid it, what is not there is found out when it is used. */
 	return n == 2 || (n < 0 && errno != EFAULT);
@@ -247,7 +255,7 @@ FV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, vo
 	addr = move ? addr : ibmr->addr;
 	req.to = describe(ctx, pd, addr, move ? length : ibmr->length,
 			  move ? (uintptr_t)addr : mr->iova, (unsigned int)access);
-	if (move && !is_there(&req.to)) {
+	if ((move || flags & IBV_REREG_MR_CHANGE_ACCESS) && !is_there(&req.to)) {
 		errno = EFAULT;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
