@@ -72,6 +72,53 @@ static void coalescing_per_flow(void **state)
 	env_close();
 }
 
+/* More ACKs are due than a turn has room for, and nothing else is: the next turns send the rest, now. */
+static void acks_of_many_flows_are_not_stranded(void **state)
+{
+	enum { DUE = 16, BUDGET = 5 };
+	uint32_t sent = 0, flows = 0;
+
+	(void)state;
+	open_flows(4, 8);
+	env.answer = true;
+	for (uint32_t i = 0; i < DUE; i++) {
+		env.flow = i;
+		env_receive_push(i, i, true);
+	}
+	for (uint32_t turn = 0; turn < DUE && sent < DUE; turn++) {
+		env.nsent = 0;
+		assert_int_equal(fcore_next_deadline(env.core, env.now), env.now);
+		sent += fcore_run(env.core, env.now, BUDGET);
+		for (uint32_t i = 0; i < env.nsent; i++)
+			flows |= 1U << env.sent[i].flow;
+	}
+	assert_int_equal(sent, DUE);
+	assert_int_equal(flows, (1U << DUE) - 1);
+	env_close();
+}
+
+/* The same when data has taken most of the turn, and its window is full. */
+static void acks_behind_data_are_not_stranded(void **state)
+{
+	enum { DUE = 16, WINDOW = 12 };
+	uint32_t acks = 0;
+
+	(void)state;
+	open_flows(1, WINDOW);
+	env.answer = true;
+	for (uint32_t i = 0; i < 2 * WINDOW; i++)
+		env_push(i);
+	for (uint32_t i = 0; i < DUE; i++) {
+		env.flow = i;
+		env_receive_push(i, i, true);
+	}
+	env_run();
+	for (uint32_t i = 0; i < env.nsent; i++)
+		acks += falcon_type_is_ack(env.sent[i].type);
+	assert_int_equal(acks, DUE);
+	env_close();
+}
+
 /* A NACK reports the flow of the packet that it refuses. */
 static void nacks_per_flow(void **state)
 {
@@ -255,6 +302,8 @@ int main(void)
 		cmocka_unit_test(acks_per_flow),
 		cmocka_unit_test(acks_take_the_peers_path),
 		cmocka_unit_test(coalescing_per_flow),
+		cmocka_unit_test(acks_of_many_flows_are_not_stranded),
+		cmocka_unit_test(acks_behind_data_are_not_stranded),
 		cmocka_unit_test(nacks_per_flow),
 		cmocka_unit_test(events_are_completed),
 		cmocka_unit_test(events_of_nobody),

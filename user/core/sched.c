@@ -67,6 +67,9 @@ static uint32_t serve(struct fcore_conn *c, uint64_t now, uint32_t quota, enum f
 		else
 			*last = FC_STALLED;
 	}
+	/* ACKs of other flows: the quota is spent, if nothing else is there to be sent. */
+	if (c->ack_due && *last == FC_IDLE)
+		*last = FC_SENT;
 	return n;
 }
 
