@@ -650,7 +650,8 @@ int main(void)
 		TEST(a_queue_that_moves_owes_its_event), TEST(receive_requests),
 		TEST(the_limit), TEST(a_receive_queue_that_moves), TEST(doorbells),
 		TEST(naps_end_with_news), TEST(crowding_is_told),
-		TEST(devices_change), TEST(xrc_domains), TEST(xrc_domains_of_two_devices), TEST(queue_pairs_of_two_processes),
+		TEST(devices_change), TEST(xrc_domains), TEST(xrc_domains_of_two_devices),
+		TEST(queue_pairs_of_two_processes),
 	};
 
 	return unit_run(tests);
