@@ -24,6 +24,12 @@ map_ids()
 	done
 }
 
+# What XDP on host $1 is told of interfaces.
+ports()
+{
+	on "$1" bpftool -j map dump pinned /sys/fs/bpf/tc/globals/falcon_ports | jq -c '[.[].formatted]'
+}
+
 # Accepted packets on host $1 have reached $2.
 accepted()
 {
@@ -52,13 +58,18 @@ copy_fails()
 # try_kill HOST WHAT
 try_kill()
 {
-	local host=$1 before
+	local host=$1 before known
 
 	before=$(map_ids "$host")
+	known=$(ports "$host")
 	start_copy
 	falcon-lab agent "$host" kill
 	copy_fails "$2"
+	# Of an interface that the next agent does not have, or has under another index.
+	on "$host" bpftool map update pinned /sys/fs/bpf/tc/globals/falcon_ports \
+		key 1 0 0 0 value 0 0 0 0 0 8 0 0
 	tap_run "$2: the agent starts again" falcon-lab agent "$host" start
+	tap_is "$(ports "$host")" "$known" "$2: XDP knows the agent's interfaces and no others"
 	tap_is "$(map_ids "$host")" "$before" "$2: and takes over the maps"
 	tap_wait 30 is_serving b
 	tap_run "$2: a new copy works" put a b b small

@@ -115,6 +115,7 @@ static void adopt_maps(struct agent *a)
 	const struct agent_options *opt = &a->config.agent;
 	uint32_t left = 0;
 
+	maps_ports_empty(&a->maps);
 	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
 		left += !!a->maps.conns[cid].id.flags;
 		falcon_store(&a->maps.conns[cid].id.flags, 0);

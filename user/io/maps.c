@@ -292,13 +292,24 @@ void maps_sadb_del(struct maps *m, uint32_t spi)
 	bpf_map_delete_elem(m->sadb_fd, &spi);
 }
 
+/* Of a hash whose keys are words. */
+static void empty_hash(int fd)
+{
+	uint32_t key;
+
+	while (bpf_map_get_next_key(fd, NULL, &key) == 0)
+		if (bpf_map_delete_elem(fd, &key) < 0)
+			return;
+}
+
+void maps_ports_empty(struct maps *m)
+{
+	empty_hash(m->ports_fd);
+}
+
 void maps_sadb_empty(struct maps *m)
 {
-	uint32_t spi;
-
-	while (bpf_map_get_next_key(m->sadb_fd, NULL, &spi) == 0)
-		if (bpf_map_delete_elem(m->sadb_fd, &spi) < 0)
-			return;
+	empty_hash(m->sadb_fd);
 }
 
 void maps_quiesce(void)

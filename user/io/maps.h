@@ -58,6 +58,12 @@ void maps_sadb_del(struct maps *m, uint32_t spi);
 void maps_sadb_empty(struct maps *m);
 
 /*
+ * XDP knows no interface any more, and hands nobody anything. What an agent that was killed has left could
+ * name another interface's socket, to which nothing can be redirected.
+ */
+void maps_ports_empty(struct maps *m);
+
+/*
  * Wait until no XDP program that was running at the call still runs, so that state which the
  * flags have closed to XDP may be rewritten.
  */
