@@ -18,7 +18,7 @@
 struct rue_env {
 	struct swift *engine;
 	struct swift_params params;
-	uint32_t now, type, t1, t2, t3, t4, retx, reason, nack, hops, level, fcwnd, ncwnd, acked;
+	uint32_t now, type, t1, t2, t3, t4, retx, nack, hops, level, fcwnd, ncwnd, acked;
 	uint32_t eack, eack_drop, select, fmarker, nmarker, direction, base, delay, rtt, opaque;
 	struct swift_state state;
 	struct falcon_rue_result r;
@@ -80,7 +80,6 @@ static inline struct falcon_rue_event rue_env_event(const struct rue_env *v)
 	falcon_ev_put(&e, t3, v->t3);
 	falcon_ev_put(&e, t4, v->t4);
 	falcon_ev_put(&e, retransmit_count, v->retx);
-	falcon_ev_put(&e, retransmit_reason, v->reason);
 	falcon_ev_put(&e, nack_code, v->nack);
 	falcon_ev_put(&e, forward_hops, v->hops);
 	falcon_ev_put(&e, rx_buffer_level, v->level);

@@ -262,33 +262,6 @@ static void retransmissions(void **state)
 	rue_env_fini(&v);
 }
 
-/* Those that were found early count like those of timeouts, unless the profile says otherwise. */
-static void early_retransmissions(void **state)
-{
-	struct rue_env v;
-
-	(void)state;
-	rue_env_init(&v);
-	v.type = kRueEventTypeRetx;
-	v.rtt = 300;
-	v.fmarker = v.now - 300;
-	for (int ignored = 0; ignored < 2; ignored++) {
-		v.params.ignore_early_retransmissions = ignored;
-		rue_env_params(&v);
-		for (v.reason = kRetxReasonRto; v.reason <= kRetxReasonEarly; v.reason++) {
-			bool cuts = v.reason == kRetxReasonRto || !ignored;
-
-			v.retx = 1;
-			rue_env_run(&v);
-			assert_int_equal(rue_env_fcwnd(&v), cuts ? 16 * ONE : 32 * ONE);
-			v.retx = 7;
-			rue_env_run(&v);
-			assert_int_equal(rue_env_fcwnd(&v), cuts ? MIN_STORED : 32 * ONE);
-		}
-	}
-	rue_env_fini(&v);
-}
-
 /* Windows outside the parameters' bounds come back into them. */
 static void out_of_bounds(void **state)
 {
@@ -343,7 +316,6 @@ int main(void)
 		cmocka_unit_test(nacks),
 		cmocka_unit_test(drops),
 		cmocka_unit_test(retransmissions),
-		cmocka_unit_test(early_retransmissions),
 		cmocka_unit_test(out_of_bounds),
 		cmocka_unit_test(field_limit),
 	};

@@ -34,7 +34,6 @@ enum fc_const {
 	FC_RTT_SHIFT = 3,	/* weight of an RTT sample: 1/8 */
 	FC_RTT_MAX_UNITS = 1 << 24,	/* a sample of more than 2.2 s is a clock that jumped */
 	FC_EVENT_ACKED_MAX = (1 << FALCON_EV_num_packets_acked_WIDTH) - 1,
-	FC_LOSSES_MAX = (1 << FALCON_EV_retransmit_count_WIDTH) - 1,
 };
 
 /* Transaction State at the initiator (Falcon 8.4.1). */
@@ -92,11 +91,10 @@ struct fc_ctx {
 	uint8_t type;		/* enum falcon_packet_type of the original */
 	uint8_t proto;
 	uint8_t flags;		/* enum fc_ctx_flag */
-	uint8_t retx;		/* Retransmit Counter: timeouts since the first, the Resync, the RNR */
+	uint8_t retx;		/* Retransmit Counter: timeouts since the first or the Resync */
 	uint8_t resync_code;	/* enum falcon_resync_code, with FC_CTX_RESYNC */
 	uint8_t reason;		/* enum fc_retx_reason, while pending */
 	uint8_t flow;		/* that the latest transmission took */
-	uint8_t losses;		/* retransmissions because of loss since then, early and late */
 };
 
 /* A transmitter window (Falcon 9.1.1). Bitmaps: word (psn / 32) modulo words, bit psn % 32. */

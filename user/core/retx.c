@@ -48,7 +48,7 @@ void fc_retx_resync(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
 		return;
 	ctx->flags |= FC_CTX_RESYNC;
 	ctx->resync_code = (uint8_t)code;
-	ctx->retx = ctx->losses = 0;
+	ctx->retx = 0;
 	ctx->hold = 0;
 	fc_retx_mark(c, w, psn, FC_RETX_RESYNC);
 }
@@ -165,7 +165,7 @@ static void tell_rue(struct fcore_conn *c, const struct fc_ctx *ctx, const struc
 	falcon_rue_event_state(c->shared, lost->index, &e);
 	fc_flow_event(c, lost, &e);
 	falcon_ev_put(&e, event_type, kRueEventTypeRetx);
-	falcon_ev_put(&e, retransmit_count, ctx->losses);
+	falcon_ev_put(&e, retransmit_count, ctx->retx < 7 ? ctx->retx : 7);
 	falcon_ev_put(&e, retransmit_reason,
 		      ctx->reason == FC_RETX_RTO ? kRetxReasonRto : kRetxReasonEarly);
 	falcon_ev_put(&e, gen, 1);
@@ -204,7 +204,6 @@ enum fc_sent fc_retx_send(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 		a.w->orrc++;
 	}
 	count(&c->stats, ctx->reason);
-	ctx->losses += is_loss(ctx->reason) && ctx->losses < FC_LOSSES_MAX;
 	tell_rue(c, ctx, old);
 	fc_arm(c, FC_TIMER_RTO, fc_rto_deadline(c, ctx));
 	return FC_SENT;

@@ -96,8 +96,6 @@ static const struct swift_param table[] = {
 	       "time to a tail loss probe in smoothed round-trip times; 0: the sender computes it")},
 	{ENTRY(REAL, alpha_window, NULL, "packets", 0, FCWND_MAX,
 	       0, "windows that make a connection's share of resources whole; 0: it always is")},
-	{ENTRY(BOOL, ignore_early_retransmissions, NULL, "", 0, 1, 0,
-	       "only losses that a timeout found cut the fabric window")},
 };
 
 #endif /* FALCON_RUE_PARAMS_TABLE_H */

@@ -216,7 +216,6 @@ static inline struct swift_times on_retransmit(const struct swift_model *m,
 					       struct flow *f)
 {
 	uint32_t srtt = (uint32_t)falcon_ev_get(e, rtt_state);
-	uint32_t count = (uint32_t)falcon_ev_get(e, retransmit_count);
 	struct swift_times t = {
 		.now = now,
 		.guard = srtt,
@@ -225,10 +224,7 @@ static inline struct swift_times on_retransmit(const struct swift_model *m,
 		.delay = (uint32_t)falcon_ev_get(e, delay_state),
 	};
 
-	if (m->p.ignore_early_retransmissions &&
-	    falcon_ev_get(e, retransmit_reason) == kRetxReasonEarly)
-		count = 0;
-	swift_fabric_retransmit(m, &t, &f->fabric, count);
+	swift_fabric_retransmit(m, &t, &f->fabric, (uint32_t)falcon_ev_get(e, retransmit_count));
 	f->gap = swift_gap(m, f->fabric.window,
 			   swift_clamp(f->nic.window, m->p.min_nic_congestion_window,
 				       m->p.max_nic_congestion_window),

@@ -54,7 +54,6 @@ struct swift_params {
 	bool max_decrease_on_eack_nack_drop;
 	bool calc_rtt_smooth;
 	bool randomize_path;
-	bool ignore_early_retransmissions;
 };
 
 /* What of a connection the engine keeps; starts as zeros. */
