@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Descriptors that travel with messages over Unix sockets (SCM_RIGHTS). Nothing else in the tree builds
- * or reads such control data.
+ * Descriptors that travel with messages over Unix sockets (SCM_RIGHTS). Nothing else in user/ or tools/
+ * builds or reads such control data.
  *
  * A receiver takes every descriptor of a message, also those that it has no use for: what is cut off the
  * kernel closes in the receiver's name, and the last close of a socket can block for as long as its

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -19,6 +20,9 @@
 #include <agent/control.h>
 #include <agent/drop.h>
 #include <agent/log.h>
+
+#include "fdpass.h"
+#include "lingering.h"
 
 static char dir[UNIT_PATH];
 static char path[UNIT_PATH + 28];
@@ -289,6 +293,43 @@ static void descriptors(void **state)
 	close(fd);
 }
 
+/* One that does not close keeps all behind it waiting; who goes on sending is not listened to any more. */
+static void descriptors_that_do_not_close(void **state)
+{
+	const char *echo = "{\"op\":\"echo\"}";
+	const struct iovec iov = {.iov_base = (void *)echo, .iov_len = strlen(echo)};
+	struct rlimit limit;
+	int fd = client(), passed, peer, slow = lingering(&peer), many[FDPASS_MAX];
+	char text[512];
+	unsigned int n = 0;
+
+	(void)state;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	if (limit.rlim_max < DROP_MAX + 2 * FDPASS_MAX || setrlimit(RLIMIT_NOFILE, &limit))
+		skip();
+	send_fds(fd, echo, strlen(echo), &slow, 1);
+	assert_ok(receive(fd, &passed));
+	close(slow);
+	for (int i = 0; i < FDPASS_MAX; i++)
+		many[i] = fd;
+	do {
+		assert_true(n++ <= DROP_MAX / FDPASS_MAX + 1);
+		if (fdpass_send(fd, &iov, 1, many, FDPASS_MAX, MSG_NOSIGNAL) < 0)
+			break;
+		turn(fd);
+	} while (recv(fd, text, sizeof(text), 0) > 0);
+	assert_true(drop_pending(geteuid()) < DROP_MAX + 2 * FDPASS_MAX);
+	close(peer);
+	while (drop_pending(geteuid()))
+		sched_yield();
+	close(fd);
+	/* And is again. */
+	fd = client();
+	assert_ok(ask(fd, "{\"op\":\"quiet\"}"));
+	close(fd);
+}
+
 /* What comes with a message of no bytes, which looks like the end, is closed too. */
 static void descriptors_without_text(void **state)
 {
@@ -302,6 +343,7 @@ static void descriptors_without_text(void **state)
 	turn(fd);
 	assert_int_equal(closed, 1);
 	/* The server's end of the connection was below that. */
+	assert_true(open_fds() < before);
 	assert_int_equal(fcntl(before, F_GETFD), -1);
 	close(fd);
 	close(null);
@@ -542,6 +584,8 @@ int main(void)
 		TEST(private_file),
 		TEST(guarded), TEST(refused_who_stay), TEST(open_to_all),
 		cmocka_unit_test(stale_file), cmocka_unit_test(foreign_file),
+		/* Last: if it fails, what it has sent stays unclosed. */
+		TEST(descriptors_that_do_not_close),
 	};
 	int ret;
 

@@ -86,6 +86,8 @@ static void close_client(struct control *ctl, struct client_slot *slot)
 		ctl->closed(ctl->arg, &slot->pub);
 	free(slot->refusal);
 	epoll_ctl(ctl->epoll_fd, EPOLL_CTL_DEL, slot->fd, NULL);
+	/* The client is told now, also if its descriptors keep the close waiting. */
+	shutdown(slot->fd, SHUT_RDWR);
 	drop_fd(slot->fd, slot->pub.uid);
 	free(slot);
 }
@@ -163,8 +165,12 @@ static int serve_one(struct control *ctl, struct client_slot *slot)
 	struct fdpass fds;
 	int ret = -ENOMEM;
 	json_t *reply;
-	ssize_t n = control_receive(slot->fd, ctl->buf, &fds);
+	ssize_t n;
 
+	/* As at its connection: a user whose descriptors do not close may not send more of them. */
+	if (drop_pending(slot->pub.uid) >= DROP_MAX)
+		return -EBUSY;
+	n = control_receive(slot->fd, ctl->buf, &fds);
 	if (n == -EAGAIN)
 		return 0;
 	if (n <= 0) {
