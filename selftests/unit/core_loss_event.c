@@ -31,7 +31,7 @@ static void expect_loss(uint32_t count, enum falcon_retx_reason reason)
 	assert_int_equal(falcon_ev_get(&env.last_rue, retransmit_reason), reason);
 }
 
-/* 9.1.1: the Retransmit Counter is of timeouts, all of the packet's; in an event it ends where its bits do. */
+/* 9.1.1: the Retransmit Counter is of the packet's timeouts; in an event it ends where its bits do. */
 static void the_count_is_of_timeouts(void **state)
 {
 	struct fcore_params p = env_params(true);

@@ -4,7 +4,7 @@
 RDMA_OBJECTS := $(addprefix user/ulp/rdma/,area.c channel.c command.c command_memory.c \
 	command_qp.c command_queue.c cq.c ctx.c device.c key.c mover.c mr.c mw.c rdma.c srq.c wq.c) \
 	$(wildcard user/ulp/rdma/cm_*.c)
-RDMA_TESTS := $(patsubst %,$(B)/selftests/unit/%.t,rdma_keys rdma_mover rdma_queues rdma_commands)
+RDMA_TESTS := $(patsubst %,$(B)/selftests/unit/%.t,rdma_keys rdma_mover rdma_queues rdma_commands rdma_xrc_domains)
 
 $(RDMA_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 	$(patsubst %.c,$(B)/asan/%.o,selftests/unit/rdma_obj_env.c selftests/unit/rdma_obj_stubs.c \

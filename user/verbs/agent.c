@@ -58,8 +58,8 @@ int fv_agent_usable(struct fv_agent *agent)
 
 /*
  * The child of fork() shares sockets and queues with its parent. It may use neither, and must not
- * keep the agent from noticing when the parent ends: its descriptors lead nowhere from now on, and its
- * memory is its own. They stay open so that closing them hits nobody else's.
+ * keep the agent from noticing when the parent ends: its descriptors lead nowhere from now on (they stay
+ * open so that closing them hits nobody else's), and its memory is its own.
  */
 static void in_child(void)
 {

@@ -87,6 +87,8 @@ void rdma_move_keep(struct rdma_move *m)
 	uint8_t *from = NULL, *to = NULL;
 	struct rdma_piece *p;
 
+	if (m->kept)
+		return;
 	for (p = m->pieces; p; p = p->next) {
 		uint8_t *at = p->copy.local;
 
