@@ -48,6 +48,8 @@ local df = {
 	-- 8.2
 	version = ProtoField.uint32("falcon_rdma.version", "Version", base.DEC, nil, 0xf0000000),
 	ce = ProtoField.uint32("falcon_rdma.ce", "Complete-in-Error", base.DEC, nil, 0x00001000),
+	-- an extension: include/falcon/README.md
+	reason = ProtoField.uint32("falcon_rdma.reason", "Reason", base.DEC, rdma_naks, 0x0001e000),
 	pad = ProtoField.uint32("falcon_rdma.pad", "Pad", base.DEC, nil, 0x00000c00),
 	se = ProtoField.uint32("falcon_rdma.se", "Solicited Event", base.DEC, nil, 0x00000100),
 	opcode = ProtoField.uint32("falcon_rdma.opcode", "Opcode", base.DEC, rdma_opcodes, 0x000000ff),
@@ -69,7 +71,6 @@ local df = {
 	srq = ProtoField.uint32("falcon_rdma.xrc_srq", "XRC SRQ", base.HEX, nil, 0xffffff00),
 	qkey = ProtoField.uint32("falcon_rdma.qkey", "Queue Key", base.HEX),
 	src_qp = ProtoField.uint32("falcon_rdma.src_qp", "Source QP", base.HEX, nil, 0xffffff00),
-	syndrome = ProtoField.uint8("falcon_rdma.syndrome", "Why it failed", base.DEC, rdma_naks),
 	data = ProtoField.bytes("falcon_rdma.data", "Data"),
 	padding = ProtoField.bytes("falcon_rdma.padding", "Padding"),
 }
@@ -124,8 +125,9 @@ local function rdma_length(names)
 	return len
 end
 
-local function rdma_rbth(tvb, tree)
+local function rdma_rbth(tvb, tree, carrier)
 	local item = tree:add(df.version, tvb(0, 4))
+	local reserved = 0x0fffe200
 
 	if tvb(0, 1):bitfield(0, 4) ~= 1 then
 		item:add_proto_expert_info(de.malformed, "Version is not 1")
@@ -133,13 +135,17 @@ local function rdma_rbth(tvb, tree)
 	item = tree:add(df.ce, tvb(0, 4))
 	if tvb(2, 1):bitfield(3, 1) == 1 then
 		item:add_proto_expert_info(de.error)
+		if carrier == PULL_DATA then
+			tree:add(df.reason, tvb(0, 4))
+			reserved = 0x0ffe0200
+		end
 	end
 	tree:add(df.pad, tvb(0, 4))
 	tree:add(df.se, tvb(0, 4))
 	tree:add(df.opcode, tvb(0, 4))
 	tree:add(df.qp, tvb(4, 4))
 	tree:add(df.sn, tvb(8, 4))
-	if bit32.band(tvb(0, 4):uint(), 0x0fffe200) ~= 0 or tvb(7, 1):uint() ~= 0 then
+	if bit32.band(tvb(0, 4):uint(), reserved) ~= 0 or tvb(7, 1):uint() ~= 0 then
 		tree:add_proto_expert_info(de.reserved)
 	end
 end
@@ -160,7 +166,7 @@ local function rdma_extended(tvb, tree, names)
 	return at
 end
 
-local function rdma_payload(tvb, tree, at, carrier)
+local function rdma_payload(tvb, tree, at)
 	local pad = tvb(2, 1):bitfield(4, 2)
 	local len = tvb:len() - at - pad
 
@@ -168,9 +174,7 @@ local function rdma_payload(tvb, tree, at, carrier)
 		tree:add_proto_expert_info(de.malformed, "More padding than there are bytes")
 		return
 	end
-	if carrier == PULL_DATA and tvb(2, 1):bitfield(3, 1) == 1 and len > 0 then
-		tree:add(df.syndrome, tvb(at, 1))
-	elseif len > 0 then
+	if len > 0 then
 		tree:add(df.data, tvb(at, len))
 	end
 	if pad > 0 then
@@ -187,7 +191,7 @@ function rdma.dissector(tvb, pinfo, tree)
 		subtree:add_proto_expert_info(de.malformed, "Shorter than the RBTH")
 		return tvb:len()
 	end
-	rdma_rbth(tvb, subtree)
+	rdma_rbth(tvb, subtree, carrier)
 	opcode = tvb(3, 1):uint()
 	names, wants = rdma_layout(opcode)
 	if not names or tvb:len() < rdma_length(names) then
@@ -198,7 +202,7 @@ function rdma.dissector(tvb, pinfo, tree)
 	if wants ~= carrier then
 		subtree:add_proto_expert_info(de.malformed, "Not carried by this Falcon packet type")
 	end
-	rdma_payload(tvb, subtree, rdma_extended(tvb, subtree, names), carrier)
+	rdma_payload(tvb, subtree, rdma_extended(tvb, subtree, names))
 	pinfo.cols.info:append(string.format(" %s QP 0x%06x SN %u", rdma_opcodes[opcode],
 		bit32.rshift(tvb(4, 4):uint(), 8), tvb(8, 4):uint()))
 	return tvb:len()

@@ -18,7 +18,7 @@ enum falcon_rdma_const {
 	FALCON_RDMA_MAX_HDR = 60,		/* of all packets: an atomic request of XRC */
 	FALCON_RDMA_MAX_RESPONSE_HDR = 32,	/* RBTH, AtomicAckETH, STETH */
 	FALCON_RDMA_READ_HDR = 24,		/* of READ responses: RBTH, STETH */
-	FALCON_RDMA_SYNDROME = 4,		/* bytes after the headers of a response in error */
+	FALCON_RDMA_PAD_UNIT = 4,		/* what padding aligns the end of a packet to */
 };
 
 /* RDMA 8.1.3, opcode bits 7:5: the transport; UC (1) and RD (2) are reserved. */
@@ -57,8 +57,8 @@ enum falcon_rdma_opcode {
 };
 
 /*
- * Why a target refuses: the ULP NACK code of a push (Falcon 7.8), the first byte of a pull's response
- * in error. The numbers are those of InfiniBand's NAK syndromes.
+ * Why a target refuses: the ULP NACK code of a push (Falcon 7.8), |reason| of a pull's response in
+ * error. The numbers are those of InfiniBand's NAK syndromes.
  */
 enum falcon_rdma_nak {
 	FALCON_RDMA_NAK_SEQUENCE = 0,	/* a sequence number is missing */
@@ -69,7 +69,7 @@ enum falcon_rdma_nak {
 
 /* RDMA 8.2 */
 struct falcon_rdma_rbth {
-	__be32 word0;		/* version(4) reserved(15) CE(1) pad(2) R(1) SE(1) opcode(8) */
+	__be32 word0;		/* version(4) reserved(11) reason(4) CE(1) pad(2) R(1) SE(1) opcode(8) */
 	__be32 dest_qp;		/* destination QP(24) reserved(8) */
 	__be32 sn;
 };
@@ -152,6 +152,7 @@ struct falcon_rdma_hdr {
 	__u8 opcode;		/* enum falcon_rdma_transport | enum falcon_rdma_opcode */
 	__u8 ce;		/* the message completes in error */
 	__u8 pad;		/* bytes at the end, 0..3 */
+	__u8 reason;		/* 4 bits; extension: enum falcon_rdma_nak of a response with |ce| */
 	__u8 se;		/* solicited event */
 	__u32 dest_qp;		/* 24 bits */
 	__u32 sn;
@@ -265,6 +266,12 @@ FALCON_INLINE __u32 falcon_rdma_hdr_len(__u32 headers)
 	       (headers & FALCON_RDMA_HAS_IETH ? (__u32)sizeof(struct falcon_rdma_ieth) : 0);
 }
 
+/* Bytes of padding behind |len| bytes of payload: headers are whole words (RDMA 8.2). */
+FALCON_INLINE __u32 falcon_rdma_pad(__u32 len)
+{
+	return -len % FALCON_RDMA_PAD_UNIT;
+}
+
 /* Append a word, or two for 64 bits. */
 FALCON_INLINE __u8 *falcon_rdma_put32(__u8 *at, __u32 v)
 {
@@ -311,7 +318,8 @@ FALCON_INLINE __u32 falcon_rdma_pack(const struct falcon_rdma_hdr *h, void *out)
 
 	if (!has)
 		return 0;
-	p = falcon_rdma_put32(p, (__u32)FALCON_RDMA_VERSION << 28 | (__u32)(h->ce & 1) << 12 |
+	p = falcon_rdma_put32(p, (__u32)FALCON_RDMA_VERSION << 28 |
+					 (__u32)(h->reason & 15) << 13 | (__u32)(h->ce & 1) << 12 |
 					 (__u32)(h->pad & 3) << 10 | (__u32)(h->se & 1) << 8 |
 					 h->opcode);
 	p = falcon_rdma_put32(p, h->dest_qp << 8);
@@ -356,6 +364,7 @@ FALCON_INLINE __u32 falcon_rdma_unpack(const void *packet, __u32 len, struct fal
 		return 0;
 	p = falcon_rdma_get32(p, &word0);
 	h->opcode = (__u8)word0;
+	h->reason = (word0 >> 13) & 15;
 	h->ce = (word0 >> 12) & 1;
 	h->pad = (word0 >> 10) & 3;
 	h->se = (word0 >> 8) & 1;

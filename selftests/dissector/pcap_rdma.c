@@ -74,11 +74,29 @@ static void put_rdma(__u8 opcode, __u8 pad)
 	emit(&clear, out, n + len + data + pad);
 }
 
+/* A READ that failed: headers alone, with the reason (include/falcon/README.md). */
+static void put_failed_read(void)
+{
+	const struct falcon_rdma_hdr h = { .opcode = FALCON_RDMA_READ_RESPONSE_ONLY, .ce = 1,
+					   .reason = FALCON_RDMA_NAK_ACCESS, .dest_qp = 7 };
+	struct falcon_hdr f = hdr(FALCON_PULL_DATA);
+	unsigned char out[SNAPLEN] = {};
+	__u32 n;
+
+	frame++;
+	f.proto = FALCON_PROTO_RDMA;
+	n = falcon_hdr_pack(&f, out);
+	expect("falcon_rdma.ce", 1);
+	expect("falcon_rdma.reason", FALCON_RDMA_NAK_ACCESS);
+	emit(&clear, out, n + falcon_rdma_pack(&h, out + n));
+}
+
 void good_rdma(void)
 {
 	for (unsigned int opcode = 0; opcode < 256; opcode++)
 		if (falcon_rdma_headers((__u8)opcode))
 			put_rdma((__u8)opcode, falcon_rdma_is_pull((__u8)opcode) ? 0 : opcode & 3);
+	put_failed_read();
 }
 
 /* One RDMA packet of |len| bytes in a Falcon packet of |type|. */

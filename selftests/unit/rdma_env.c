@@ -13,6 +13,7 @@ void env_open(uint64_t seed)
 	env.random = seed * 0x9e3779b97f4a7c15ULL + 1;
 	env.now = 1000000000;
 	env_wire_open();
+	env_rules_open();
 	for (int i = 0; i < ENV_HOSTS; i++)
 		env_host_open(&env.host[i], i);
 }
@@ -108,7 +109,9 @@ static void answer_dial(struct env_host *h, const struct ulp_dial *d, uint32_t c
 	}
 	open_conn(h, cid, peer, req.cid, d->ends.ordered);
 	open_conn(peer, req.cid, h, cid, d->ends.ordered);
-	come_up(peer, req.cid, &req.ends, &d->data);
+	if (env.foreign)
+		req.data.bytes[3] = reply.bytes[3] = 0;
+	come_up(peer, req.cid, &req.ends, &req.data);
 	come_up(h, cid, &d->ends, &reply);
 }
 

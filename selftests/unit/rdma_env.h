@@ -101,6 +101,7 @@ struct env_qp_opts {
 	uint32_t entries;		/* of both queues; 0: 64 */
 	uint32_t srq_plus_1, xrcd_plus_1;
 	bool sig_all;
+	bool foreign;			/* of rdma_pair.h: see struct env */
 };
 
 struct env {
@@ -112,6 +113,10 @@ struct env {
 	uint64_t packets;		/* ever sent */
 	/* Spoil the |len| bytes of a response; returns how many there are. NULL: none is spoiled. */
 	uint32_t (*tamper)(uint8_t *bytes, uint32_t len);
+	/* Looks at each packet of |host|, from the Falcon header on. NULL: nothing does. */
+	void (*tap)(const struct env_host *host, const uint8_t *packet, uint32_t len);
+	bool foreign;			/* hosts are of different makes: no offer has extensions */
+	bool hostile;			/* packets need not be what a strict receiver takes */
 	void *garbage[256];		/* rdma_hostile.h: payloads that the core may still read */
 	unsigned int ngarbage;
 };

@@ -29,6 +29,10 @@ static int transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *
 	assert_true(len + p->payload_len <= ENV_BYTES);
 	if (p->payload_len)
 		memcpy(buf + len, p->payload, p->payload_len);
+	if (!env.hostile)
+		env_rules_check(arg, fcore_conn_cid(c), buf, len + p->payload_len);
+	if (env.tap)
+		env.tap(arg, buf, len + p->payload_len);
 	env_send(conn_of(arg, c), p->flow, buf, len + p->payload_len);
 	return 0;
 }

@@ -24,6 +24,12 @@ struct env_packet env_pop(void);
 /* Nothing is on the wire. */
 void env_wire_open(void);
 
+/* ---- rdma_env_rules.c ---- */
+
+void env_rules_open(void);
+/* |host| sends |packet| on connection |cid|. */
+void env_rules_check(const struct env_host *host, uint32_t cid, const uint8_t *packet, uint32_t len);
+
 /* ---- rdma_env_host.c ---- */
 
 /* A CID of |h| that nobody has. */

@@ -154,6 +154,7 @@ static inline void hostile_run(const uint8_t *data, size_t size)
 		env_post_recv(&vqp, (uint64_t)i, &sge, 1);
 	env_steps(10);
 	env.tamper = hostile_tamper;
+	env.hostile = true;
 	while (hostile_at < hostile_end && env.ngarbage < 256 && hostile_conn()) {
 		uint8_t packet[ENV_BYTES] = { 0 };
 		uint32_t len = hostile_packet(packet, sn++, vqp.num, mr.rkey,

@@ -176,10 +176,10 @@ static void others_refused(void **state)
 	assert_non_null(strstr(other.why, "queue pair 17 here does not wait for your 99"));
 	/* The same numbers, unordered. */
 	env_path(&env_a, 0, &ah);
-	other.link = rdma_link_connect(&qb, &ah, QA, false, 0, NULL, NULL, err, sizeof(err));
+	other.link = rdma_link_connect(&qb, &ah, QA, 0, 0, NULL, NULL, err, sizeof(err));
 	env_settle(2 * SECOND);
 	assert_null(rdma_link_core(other.link));
-	assert_non_null(strstr(other.link->why, "queue pair 17 is ordered here"));
+	assert_non_null(strstr(other.link->why, "queue pair 17 is RC, strongly ordered"));
 	env_put(&other);
 }
 
@@ -221,6 +221,55 @@ static void deleted(void **state)
 	/* Of what was hung up nobody is told again. */
 	env_put(&qa);
 	rdma_links_conn_gone(&env_a.r, rdma_link_core(qb.link)->cid);
+}
+
+/* RDMA 6.2, 6.3: queue pairs of different modes do not meet, and each end is told why. */
+static void other_modes(void **state)
+{
+	static const struct {
+		uint8_t modes;
+		const char *why;
+	} others[] = {
+		{ 0, "queue pair 18 is RC, weakly ordered, verbs-compatible here, yours RC, strongly" },
+		{ RDMA_LINK_UNORDERED | RDMA_LINK_CIE, "is RC, unordered, complete-in-error here" },
+		{ RDMA_LINK_ORDERED | RDMA_LINK_CIE, "is RC, strongly ordered, complete-in-error here" },
+		{ RDMA_LINK_ORDERED | RDMA_LINK_XRC, "is XRC, strongly ordered, verbs-compatible here" },
+	};
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(others); i++) {
+		teardown(NULL);
+		setup(NULL);
+		qb.modes = others[i].modes;
+		assert_true(env_rtr(&qb, &env_a, 0));
+		assert_true(env_rtr(&qa, &env_b, 0));
+		env_settle(1000);
+		assert_int_equal(qa.ups + qb.ups, 0);
+		if (!strstr(qa.link->why, others[i].why))
+			fail_msg("modes %u: %s", others[i].modes, qa.link->why);
+	}
+}
+
+/* What one end alone understands is not used. */
+static void extensions(void **state)
+{
+	const struct link_offer plain = { LINK_RC, RDMA_LINK_ORDERED, 0, QB, QA, 1400 };
+	struct ulp_conn up = { .core = &env_cores[1], .cid = 1, .max_len = 1400 };
+
+	(void)state;
+	assert_true(env_rtr(&qa, &env_b, 0));
+	assert_true(env_rtr(&qb, &env_a, 0));
+	env_settle(1000);
+	assert_joined();
+	assert_true(rdma_link_reasons(qa.link));
+	assert_true(rdma_link_reasons(qb.link));
+	teardown(NULL);
+	setup(NULL);
+	assert_true(env_rtr(&qa, &env_b, 0));
+	link_offer_pack(&plain, &up.data);
+	assert_int_equal(rdma_links_conn_up(&env_a.r, &up), 0);
+	assert_int_equal(qa.ups, 1);
+	assert_false(rdma_link_reasons(qa.link));
 }
 
 /* Both queue pairs go, and one end's connection before the other's: what was dialled is not any more. */
@@ -310,6 +359,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(others_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(not_dialled, setup, teardown),
 		cmocka_unit_test_setup_teardown(deleted, setup, teardown),
+		cmocka_unit_test_setup_teardown(other_modes, setup, teardown),
+		cmocka_unit_test_setup_teardown(extensions, setup, teardown),
 		cmocka_unit_test_setup_teardown(both_leave, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_session, setup, teardown),
 		cmocka_unit_test_setup_teardown(lost_early, setup, teardown),

@@ -101,7 +101,8 @@ void env_path(const struct env_host *to, unsigned int gid, struct fverbs_ah_attr
 
 void env_qp(struct env_host *h, struct rdma_qp *qp, uint32_t num, uint32_t dest)
 {
-	*qp = (struct rdma_qp){ .init.ctx = &h->ctx, .num = num, .dest = dest };
+	*qp = (struct rdma_qp){ .init.ctx = &h->ctx, .num = num, .dest = dest,
+				.modes = RDMA_LINK_ORDERED };
 }
 
 static void up(void *owner, struct rdma_link *link)
@@ -131,7 +132,7 @@ bool env_rtr(struct rdma_qp *qp, const struct env_host *to, uint64_t timeout)
 	struct fverbs_ah_attr ah;
 
 	env_path(to, 0, &ah);
-	qp->link = rdma_link_connect(qp, &ah, qp->dest, true, timeout, &ops, qp, qp->why,
+	qp->link = rdma_link_connect(qp, &ah, qp->dest, qp->modes, timeout, &ops, qp, qp->why,
 				     sizeof(qp->why));
 	return qp->link;
 }

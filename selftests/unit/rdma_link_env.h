@@ -55,6 +55,7 @@ struct env_host {
 struct rdma_qp {
 	struct rdma_qp_init init;
 	uint32_t num, dest;
+	uint8_t modes;			/* enum rdma_link_mode */
 	struct rdma_link *link;
 	unsigned int ups, downs;
 	char why[192];

@@ -179,8 +179,9 @@ static void to_oneself(void **state)
 
 static void bytes(void **state)
 {
-	const struct link_offer o = { LINK_RC, true, 0x123456, 0xabcdef, 0x1000 };
-	static const uint8_t want[LINK_OFFER_LEN] = { 1, 1, 1, 0, 0, 0x12, 0x34, 0x56, 0, 0xab,
+	const struct link_offer o = { LINK_RC, RDMA_LINK_UNORDERED | RDMA_LINK_CIE, LINK_REASONS, 0x123456,
+				      0xabcdef, 0x1000 };
+	static const uint8_t want[LINK_OFFER_LEN] = { 2, 1, 6, 1, 0, 0x12, 0x34, 0x56, 0, 0xab,
 						      0xcd, 0xef, 0, 0, 0x10, 0 };
 	struct link_offer back;
 	struct ulp_data d;
@@ -192,7 +193,8 @@ static void bytes(void **state)
 	assert_memory_equal(d.bytes, want, sizeof(want));
 	assert_int_equal(link_offer_unpack(&d, &back, err, sizeof(err)), 0);
 	assert_int_equal(back.kind, o.kind);
-	assert_true(back.ordered);
+	assert_int_equal(back.modes, o.modes);
+	assert_int_equal(back.extensions, o.extensions);
 	assert_int_equal(back.src_qpn, o.src_qpn);
 	assert_int_equal(back.dst_qpn, o.dst_qpn);
 	assert_int_equal(back.max_len, o.max_len);
@@ -205,14 +207,14 @@ static void malformed(void **state)
 		uint8_t value;
 		const char *why;
 	} cases[] = {
-		{ 0, 2, "version 1" },	       { 1, 0, "no such kind" },
+		{ 0, 1, "version 2" },	       { 1, 0, "no such kind" },
 		{ 1, 3, "no such kind" },      { 1, LINK_DATAGRAM, "out of range" },
-		{ 2, 2, "reserved" },	       { 3, 1, "reserved" },
+		{ 2, 3, "no such mode" },      { 2, 16, "no such mode" },
 		{ 4, 1, "out of range" },      { 8, 1, "out of range" },
 		{ 7, 0, "out of range" },      { 11, 0, "out of range" },
 		{ 14, 0, "too small" },
 	};
-	const struct link_offer o = { LINK_RC, true, 7, 9, 0x1000 };
+	const struct link_offer o = { LINK_RC, RDMA_LINK_ORDERED, 0, 7, 9, 0x1000 };
 	struct ulp_request req = { .peer = "", .cid = 3 };
 	struct ulp_data reply;
 	struct link_offer back;

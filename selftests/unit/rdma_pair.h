@@ -18,6 +18,7 @@ static inline void pair_open(const struct env_qp_opts *opts)
 		       IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
 
 	env_open(1);
+	env.foreign = opts->foreign;
 	env_app_open(&a, &env.host[0], MEMORY);
 	env_app_open(&b, &env.host[1], MEMORY);
 	env_cq_open(&a, &acq, 256);

@@ -28,7 +28,8 @@ struct header {
 };
 
 static const struct header rbth = { "RBTH", 3, {
-	F(ce, 0, 19, 1), F(pad, 0, 20, 2), F(se, 0, 23, 1), F(dest_qp, 1, 0, 24), F(sn, 2, 0, 32) } };
+	F(reason, 0, 15, 4), F(ce, 0, 19, 1), F(pad, 0, 20, 2), F(se, 0, 23, 1), F(dest_qp, 1, 0, 24),
+	F(sn, 2, 0, 32) } };
 static const struct header xrceth = { "XRCETH", 1, { F(xrc_srq, 0, 0, 24) } };
 static const struct header deth = { "DETH", 2, { F(qkey, 0, 0, 32), F(src_qp, 1, 0, 24) } };
 static const struct header reth = { "RETH", 4, {

@@ -97,7 +97,7 @@ void rdma_links_close(struct rdma *r)
 }
 
 struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_attr *ah,
-				    uint32_t dest_qpn, bool ordered, uint64_t timeout_ns,
+				    uint32_t dest_qpn, uint8_t modes, uint64_t timeout_ns,
 				    const struct rdma_link_ops *ops, void *owner, char *err,
 				    size_t errlen)
 {
@@ -109,13 +109,14 @@ struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_a
 
 	if (link_ends(r, parts->device, ah, &ends, err, errlen) < 0)
 		return NULL;
-	ends.ordered = ordered;
+	ends.ordered = modes & RDMA_LINK_ORDERED;
 	link = link_new(r, LINK_RC, &ends, qpn, dest_qpn);
 	if (!link) {
 		snprintf(err, errlen, "out of memory");
 		return NULL;
 	}
 	link->qp = qp;
+	link->modes = modes;
 	link->ops = ops;
 	link->owner = owner;
 	link->timeout = timeout_ns;
@@ -188,6 +189,11 @@ struct fcore_conn *rdma_link_core(const struct rdma_link *link)
 uint32_t rdma_link_max_len(const struct rdma_link *link)
 {
 	return link->max_len;
+}
+
+bool rdma_link_reasons(const struct rdma_link *link)
+{
+	return link->extensions & LINK_REASONS;
 }
 
 void rdma_link_gids(const struct rdma_link *link, uint8_t local[16], uint8_t remote[16])

@@ -12,7 +12,7 @@
 
 enum link_const {
 	LINK_OFFER_LEN = 16,		/* bytes that an end's offer carries */
-	LINK_OFFER_VERSION = 1,
+	LINK_OFFER_VERSION = 2,
 	LINK_MAX_LEN = 16384,		/* bytes of a transaction that we take */
 	LINK_MIN_LEN = 256,		/* that an end has to take: all headers, and some data */
 	LINK_BUCKETS = 1024,
@@ -30,10 +30,16 @@ enum link_kind {
 	LINK_DATAGRAM = 2,
 };
 
+/* What the sender of an offer understands beyond the specification; used where both ends do. */
+enum link_extension {
+	LINK_REASONS = 0x01,		/* |reason| in responses in error (falcon/rdma.h) */
+};
+
 /* What an end's upper layer says with its offer of a connection. */
 struct link_offer {
 	uint8_t kind;			/* enum link_kind */
-	bool ordered;
+	uint8_t modes;			/* enum rdma_link_mode */
+	uint8_t extensions;		/* enum link_extension; receivers ignore what they do not know */
 	uint32_t src_qpn;		/* of the sender; datagrams: 0 */
 	uint32_t dst_qpn;		/* of the receiver; datagrams: 0 */
 	uint32_t max_len;		/* bytes of a transaction that the sender takes */
@@ -52,6 +58,8 @@ struct rdma_link {
 	struct rdma *r;
 	enum link_kind kind;
 	enum link_state state;
+	uint8_t modes;			/* enum rdma_link_mode */
+	uint8_t extensions;		/* UP: enum link_extension that both ends have */
 	struct ulp_ends ends;
 	struct rdma_qp *qp;		/* NULL: datagrams */
 	uint32_t qpn, dest_qpn;

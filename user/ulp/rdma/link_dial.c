@@ -104,7 +104,8 @@ static void offer(const struct rdma_link *link, struct ulp_data *out)
 {
 	const struct link_offer o = {
 		.kind = link->kind,
-		.ordered = link->ends.ordered,
+		.modes = link->modes,
+		.extensions = LINK_REASONS,
 		.src_qpn = link->qpn,
 		.dst_qpn = link->dest_qpn,
 		.max_len = LINK_MAX_LEN,
@@ -165,13 +166,44 @@ static void die(struct rdma_link *link, const char *why)
 	link->ops->down(link->owner, link, why);
 }
 
-/* 0, or why a dial of the peer's, which the link is the right one for, is not taken. */
-static int check_dial(const struct rdma_link *link, const struct ulp_request *req, char *err,
-		      size_t errlen)
+static const char *ordering(uint8_t modes)
 {
+	if (modes & RDMA_LINK_ORDERED)
+		return "strongly ordered";
+	return modes & RDMA_LINK_UNORDERED ? "unordered" : "weakly ordered";
+}
+
+static const char *errors(uint8_t modes)
+{
+	return modes & RDMA_LINK_CIE ? "complete-in-error" : "verbs-compatible";
+}
+
+static const char *service(uint8_t modes)
+{
+	return modes & RDMA_LINK_XRC ? "XRC" : "RC";
+}
+
+/* False, with a sentence: the two queue pairs have been made for different modes (RDMA 6.2, 6.3). */
+static bool same_modes(const struct rdma_link *link, uint8_t theirs, char *err, size_t errlen)
+{
+	uint8_t ours = link->modes;
+
+	if (ours == theirs)
+		return true;
+	snprintf(err, errlen, "queue pair %u is %s, %s, %s here, yours %s, %s, %s", link->qpn,
+		 service(ours), ordering(ours), errors(ours), service(theirs), ordering(theirs),
+		 errors(theirs));
+	return false;
+}
+
+/* 0, or why a dial of the peer's, which the link is the right one for, is not taken. */
+static int check_dial(const struct rdma_link *link, const struct ulp_request *req,
+		      const struct link_offer *o, char *err, size_t errlen)
+{
+	if (!same_modes(link, o->modes, err, errlen))
+		return -EBUSY;
 	if (link->ends.ordered != req->ends.ordered)
-		snprintf(err, errlen, "queue pair %u is %s here", link->qpn,
-			 link->ends.ordered ? "ordered" : "unordered");
+		snprintf(err, errlen, "offer and connection differ in their order");
 	else if (link->state == LINK_DEAD)
 		snprintf(err, errlen, "the connection of queue pair %u here has been lost", link->qpn);
 	else if (link->state == LINK_UP || link->state == LINK_ACCEPTED || link->twin)
@@ -216,7 +248,7 @@ int rdma_links_accept(struct rdma *r, const struct ulp_request *req, struct ulp_
 		snprintf(err, errlen, "out of memory");
 		return -ENOMEM;
 	}
-	if (check_dial(link, req, err, errlen) < 0)
+	if (check_dial(link, req, &o, err, errlen) < 0)
 		return -EBUSY;
 	if (claim(r->links, req->cid, link) < 0) {
 		snprintf(err, errlen, "out of memory");
@@ -236,7 +268,7 @@ static bool offer_fits(const struct rdma_link *link, const struct ulp_conn *conn
 	if (link_offer_unpack(&conn->data, o, err, errlen) < 0)
 		return false;
 	if (o->kind == link->kind && o->src_qpn == link->dest_qpn && o->dst_qpn == link->qpn)
-		return true;
+		return same_modes(link, o->modes, err, errlen);
 	snprintf(err, errlen, "the peer's offer is for other queue pairs");
 	return false;
 }
@@ -257,6 +289,7 @@ int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn)
 		return 0;
 	}
 	link->state = LINK_UP;
+	link->extensions = o.extensions & LINK_REASONS;
 	link->core = conn->core;
 	link->max_len = conn->max_len < o.max_len ? conn->max_len : o.max_len;
 	link->pause_ms = LINK_REDIAL_MS;

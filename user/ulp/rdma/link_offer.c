@@ -30,7 +30,8 @@ void link_offer_pack(const struct link_offer *o, struct ulp_data *out)
 	out->len = LINK_OFFER_LEN;
 	out->bytes[0] = LINK_OFFER_VERSION;
 	out->bytes[1] = o->kind;
-	out->bytes[2] = o->ordered;
+	out->bytes[2] = o->modes;
+	out->bytes[3] = o->extensions;
 	put32(out->bytes + 4, o->src_qpn);
 	put32(out->bytes + 8, o->dst_qpn);
 	put32(out->bytes + 12, o->max_len);
@@ -41,13 +42,14 @@ static const char *problem(const struct ulp_data *in, const struct link_offer *o
 	bool rc = o->kind == LINK_RC;
 
 	if (in->len != LINK_OFFER_LEN || in->bytes[0] != LINK_OFFER_VERSION)
-		return "RDMA offers of version 1 have 16 bytes";
+		return "RDMA offers of version 2 have 16 bytes";
 	if (!rc && o->kind != LINK_DATAGRAM)
 		return "no such kind of RDMA connection";
-	if (in->bytes[2] > 1 || in->bytes[3])
-		return "reserved bits are set in the RDMA offer";
 	if ((o->src_qpn | o->dst_qpn) >> 24 || !o->src_qpn == rc || !o->dst_qpn == rc)
 		return "queue pair numbers of the RDMA offer are out of range";
+	if (o->modes & ~RDMA_LINK_MODES || (!rc && o->modes) ||
+	    (o->modes & RDMA_LINK_ORDERED && o->modes & RDMA_LINK_UNORDERED))
+		return "no such mode of an RDMA connection";
 	if (o->max_len < LINK_MIN_LEN)
 		return "transactions of the RDMA offer are too small";
 	return NULL;
@@ -59,7 +61,8 @@ int link_offer_unpack(const struct ulp_data *in, struct link_offer *o, char *err
 
 	*o = (struct link_offer){
 		.kind = in->bytes[1],
-		.ordered = in->bytes[2] & 1,
+		.modes = in->bytes[2],
+		.extensions = in->bytes[3],
 		.src_qpn = get32(in->bytes + 4),
 		.dst_qpn = get32(in->bytes + 8),
 		.max_len = get32(in->bytes + 12),

@@ -174,6 +174,7 @@ struct rdma_item {
 	uint32_t inv_rkey;
 	int16_t event;			/* enum ibv_event_type if it fails; -1: none */
 	uint8_t opcode;			/* of the packet */
+	uint8_t pad;			/* bytes behind a READ's response, 0..3 */
 	uint8_t nak;			/* enum falcon_rdma_nak, with |failed| */
 	bool failed;
 	bool se;			/* solicited */
@@ -223,7 +224,7 @@ struct rdma_qp {
 	struct fcore_conn *core;	/* that we send on, while it is up */
 	struct fcore_conn *rx_core;	/* that packets come on; another one if the peer is |qp| itself */
 	bool lost;			/* the link went down: nothing can be sent any more */
-	uint32_t segment;		/* bytes of payload of a transaction; 0: not up yet */
+	uint32_t segment;		/* bytes of payload of a transaction, whole words; 0: not up yet */
 	uint64_t deadline;		/* ns: requests wait for the link until then; 0: none do */
 
 	/* In the list of those with something to do, or of those that wait for buffers. */
@@ -302,6 +303,8 @@ const char *rdma_qp_transition(uint8_t type, uint8_t from, uint8_t to, uint32_t 
 
 /* Requests wait for the link: as long as retries of a peer that is not there would take. */
 void rdma_qp_await_link(struct rdma_qp *qp);
+/* Bytes of payload, padding included, of a transaction on a link that carries |max_len|. */
+uint32_t rdma_qp_segment(uint32_t max_len);
 
 /* ---- qp_flush.c ------------------------------------------------------------------------------------ */
 

@@ -8,15 +8,21 @@
 
 enum { CONNECT_MIN_NS = 2000000000 };	/* what making a connection may take in any case */
 
+uint32_t rdma_qp_segment(uint32_t max_len)
+{
+	uint32_t n = max_len > FALCON_RDMA_MAX_HDR ? max_len - FALCON_RDMA_MAX_HDR : 0;
+
+	n = n < QP_SEGMENT_MAX ? n : QP_SEGMENT_MAX;
+	return n < FALCON_RDMA_PAD_UNIT ? FALCON_RDMA_PAD_UNIT : n - n % FALCON_RDMA_PAD_UNIT;
+}
+
 static void link_up(void *owner, struct rdma_link *link)
 {
 	struct rdma_qp *qp = owner;
 	uint32_t max = rdma_link_max_len(link);
 
 	qp->core = rdma_link_core(link);
-	qp->segment = max > FALCON_RDMA_MAX_HDR ? max - FALCON_RDMA_MAX_HDR : 1;
-	if (qp->segment > QP_SEGMENT_MAX)
-		qp->segment = QP_SEGMENT_MAX;
+	qp->segment = rdma_qp_segment(max);
 	if (qp->deadline != UINT64_MAX)
 		LIST_REMOVE(qp, timed);
 	qp->deadline = UINT64_MAX;
@@ -103,6 +109,16 @@ static void take_attr(struct rdma_qp *qp, uint32_t mask, const struct fverbs_qp_
 #undef TAKE
 }
 
+/* enum rdma_link_mode */
+static uint8_t modes_of(const struct rdma_qp *qp)
+{
+	uint8_t modes = qp->ordered ? RDMA_LINK_ORDERED : qp->unordered ? RDMA_LINK_UNORDERED : 0;
+
+	if (qp->transport == FALCON_RDMA_XRC)
+		modes |= RDMA_LINK_XRC;
+	return qp->cie ? modes | RDMA_LINK_CIE : modes;
+}
+
 /* Sequence numbers begin anew with each connection (RDMA 8.2, 8.3.2). */
 static int connect(struct rdma_qp *qp, const struct fverbs_qp_attr *attr, uint32_t mask, char *err,
 		   size_t errlen)
@@ -117,7 +133,7 @@ static int connect(struct rdma_qp *qp, const struct fverbs_qp_attr *attr, uint32
 	qp->link = rdma_link_connect(qp, mask & IBV_QP_AV ? &attr->ah : &qp->attr.ah,
 				     mask & IBV_QP_DEST_QPN ? attr->dest_qp_num :
 							      qp->attr.dest_qp_num,
-				     qp->ordered, 0, &link_ops, qp, err, errlen);
+				     modes_of(qp), 0, &link_ops, qp, err, errlen);
 	if (!qp->link)
 		return -EINVAL;
 	if (rdma_link_core(qp->link))

@@ -351,6 +351,14 @@ const struct rdma_qp_init *rdma_qp_parts(const struct rdma_qp *qp);
  * RTR, by whichever end comes first; datagrams share one with each peer (RDMA 6.6.3). A link exists
  * from its first use; it comes up later, or does not.
  */
+enum rdma_link_mode {
+	RDMA_LINK_ORDERED = 0x01,	/* strongly ordered; without one of the two: weakly (RDMA 6.2) */
+	RDMA_LINK_UNORDERED = 0x02,
+	RDMA_LINK_CIE = 0x04,		/* complete-in-error; else verbs compatible (RDMA 6.3) */
+	RDMA_LINK_XRC = 0x08,
+	RDMA_LINK_MODES = 0x0f,
+};
+
 struct rdma_link_ops {
 	/* It is up: transactions of rdma_link_max_len() bytes may be started. */
 	void (*up)(void *owner, struct rdma_link *link);
@@ -359,11 +367,12 @@ struct rdma_link_ops {
 };
 
 /*
- * For |qp| at RTR: the connection to queue pair |dest_qpn| behind |ah|. |timeout_ns|: down() if it is
- * not up until then, 0: when it is lost only. NULL with a sentence in |err| if it cannot be made.
+ * For |qp| at RTR: the connection to queue pair |dest_qpn| behind |ah|. |modes|: enum rdma_link_mode,
+ * which the peer's queue pair must have, too. |timeout_ns|: down() if it is not up until then, 0: when it
+ * is lost only. NULL with a sentence in |err| if it cannot be made.
  */
 struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_attr *ah,
-				    uint32_t dest_qpn, bool ordered, uint64_t timeout_ns,
+				    uint32_t dest_qpn, uint8_t modes, uint64_t timeout_ns,
 				    const struct rdma_link_ops *ops, void *owner, char *err,
 				    size_t errlen);
 /*
@@ -390,6 +399,8 @@ void rdma_link_put(struct rdma_link *link);
 struct fcore_conn *rdma_link_core(const struct rdma_link *link);
 /* Bytes of a transaction: the layer's header and payload. 0 while it is not up. */
 uint32_t rdma_link_max_len(const struct rdma_link *link);
+/* UP: the peer reads the reason in responses in error (falcon/rdma.h). */
+bool rdma_link_reasons(const struct rdma_link *link);
 /* Who is at the other end, as GIDs, for completions and the global routing header of datagrams. */
 void rdma_link_gids(const struct rdma_link *link, uint8_t local[16], uint8_t remote[16]);
 /* The queue pair that the link belongs to; NULL: datagrams. */

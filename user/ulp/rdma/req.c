@@ -210,7 +210,7 @@ uint32_t rdma_req_submit(struct rdma_qp *qp)
 	uint32_t n = 0;
 
 	while (!qp->blocked && (t = STAILQ_FIRST(&qp->txq)) && t->state == RDMA_TXN_READY) {
-		uint32_t len = t->pull ? 0 : t->len;
+		uint32_t len = t->pull ? 0 : t->len - t->hdr.pad;
 		int rc;
 
 		STAILQ_REMOVE_HEAD(&qp->txq, queue);

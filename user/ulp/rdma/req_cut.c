@@ -228,16 +228,33 @@ static uint8_t gather(struct rdma_qp *qp, struct rdma_txn *t, uint32_t n)
 	return IBV_WC_SUCCESS;
 }
 
-/* All |n| bytes are of element |s|. Memory that is shared with us is sent from where it lies. */
+/* A buffer for |n| bytes that will come, and the padding of |t|, which is written. */
+static bool padded_buffer(struct rdma_txn *t, uint32_t n)
+{
+	if (!rdma_txn_buffer(t, n + t->hdr.pad))
+		return false;
+	memset((uint8_t *)t->buf + n, 0, t->hdr.pad);
+	return true;
+}
+
+/*
+ * All |n| bytes are of element |s|. Memory that is shared with us is sent from where it lies, but for a
+ * last piece that has padding.
+ */
 static int load_one(struct rdma_qp *qp, struct rdma_txn *t, const struct fverbs_sge *s, uint32_t n)
 {
 	if (rdma_resolve_local(qp->init.pd, s->lkey, s->addr + qp->cut.at_off, n, 0, &t->span))
 		return IBV_WC_LOC_PROT_ERR;
-	t->payload = t->span.direct;
-	if (t->payload)
+	if (t->span.direct && !t->hdr.pad) {
+		t->payload = t->span.direct;
 		return IBV_WC_SUCCESS;
-	if (!rdma_txn_buffer(t, n))
+	}
+	if (!padded_buffer(t, n))
 		return -1;
+	if (t->span.direct) {
+		memcpy(t->buf, t->span.direct, n);
+		return IBV_WC_SUCCESS;
+	}
 	t->state = RDMA_TXN_FETCH;
 	return rdma_move_add(&t->move, RDMA_COPY_READ, &t->span, t->buf) ? IBV_WC_GENERAL_ERR :
 									   IBV_WC_SUCCESS;
@@ -250,12 +267,13 @@ static int load(struct rdma_qp *qp, struct rdma_txn *t, uint32_t n)
 	const struct fverbs_sge *s;
 	uint8_t status;
 
-	t->len = n;
+	t->hdr.pad = (uint8_t)falcon_rdma_pad(n);
+	t->len = n + t->hdr.pad;
 	t->state = RDMA_TXN_READY;
 	if (!n)
 		return IBV_WC_SUCCESS;
 	if (cut->inline_data) {
-		if (!rdma_txn_buffer(t, n))
+		if (!padded_buffer(t, n))
 			return -1;
 		memcpy(t->buf, cut->inline_data + cut->sent, n);
 		return IBV_WC_SUCCESS;
@@ -264,7 +282,7 @@ static int load(struct rdma_qp *qp, struct rdma_txn *t, uint32_t n)
 	s = current_sge(cut);
 	if (s->len - cut->at_off >= n)
 		return load_one(qp, t, s, n);
-	if (!rdma_txn_buffer(t, n))
+	if (!padded_buffer(t, n))
 		return -1;
 	status = gather(qp, t, n);
 	if (t->move.pending)
@@ -341,9 +359,9 @@ static bool cut_pull(struct rdma_qp *qp, bool atomic)
 	t->pull = true;
 	t->state = RDMA_TXN_READY;
 	t->hdr.length = n;
-	t->len = FALCON_RDMA_READ_HDR + (n > FALCON_RDMA_SYNDROME ? n : FALCON_RDMA_SYNDROME);
+	t->len = FALCON_RDMA_READ_HDR + n + falcon_rdma_pad(n);
 	if (atomic) {
-		t->len = FALCON_RDMA_MAX_RESPONSE_HDR + FALCON_RDMA_SYNDROME;
+		t->len = FALCON_RDMA_MAX_RESPONSE_HDR;
 		t->hdr.swap_add = op == FALCON_RDMA_CMP_SWAP ? cut->wqe.swap : cut->wqe.compare_add;
 		t->hdr.compare = op == FALCON_RDMA_CMP_SWAP ? cut->wqe.compare_add : 0;
 	}

@@ -77,6 +77,7 @@ static void end_in_error(struct rdma_qp *qp, struct rdma_txn *t)
 	}
 	t->hdr.ce = 1;
 	t->hdr.length = 0;
+	t->hdr.pad = 0;
 	t->len = 0;
 	t->state = RDMA_TXN_READY;
 	t->op->status = IBV_WC_LOC_PROT_ERR;
@@ -156,6 +157,12 @@ static uint8_t sink(struct rdma_txn *t, const void *data, uint32_t len)
 									    IBV_WC_SUCCESS;
 }
 
+/* Of a peer that gives no reasons, the bits are reserved. */
+static bool knows_reasons(const struct rdma_qp *qp)
+{
+	return qp->link && rdma_link_reasons(qp->link);
+}
+
 static uint8_t take_response(struct rdma_txn *t, const struct falcon_rdma_hdr *h,
 			     const uint8_t *data, uint32_t len)
 {
@@ -168,7 +175,7 @@ static uint8_t take_response(struct rdma_txn *t, const struct falcon_rdma_hdr *h
 	    h->sink_lkey != t->hdr.sink_lkey)
 		return IBV_WC_BAD_RESP_ERR;
 	if (h->ce)
-		return status_of_nak(len ? data[0] : FALCON_RDMA_NAK_OPERATION);
+		return status_of_nak(knows_reasons(t->qp) ? h->reason : FALCON_RDMA_NAK_OPERATION);
 	if (!read)
 		return len ? IBV_WC_BAD_RESP_ERR : sink(t, &h->original, sizeof(h->original));
 	return len == t->hdr.length ? sink(t, data, len) : IBV_WC_BAD_RESP_ERR;

@@ -5,14 +5,16 @@
 #include "ulp/rdma/qp.h"
 
 /* Whose response begins with the headers of |it|'s request. */
-static uint32_t response_header(const struct rdma_item *it, struct fcore_conn *c, uint8_t *out)
+static uint32_t response_header(const struct rdma_item *it, uint8_t *out)
 {
 	uint8_t op = it->opcode & FALCON_RDMA_OPCODE_MASK;
 	const struct falcon_rdma_hdr h = {
+		.pad = it->pad,
 		.opcode = (uint8_t)((it->opcode & FALCON_RDMA_TRANSPORT_MASK) |
 				    (op == FALCON_RDMA_READ_REQUEST ? FALCON_RDMA_READ_RESPONSE_ONLY :
 								      FALCON_RDMA_ATOMIC_RESPONSE)),
 		.ce = it->failed,
+		.reason = it->failed ? it->nak : 0,
 		.dest_qp = it->qp->attr.dest_qp_num,
 		.sn = it->sn,
 		.original = it->number[0],
@@ -20,7 +22,6 @@ static uint32_t response_header(const struct rdma_item *it, struct fcore_conn *c
 		.sink_lkey = it->sink_lkey,
 	};
 
-	(void)c;
 	return falcon_rdma_pack(&h, out);
 }
 
@@ -30,24 +31,17 @@ static void respond(struct rdma_item *it, struct fcore_conn *c, const void *payl
 	struct fcore_response resp = { .ulp_hdr = hdr, .payload = payload, .len = len,
 				       .cookie = (uintptr_t)it };
 
-	resp.ulp_hdr_len = response_header(it, c, hdr);
+	resp.ulp_hdr_len = response_header(it, hdr);
 	it->answered = true;
 	it->in_core = true;
 	fcore_pull_respond(c, it->rsn, &resp, it->qps->r->now);
 }
 
-/* One word, in static memory: it needs nobody to give it back. */
+/* Of length zero (Falcon 8.5.3.5), or the headers with the reason for a peer that reads it. */
 void rdma_resp_error(struct rdma_item *it, struct fcore_conn *c)
 {
-	static const uint8_t words[][FALCON_RDMA_SYNDROME] = {
-		[FALCON_RDMA_NAK_SEQUENCE] = { FALCON_RDMA_NAK_SEQUENCE },
-		[FALCON_RDMA_NAK_INVALID] = { FALCON_RDMA_NAK_INVALID },
-		[FALCON_RDMA_NAK_ACCESS] = { FALCON_RDMA_NAK_ACCESS },
-		[FALCON_RDMA_NAK_OPERATION] = { FALCON_RDMA_NAK_OPERATION },
-	};
 	uint8_t hdr[FALCON_RDMA_MAX_HDR];
-	struct fcore_response resp = { .ulp_hdr = hdr, .payload = words[it->nak & 3],
-				       .len = FALCON_RDMA_SYNDROME };
+	struct fcore_response resp = { .ulp_hdr = hdr };
 
 	it->failed = true;
 	if (it->answered)
@@ -56,7 +50,9 @@ void rdma_resp_error(struct rdma_item *it, struct fcore_conn *c)
 	if (!c)
 		return;
 	it->number[0] = 0;
-	resp.ulp_hdr_len = response_header(it, c, hdr);
+	it->pad = 0;
+	if (it->qp->link && rdma_link_reasons(it->qp->link))
+		resp.ulp_hdr_len = response_header(it, hdr);
 	fcore_pull_respond(c, it->rsn, &resp, it->qps->r->now);
 }
 
@@ -78,8 +74,13 @@ static void fetched(struct rdma_move *m)
 		rdma_item_put(it);
 		return;
 	}
+	if (!m->error && it->buf) {
+		memset((uint8_t *)it->buf + it->len, 0, it->pad);
+		respond(it, qp->rx_core, it->buf, it->len + it->pad);
+		return;
+	}
 	if (!m->error) {
-		respond(it, qp->rx_core, it->buf, it->buf ? it->len : 0);
+		respond(it, qp->rx_core, NULL, 0);
 		return;
 	}
 	/* It was retired when it came; this is an error of its own. */
@@ -98,7 +99,7 @@ static bool fetch(struct rdma_item *it)
 		respond(it, it->qp->rx_core, NULL, 0);
 		return true;
 	}
-	it->buf = rdma_pool_get(&it->qps->pool, it->len, it->qp->buffers);
+	it->buf = rdma_pool_get(&it->qps->pool, it->len + it->pad, it->qp->buffers);
 	if (!it->buf)
 		return false;
 	it->qp->buffers++;
@@ -138,12 +139,14 @@ static void fail_access(struct rdma_item *it, enum rdma_fault fault)
 static void read_request(struct rdma_item *it, struct rdma_pd *pd, const struct falcon_rdma_hdr *h,
 			 uint32_t request_len)
 {
+	uint32_t pad = falcon_rdma_pad(h->length);
 	struct rdma_qp *qp = it->qp;
 	enum rdma_fault fault;
 
 	it->len = h->length;
-	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) ||
-	    (uint64_t)h->length + FALCON_RDMA_READ_HDR > request_len || h->length > QP_SEGMENT_MAX) {
+	it->pad = (uint8_t)pad;
+	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) || h->length > QP_SEGMENT_MAX ||
+	    h->length + pad + FALCON_RDMA_READ_HDR != request_len) {
 		rdma_item_fail(it, FALCON_RDMA_NAK_INVALID, IBV_EVENT_QP_REQ_ERR);
 		return;
 	}
@@ -156,13 +159,14 @@ static void read_request(struct rdma_item *it, struct rdma_pd *pd, const struct 
 }
 
 static void atomic_request(struct rdma_item *it, struct rdma_pd *pd,
-			   const struct falcon_rdma_hdr *h)
+			   const struct falcon_rdma_hdr *h, uint32_t request_len)
 {
 	bool swap = (h->opcode & FALCON_RDMA_OPCODE_MASK) == FALCON_RDMA_CMP_SWAP;
 	struct rdma_qp *qp = it->qp;
 	enum rdma_fault fault;
 
-	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) || h->va % sizeof(uint64_t)) {
+	if (!(qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) || h->va % sizeof(uint64_t) ||
+	    request_len != FALCON_RDMA_MAX_RESPONSE_HDR) {
 		rdma_item_fail(it, FALCON_RDMA_NAK_INVALID, IBV_EVENT_QP_REQ_ERR);
 		return;
 	}
@@ -197,7 +201,7 @@ void rdma_resp_pull(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_
 	else if (read)
 		read_request(it, pd, h, request_len);
 	else
-		atomic_request(it, pd, h);
+		atomic_request(it, pd, h, request_len);
 	/* What comes after it need not wait for it (InfiniBand, table 79). */
 	rdma_item_placed(it);
 }

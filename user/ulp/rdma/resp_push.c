@@ -341,7 +341,9 @@ static bool write_fits(const struct falcon_rdma_hdr *h, uint32_t len)
 {
 	if (h->ce)
 		return true;
-	return ends(h->opcode) ? h->length == len : h->length > len && len;
+	if (begins(h->opcode) && ends(h->opcode))
+		return h->length == len;
+	return h->length >= len && (len || ends(h->opcode));
 }
 
 static void place_write(struct rdma_item *it, struct rdma_msg *m, struct rdma_pd *pd,

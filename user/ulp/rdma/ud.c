@@ -28,7 +28,6 @@ bool rdma_ud_ready(struct rdma_qp *qp)
 	const struct rdma_ah *ah = rdma_ah_find(qp->init.ctx, qp->cut.wqe.ah);
 	struct rdma_op *op = qp->cut.op;
 	struct rdma_link *link;
-	uint32_t max;
 
 	if (qp->waiting)
 		return false;
@@ -43,10 +42,7 @@ bool rdma_ud_ready(struct rdma_qp *qp)
 		rdma_link_wait(link, &qp->wait);
 		return false;
 	}
-	max = rdma_link_max_len(link);
-	qp->segment = max > FALCON_RDMA_MAX_HDR ? max - FALCON_RDMA_MAX_HDR : 1;
-	if (qp->segment > QP_SEGMENT_MAX)
-		qp->segment = QP_SEGMENT_MAX;
+	qp->segment = rdma_qp_segment(rdma_link_max_len(link));
 	return true;
 }
 
