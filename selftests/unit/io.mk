@@ -12,4 +12,9 @@ $(IO_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka -lcrypto
 
-TESTS += $(IO_BINS)
+$(B)/selftests/unit/io_xsk.t: $(B)/asan/selftests/unit/io_xsk.o $(B)/asan/user/io/xsk.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka -lxdp -lbpf
+
+TESTS += $(IO_BINS) $(B)/selftests/unit/io_xsk.t

@@ -174,6 +174,7 @@ static void show_port(struct agent *a, const struct agent_conn *only, json_t *ro
 			put(row, "rx_frames", x->rx_packets);
 			put(row, "tx_frames", x->tx_packets);
 			put(row, "tx_no_slot", x->tx_no_slot);
+			put(row, "rx_kicks", x->rx_kicks);
 			put(row, "tx_kicks", x->tx_kicks);
 			put(row, "rx_free", x->rx_nfree);
 			json_object_set_new(row, "credits",

@@ -170,7 +170,7 @@ void xsk_frame_put(struct xsk_frame *f)
 	x->rx_free[x->rx_nfree++] = f->index;
 }
 
-void xsk_refill(struct xsk *x)
+static void fill(struct xsk *x)
 {
 	uint32_t n, pos = 0;
 
@@ -189,6 +189,20 @@ void xsk_refill(struct xsk *x)
 	x->in_fill += n;
 	/* Only now may XDP count on them. */
 	falcon_fetch_add(&x->credit->credits, (__s64)n);
+}
+
+/*
+ * A driver that has found the fill ring empty stops looking at it, and says so. One that receives by itself,
+ * as a copying kernel does, never says it.
+ */
+void xsk_refill(struct xsk *x)
+{
+	fill(x);
+	if (!xsk_ring_prod__needs_wakeup(&x->fill) ||
+	    xsk_prod_nb_free(&x->fill, XSK_RING_SIZE) == XSK_RING_SIZE)
+		return;
+	recvfrom(xsk_socket__fd(x->socket), NULL, 0, MSG_DONTWAIT, NULL, NULL);
+	x->rx_kicks++;
 }
 
 /* Take back the frames that the kernel has sent. */
@@ -260,7 +274,11 @@ bool xsk_dropped(struct xsk *x)
 
 	if (getsockopt(xsk_socket__fd(x->socket), SOL_XDP, XDP_STATISTICS, &st, &len) < 0)
 		return false;
-	drops = st.rx_dropped + st.rx_ring_full + st.rx_fill_ring_empty_descs;
+	/*
+	 * Not rx_fill_ring_empty_descs: a zero-copy driver counts there each time that it looks for frames to
+	 * receive into and finds none, before any packet; what a copying kernel loses so is in rx_dropped.
+	 */
+	drops = st.rx_dropped + st.rx_ring_full;
 	if (drops == x->drops_seen)
 		return false;
 	x->drops_seen = drops;

@@ -61,7 +61,7 @@ struct xsk {
 	uint32_t queue;			/* RX/TX queue of the interface */
 	uint32_t index;			/* in falcon_xsks and falcon_credits */
 	bool zerocopy;
-	uint64_t rx_packets, tx_packets, tx_no_slot, tx_kicks;
+	uint64_t rx_packets, tx_packets, tx_no_slot, rx_kicks, tx_kicks;
 	uint32_t held_ema, waiting_ema;	/* the agent's, see rue_level.c; 1/256 frames */
 	uint64_t drops_seen;		/* the socket's drop counters when last looked at */
 };
@@ -95,7 +95,7 @@ static inline uint8_t *xsk_frame_data(const struct xsk_frame *f)
 {
 	return f->xsk->area + (size_t)f->index * XSK_FRAME_SIZE;
 }
-/* Put free frames into the fill ring and grant the credits for them. */
+/* Put free frames into the fill ring, grant the credits for them, and wake a driver that waits for them. */
 void xsk_refill(struct xsk *x);
 
 /* Room to write one frame to send, at least XSK_MAX_FRAME bytes; NULL if there is none. */
