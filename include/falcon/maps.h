@@ -268,6 +268,7 @@ struct falcon_dirty {
 	V(drop_truncated, "shorter than its headers say")                                         \
 	V(drop_ip_length, "IP and frame length disagree")                                         \
 	V(drop_ip_fragment, "IP fragment to the PSP port")                                        \
+	V(drop_ip_csum, "wrong IPv4 header checksum (Falcon 9.2.2.1)")                            \
 	V(drop_udp_length, "UDP and IP length disagree (Falcon 9.2.2.1)")                         \
 	V(drop_csum, "wrong or missing UDP checksum (Falcon 9.2.2.1)")                            \
 	V(drop_psp, "malformed PSP header")                                                       \

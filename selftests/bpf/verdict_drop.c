@@ -167,6 +167,31 @@ HEADER(long_resync)
 	p->payload = 1;
 }
 
+/* IPv4's own checksum: a hop limit that was damaged on the way, every byte of it, none, and another's. */
+FRAMED(ip_csum_ttl)
+{
+	UNUSED;
+	p->frame[packet_l3_off(&p->shape) + 8] ^= 1;
+}
+
+FRAMED(ip_csum_first_byte)
+{
+	UNUSED;
+	p->frame[packet_l3_off(&p->shape) + 10] ^= 0x80;
+}
+
+FRAMED(ip_csum_last_byte)
+{
+	UNUSED;
+	p->frame[packet_l3_off(&p->shape) + 11] ^= 1;
+}
+
+FRAMED(ip_csum_missing)
+{
+	UNUSED;
+	memset(p->frame + packet_l3_off(&p->shape) + 10, 0, 2);
+}
+
 /* Checksum: every kind of position, and none at all. */
 FRAMED(csum_first_byte)
 {
@@ -396,6 +421,12 @@ static const struct verdict_case cases[] = {
 	{ "drop_ip_length: frame cut", FALCON_V_drop_ip_length, .framed = cut_in_payload },
 	{ "drop_ip_length: below UDP's", FALCON_V_drop_ip_length, .framed = ip_length_tiny },
 	{ "drop_ip_fragment", FALCON_V_drop_ip_fragment, .ipv4_only = true, .framed = fragment },
+	{ "drop_ip_csum: TTL", FALCON_V_drop_ip_csum, .ipv4_only = true, .framed = ip_csum_ttl },
+	{ "drop_ip_csum: first byte", FALCON_V_drop_ip_csum, .ipv4_only = true,
+	  .framed = ip_csum_first_byte },
+	{ "drop_ip_csum: last byte", FALCON_V_drop_ip_csum, .ipv4_only = true,
+	  .framed = ip_csum_last_byte },
+	{ "drop_ip_csum: missing", FALCON_V_drop_ip_csum, .ipv4_only = true, .framed = ip_csum_missing },
 	{ "drop_udp_length: less", FALCON_V_drop_udp_length, .framed = udp_length_less },
 	{ "drop_udp_length: more", FALCON_V_drop_udp_length, .framed = udp_length_more },
 	{ "drop_length: BACK", FALCON_V_drop_length, .packed = long_back },

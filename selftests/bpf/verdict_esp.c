@@ -146,6 +146,12 @@ FRAMED(keep_alive)
 	}
 }
 
+FRAMED(ip_csum)
+{
+	UNUSED;
+	p->frame[packet_l3_off(&p->shape) + 11] ^= 1;
+}
+
 FRAMED(udp_length)
 {
 	UNUSED;
@@ -244,6 +250,8 @@ static const struct verdict_case cases[] = {
 	{ "drop_ip_fragment", FALCON_V_drop_ip_fragment, .ipv4_only = true, .base = esp,
 	  .framed = fragment, .verify = at_no_cost },
 	{ "drop_ip_length: cut in the ICV", FALCON_V_drop_ip_length, .base = esp, .framed = cut,
+	  .verify = at_no_cost },
+	{ "drop_ip_csum", FALCON_V_drop_ip_csum, .ipv4_only = true, .base = esp, .framed = ip_csum,
 	  .verify = at_no_cost },
 	{ "drop_udp_length", FALCON_V_drop_udp_length, .base = esp, .framed = udp_length,
 	  .verify = at_no_cost },

@@ -97,6 +97,7 @@ refused drop_type "reserved packet type" type=15
 refused drop_code "reserved Resync code" type=6 code=9 payload=0
 refused drop_length "Request Length contradicts the payload" request_len=99
 refused drop_csum "damaged checksum" sum=1
+refused drop_ip_csum "damaged IP header checksum" ip_sum=1
 refused drop_ip_length "cut short" cut=5
 refused drop_udp_length "UDP length contradicts IP" udp_short=3
 answered old_acked "below the window" psn=$(((base - 10) & 0xffffffff))

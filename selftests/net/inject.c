@@ -31,12 +31,12 @@
 
 enum key {
 	TTL, PSP, SPI, IV, VERSION, CID, TYPE, PSN, RDBPSN, RRBPSN, CODE, PAYLOAD, REQUEST_LEN, CUT,
-	UDP_SHORT, SUM, COUNT, FUNCTION, KEYS
+	UDP_SHORT, SUM, IP_SUM, COUNT, FUNCTION, KEYS
 };
 
 static const char *const key_name[KEYS] = {
 	"ttl", "psp", "spi", "iv", "version", "cid", "type", "psn", "rdbpsn", "rrbpsn", "code",
-	"payload", "request_len", "cut", "udp_short", "sum", "count",
+	"payload", "request_len", "cut", "udp_short", "sum", "ip_sum", "count",
 	"function",
 };
 
@@ -136,7 +136,7 @@ static uint32_t put_ip(struct forgery *f, uint8_t *l3, bool ipv6, size_t udp_len
 	if (inet_pton(AF_INET, f->saddr, &ip.saddr) != 1 ||
 	    inet_pton(AF_INET, f->daddr, &ip.daddr) != 1)
 		die("addresses");
-	ip.check = htons((uint16_t)~fold(sum_bytes(0, &ip, sizeof(ip))));
+	ip.check = htons((uint16_t)(~fold(sum_bytes(0, &ip, sizeof(ip))) + f->value[IP_SUM]));
 	memcpy(l3, &ip, sizeof(ip));
 	return sum_bytes(sum, &ip.saddr, 8);
 }

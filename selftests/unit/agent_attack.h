@@ -69,6 +69,21 @@ static inline struct falcon_frame where(const struct stage_frame *f)
 	return p;
 }
 
+/* The IPv4 header of |f| was changed: its checksum is right again. */
+static inline void fix_ip_sum(struct stage_frame *f)
+{
+	uint8_t *ip = f->data + ETH_HLEN;
+	uint32_t sum = 0;
+
+	memset(ip + 10, 0, 2);
+	for (int i = 0; i < 20; i += 2)
+		sum += (uint32_t)ip[i] << 8 | ip[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~((sum & 0xffff) + (sum >> 16));
+	ip[10] = (uint8_t)(sum >> 8);
+	ip[11] = (uint8_t)sum;
+}
+
 /* Make IP and UDP announce |udp_len| bytes, which is what |f| holds from now on. */
 static inline void set_length(struct stage_frame *f, uint32_t udp_len)
 {
@@ -76,6 +91,7 @@ static inline void set_length(struct stage_frame *f, uint32_t udp_len)
 
 	*(uint16_t *)(f->data + p.udp_off + 4) = htons((uint16_t)udp_len);
 	*(uint16_t *)(f->data + p.l3_off + 2) = htons((uint16_t)(udp_len + 20));
+	fix_ip_sum(f);
 	f->len = p.udp_off + udp_len;
 }
 
@@ -262,11 +278,13 @@ static inline void reflected(void **state)
 	/* Addresses exchanged, by chance even the CIDs are the same. */
 	*(uint32_t *)(f.data + ETH_HLEN + 12) = htonl(0x0a000002);
 	*(uint32_t *)(f.data + ETH_HLEN + 16) = htonl(0x0a000001);
+	fix_ip_sum(&f);
 	refused(&f, on->not_ours);
 	/* And the SPI is made ours. */
 	set_spi(on, &f, stage.shared[1].id.cur_spi);
 	refused(&f, FALCON_V_drop_auth);
 	*(uint32_t *)(f.data + ETH_HLEN + 12) = htonl(0x0a000001);
+	fix_ip_sum(&f);
 	refused(&f, FALCON_V_drop_address);
 }
 

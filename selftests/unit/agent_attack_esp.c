@@ -78,6 +78,7 @@ static void seal_as(uint32_t cid, const void *contents, uint32_t len, uint8_t ne
 	f->len = sec_off + (uint32_t)n;
 	*(uint16_t *)(f->data + p->tmpl.udp_off + 4) = htons((uint16_t)(8 + n));
 	*(uint16_t *)(f->data + ETH_HLEN + 2) = htons((uint16_t)(20 + 8 + n));
+	fix_ip_sum(f);
 }
 
 /* An authentic packet is of its association's connection, and of no other. */

@@ -111,24 +111,40 @@ uint32_t link_first(const struct sim *s, const struct frame *f)
 	return up(s, leaf_of(s, f->src), choose_spine(s, f));
 }
 
+/* The byte |at| of an IPv4 header becomes |v|; the checksum follows it (RFC 1624). */
+static void rewrite_ipv4(uint8_t *l3, size_t at, uint8_t v)
+{
+	struct iphdr *ip = (struct iphdr *)l3;
+	uint32_t shift = at & 1 ? 0 : 8, sum = (uint16_t)~ntohs(ip->check);
+
+	sum += (uint16_t)~((uint32_t)l3[at] << shift) + ((uint32_t)v << shift);
+	sum = (sum & 0xffff) + (sum >> 16);
+	ip->check = htons((uint16_t)~((sum & 0xffff) + (sum >> 16)));
+	l3[at] = v;
+}
+
 static void mark(struct link *l, struct frame *f)
 {
 	uint8_t *l3 = f->data + ETH_HLEN;
 
 	if (l3[0] >> 4 == 4)
-		l3[1] |= FALCON_ECN_CE;
+		rewrite_ipv4(l3, offsetof(struct iphdr, tos), l3[1] | FALCON_ECN_CE);
 	else
 		l3[1] |= FALCON_ECN_CE << 4;
 	f->marked = true;
 	l->stats.marked++;
 }
 
-/* Every switch is a router. The IPv4 header's checksum is nobody's here. */
+/* Every switch is a router. */
 static void decrement_ttl(struct frame *f)
 {
 	uint8_t *l3 = f->data + ETH_HLEN;
 
-	l3[l3[0] >> 4 == 4 ? offsetof(struct iphdr, ttl) : offsetof(struct ipv6hdr, hop_limit)]--;
+	if (l3[0] >> 4 == 4)
+		rewrite_ipv4(l3, offsetof(struct iphdr, ttl),
+			     (uint8_t)(l3[offsetof(struct iphdr, ttl)] - 1));
+	else
+		l3[offsetof(struct ipv6hdr, hop_limit)]--;
 }
 
 /*
