@@ -164,30 +164,6 @@ static void receive_errors(void **state)
 	}
 }
 
-/* A message that does not fit fails alone; what comes after it has requests of its own. */
-static void receive_error_in_complete_in_error_mode(void **state)
-{
-	struct env_qp_opts o = { .errors = FVERBS_COMPLETE_IN_ERROR, .sig_all = true };
-	struct fverbs_send_wqe w = { .opcode = IBV_WR_SEND, .num_sge = 1 };
-	struct fverbs_sge sge, to;
-
-	(void)state;
-	pair_open(&o);
-	sge = sge_of(&a, &amr, 0, 5000);
-	to = sge_of(&b, &bmr, HALF, 1000);
-	env_post_recv(&bqp, 1, &to, 1);
-	to = sge_of(&b, &bmr, HALF, 5000);
-	env_post_recv(&bqp, 2, &to, 1);
-	env_post_send(&aqp, &w, &sge);
-	env_post_send(&aqp, &w, &sge);
-	assert_int_equal(env_wait(&acq).status, IBV_WC_REM_INV_REQ_ERR);
-	assert_int_equal(env_wait(&acq).status, IBV_WC_SUCCESS);
-	assert_int_equal(env_wait(&bcq).status, IBV_WC_LOC_LEN_ERR);
-	assert_int_equal(env_wait(&bcq).status, IBV_WC_SUCCESS);
-	assert_memory_equal(b.memory + HALF, a.memory, 5000);
-	pair_close();
-}
-
 struct local {
 	const char *what;
 	struct fverbs_send_wqe wqe;
@@ -473,7 +449,6 @@ int main(void)
 		cmocka_unit_test(remote_access),
 		cmocka_unit_test(s6_3_complete_in_error),
 		cmocka_unit_test(receive_errors),
-		cmocka_unit_test(receive_error_in_complete_in_error_mode),
 		cmocka_unit_test(local_errors),
 		cmocka_unit_test(process_memory_goes),
 		cmocka_unit_test(rnr_retry),

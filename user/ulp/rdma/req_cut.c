@@ -122,24 +122,23 @@ uint8_t rdma_req_check(struct rdma_qp *qp)
 
 /* ---- headers ---- */
 
-/* First, Middle, Last or Only, and what comes with the end. */
-static uint8_t push_opcode(const struct rdma_cut *cut, bool first, bool last)
+uint8_t rdma_push_opcode(uint8_t wr, bool first, bool last)
 {
-	switch (cut->op->opcode) {
+	switch (wr) {
 	case IBV_WR_ATOMIC_WRITE:
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 		if (!last)
 			return first ? FALCON_RDMA_WRITE_FIRST : FALCON_RDMA_WRITE_MIDDLE;
-		if (cut->op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		if (wr == IBV_WR_RDMA_WRITE_WITH_IMM)
 			return first ? FALCON_RDMA_WRITE_ONLY_IMM : FALCON_RDMA_WRITE_LAST_IMM;
 		return first ? FALCON_RDMA_WRITE_ONLY : FALCON_RDMA_WRITE_LAST;
 	default:
 		if (!last)
 			return first ? FALCON_RDMA_SEND_FIRST : FALCON_RDMA_SEND_MIDDLE;
-		if (cut->op->opcode == IBV_WR_SEND_WITH_IMM)
+		if (wr == IBV_WR_SEND_WITH_IMM)
 			return first ? FALCON_RDMA_SEND_ONLY_IMM : FALCON_RDMA_SEND_LAST_IMM;
-		if (cut->op->opcode == IBV_WR_SEND_WITH_INV)
+		if (wr == IBV_WR_SEND_WITH_INV)
 			return first ? FALCON_RDMA_SEND_ONLY_INV : FALCON_RDMA_SEND_LAST_INV;
 		return first ? FALCON_RDMA_SEND_ONLY : FALCON_RDMA_SEND_LAST;
 	}
@@ -315,6 +314,36 @@ static void drop(struct rdma_txn *t)
 		rdma_txn_free(t);
 }
 
+/*
+ * The next piece of the request cannot be had. If none was sent, the peer never hears of it. In
+ * complete-in-error mode a last packet without data says so (RDMA 8.2, CE); without that mode the queue pair
+ * ends anyway. False: no transaction is free.
+ */
+static bool give_up(struct rdma_qp *qp, uint8_t status)
+{
+	struct rdma_cut *cut = &qp->cut;
+	struct rdma_op *op = cut->op;
+	struct rdma_txn *t;
+
+	if (!cut->sent)
+		qp->tx_rmsn -= op->sending;
+	if (!cut->sent || !qp->cie) {
+		rdma_req_fail(qp, op, status, kCmplAck);
+		return true;
+	}
+	t = rdma_txn_new(qp);
+	if (!t)
+		return false;
+	fill_header(qp, t, rdma_push_opcode(op->opcode, false, true), true);
+	t->hdr.ce = 1;
+	t->hdr.length = 0;
+	t->state = RDMA_TXN_READY;
+	op->status = status;
+	op->vendor = kCmplAck;
+	enqueue(qp, t, true);
+	return true;
+}
+
 static bool cut_push(struct rdma_qp *qp)
 {
 	struct rdma_cut *cut = &qp->cut;
@@ -325,7 +354,7 @@ static bool cut_push(struct rdma_qp *qp)
 
 	if (!t)
 		return false;
-	fill_header(qp, t, push_opcode(cut, !cut->sent, last), last);
+	fill_header(qp, t, rdma_push_opcode(cut->op->opcode, !cut->sent, last), last);
 	status = load(qp, t, n);
 	if (status == IBV_WC_SUCCESS) {
 		advance(cut, n);
@@ -333,10 +362,7 @@ static bool cut_push(struct rdma_qp *qp)
 		return true;
 	}
 	drop(t);
-	if (status < 0)
-		return false;
-	rdma_req_fail(qp, cut->op, (uint8_t)status, kCmplAck);
-	return true;
+	return status < 0 ? false : give_up(qp, (uint8_t)status);
 }
 
 /* A pull must not cross the boundary of an element (RDMA 6.7): it has one sink. */

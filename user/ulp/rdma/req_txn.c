@@ -54,7 +54,8 @@ void rdma_txn_free(struct rdma_txn *t)
 /* The rest of a message that cannot be sent: its last packet says so (RDMA 8.2, CE). */
 static void end_in_error(struct rdma_qp *qp, struct rdma_txn *t)
 {
-	uint8_t *op = &t->hdr.opcode, transport = *op & FALCON_RDMA_TRANSPORT_MASK;
+	uint8_t transport = t->hdr.opcode & FALCON_RDMA_TRANSPORT_MASK;
+	bool first = !t->hdr.offset;
 	struct rdma_txn *next;
 
 	while ((next = STAILQ_NEXT(t, queue)) && next->op == t->op) {
@@ -68,13 +69,7 @@ static void end_in_error(struct rdma_qp *qp, struct rdma_txn *t)
 		else
 			rdma_move_cancel(&next->move);
 	}
-	switch (*op & FALCON_RDMA_OPCODE_MASK) {
-	case FALCON_RDMA_SEND_FIRST: *op = FALCON_RDMA_SEND_ONLY | transport; break;
-	case FALCON_RDMA_SEND_MIDDLE: *op = FALCON_RDMA_SEND_LAST | transport; break;
-	case FALCON_RDMA_WRITE_FIRST: *op = FALCON_RDMA_WRITE_ONLY | transport; break;
-	case FALCON_RDMA_WRITE_MIDDLE: *op = FALCON_RDMA_WRITE_LAST | transport; break;
-	default: break;
-	}
+	t->hdr.opcode = (uint8_t)(transport | rdma_push_opcode(t->op->opcode, first, true));
 	t->hdr.ce = 1;
 	t->hdr.length = 0;
 	t->hdr.pad = 0;
