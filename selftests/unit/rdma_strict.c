@@ -330,6 +330,61 @@ static void s8_3_1_lengths_that_lie(void **state)
 	}
 }
 
+/* ---- READs in pieces ---- */
+
+static uint8_t response_opcode;
+
+static uint32_t other_opcode(uint8_t *bytes, uint32_t len)
+{
+	bytes[3] = response_opcode;
+	return len;
+}
+
+/*
+ * RDMA 8.1.3 has First, Middle and Last READ responses, and says nothing of which request they answer: each
+ * request is a transaction, and its response whole. Ours is "Only", and all are taken.
+ */
+static void s8_1_3_kinds_of_read_responses(void **state)
+{
+	struct fverbs_send_wqe w = { .wr_id = 7, .opcode = IBV_WR_RDMA_READ, .num_sge = 1 };
+	struct fverbs_sge sge;
+
+	(void)state;
+	for (response_opcode = FALCON_RDMA_READ_RESPONSE_FIRST;
+	     response_opcode <= FALCON_RDMA_READ_RESPONSE_ONLY; response_opcode++) {
+		pair_open(&(struct env_qp_opts){ .foreign = true, .sig_all = true });
+		env.tamper = other_opcode;
+		sge = sge_of(&a, &amr, 0, LONGEST);
+		w.rkey = bmr.rkey;
+		w.remote_addr = (uintptr_t)b.memory;
+		env_post_send(&aqp, &w, &sge);
+		done(&acq, 7, IBV_WC_RDMA_READ);
+		assert_memory_equal(a.memory, b.memory, LONGEST);
+		pair_close();
+	}
+}
+
+/* InfiniBand 11.2.5.2: the responder resources. One READ here is many requests, none of which says so. */
+static void responder_resources(void **state)
+{
+	static const uint8_t limits[] = { 0, 1 };
+	struct fverbs_send_wqe w = { .wr_id = 7, .opcode = IBV_WR_RDMA_READ, .num_sge = 1 };
+	struct fverbs_sge sge;
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(limits); i++) {
+		pair_open(&(struct env_qp_opts){ .sig_all = true });
+		rdma_qp_find(env.host[1].r, bqp.num)->attr.max_dest_rd_atomic = limits[i];
+		sge = sge_of(&a, &amr, 0, 100 * ENV_MAX_LEN);
+		w.rkey = bmr.rkey;
+		w.remote_addr = (uintptr_t)b.memory;
+		env_post_send(&aqp, &w, &sge);
+		assert_int_equal(env_wait(&acq).status,
+				 limits[i] ? IBV_WC_SUCCESS : IBV_WC_REM_INV_REQ_ERR);
+		pair_close();
+	}
+}
+
 /* ---- failures of pulls ---- */
 
 static uint8_t failing(bool foreign, uint8_t opcode, uint32_t len)
@@ -382,6 +437,8 @@ int main(void)
 		cmocka_unit_test(shared_memory),
 		cmocka_unit_test(s8_3_1_lengths_of_a_write),
 		cmocka_unit_test(s8_3_1_lengths_that_lie),
+		cmocka_unit_test(s8_1_3_kinds_of_read_responses),
+		cmocka_unit_test(responder_resources),
 		cmocka_unit_test(s8_5_3_5_zero_length),
 		cmocka_unit_test(reasons),
 	};

@@ -323,7 +323,7 @@ uint32_t rdma_req_run(struct rdma_qp *qp);
 uint8_t rdma_req_check(struct rdma_qp *qp);
 /* Make the next transaction of qp->cut. False: nothing to make it of now. */
 bool rdma_req_cut(struct rdma_qp *qp);
-/* Opcode bits 4:0 of a packet of work request |wr|: First, Middle, Last or Only, and what comes with the end. */
+/* Opcode bits 4:0 of a packet of work request |wr|: First, Middle, Last or Only; what comes with the end. */
 uint8_t rdma_push_opcode(uint8_t wr, bool first, bool last);
 /* Hand what is ready to the core. Returns how many. */
 uint32_t rdma_req_submit(struct rdma_qp *qp);

@@ -196,7 +196,8 @@ void rdma_resp_pull(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_
 		return;
 	}
 	rdma_resp_took(qp, h);
-	if (!pd || (qp->ordered && h->rmsn != qp->rx_read_rmsn++))
+	/* How many are under way cannot be told: requests do not say which operation they are parts of. */
+	if (!pd || !qp->attr.max_dest_rd_atomic || (qp->ordered && h->rmsn != qp->rx_read_rmsn++))
 		rdma_item_fail(it, FALCON_RDMA_NAK_INVALID, IBV_EVENT_QP_REQ_ERR);
 	else if (read)
 		read_request(it, pd, h, request_len);
