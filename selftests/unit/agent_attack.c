@@ -84,7 +84,7 @@ static void downgraded(void **state)
 /* The peer itself, but outside of the tunnel, or from another inner address. */
 static void out_of_the_tunnel(void **state)
 {
-	struct frame_route r = { .encap = FALCON_PSP_AES_GCM_128, .path = 5, .tunnel = true };
+	struct frame_route r = { .encap = FALCON_PSP_AES_GCM_128, .tunnel = true };
 	struct sec *sec = &stage.conn[1].sec;
 	struct stage_frame f;
 

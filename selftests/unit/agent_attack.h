@@ -320,7 +320,7 @@ static inline void downgraded_to(uint8_t encap)
 {
 	struct frame_template keep = stage.peer[1].tmpl;
 	struct sa *own = stage.peer[1].sa;
-	struct frame_route r = { .encap = encap, .path = 5 };
+	struct frame_route r = { .encap = encap };
 	struct stage_frame f;
 
 	r.spi = stage.shared[1].id.cur_spi;

@@ -172,7 +172,7 @@ static inline void stage_connect(uint32_t cid, uint8_t version)
 	struct stage_peer *p = &stage.peer[cid];
 	struct cm_security ours = { .version = FALCON_PSP_CLEAR, .spi = 77 };
 	struct fcore_params params;
-	struct frame_route r = { .encap = version, .path = 5, .spi = 77 };
+	struct frame_route r = { .encap = version, .spi = 77 };
 	char err[128];
 
 	c->agent = &stage.a;

@@ -14,7 +14,6 @@ static struct frame_route route(bool ipv6)
 		.dst_mac = { 2, 0, 0, 0, 0, 2 },
 		.src_addr = { 10, 250, 0, 1, 7, 7 },
 		.dst_addr = { 10, 250, 0, 2, 9, 9 },
-		.path = 0xabcd,
 		.encap = FALCON_PSP_CLEAR,
 		.spi = 0x80000001,
 	};

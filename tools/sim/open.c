@@ -105,12 +105,10 @@ static void set_address(uint8_t addr[16], const struct endpoint *e)
 
 static void set_route(struct endpoint *e)
 {
-	uint16_t path = (uint16_t)rng_mix(e->salt);
 	struct frame_route r = {
 		.ipv6 = e->cfg->ipv6,
 		.src_mac = { 2, 0, 0, 0, 0, (uint8_t)e->host->index },
 		.dst_mac = { 2, 0, 0, 0, 0, (uint8_t)e->peer->host->index },
-		.path = path,
 		.encap = FALCON_PSP_CLEAR,
 		.spi = SPI + e->peer->index,
 	};

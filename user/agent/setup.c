@@ -164,7 +164,12 @@ static void fill_params(struct agent_conn *c, struct fcore_params *p)
 	p->rx_req_psn = c->peer.req_psn;
 	p->rx_rsn = c->peer.rsn;
 	p->flows = c->flows;
-	p->path_seed = c->shared->id.incarnation;
+	/*
+	 * Connections spread over paths. The incarnation is random, which makes flow labels hard to guess
+	 * (RFC 6437); one that has no handshake has none.
+	 */
+	p->path_seed = c->shared->id.incarnation ^
+		       ((uint64_t)c->cfg.local_cid << 32 | c->cfg.remote_cid);
 }
 
 /* Protocol state for this incarnation, open to XDP. */

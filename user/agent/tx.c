@@ -59,24 +59,11 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 	return 0;
 }
 
-/*
- * Spread connections over paths: any good mixing of what tells them apart will do. The incarnation
- * is random, which makes flow labels hard to guess (RFC 6437).
- */
-static uint16_t path_hash(const struct agent_conn *c)
-{
-	uint64_t x = (uint64_t)c->cfg.local_cid << 32 | c->cfg.remote_cid;
-
-	x = (x ^ c->ours.incarnation) * 0x9e3779b97f4a7c15ULL;
-	return (uint16_t)(x >> 48);
-}
-
 void agent_conn_route(struct agent_conn *c)
 {
 	struct agent *a = c->agent;
 	struct frame_route r = {
 		.ipv6 = c->cfg.family == AF_INET6,
-		.path = path_hash(c),
 		.spi = c->peer.security.spi,
 		.encap = c->sec.encap,
 		.vc = c->sec.peer_pcid != 0,

@@ -138,7 +138,6 @@ void frame_template_init(struct frame_template *t, const struct frame_route *r)
 	memcpy(eth->h_source, r->src_mac, 6);
 	eth->h_proto = htons(r->ipv6 ? ETH_P_IPV6 : ETH_P_IP);
 	t->ipv6 = r->ipv6;
-	t->path = r->path;
 	t->l3_off = ETH_HLEN;
 	t->udp_off = add_outer(t, r);
 	udp = (void *)(t->hdr + t->udp_off);
@@ -165,7 +164,6 @@ static void set_flow(const struct frame_template *t, uint8_t *out, uint32_t flow
 {
 	struct udphdr *udp = (void *)(out + t->udp_off);
 
-	path ^= t->path;
 	udp->source = htons(falcon_flow_port(flow, path));
 	if (t->ipv6) {
 		uint32_t word0 = htonl(6U << 28 | (uint32_t)FALCON_ECN_ECT0 << 20 |

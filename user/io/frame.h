@@ -37,7 +37,6 @@ struct frame_template {
 	bool inner_ipv6;
 	uint8_t encap;		/* enum falcon_encap */
 	uint8_t next_header;	/* what follows the PSP or ESP header */
-	uint16_t path;		/* the connection's share of what switches hash */
 	uint32_t pseudo_sum;	/* of the addresses and protocol, for the UDP checksum */
 	uint32_t ip_sum;	/* IPv4: of the header with length 0 */
 	uint32_t inner_sum;	/* the same of the inner header */
@@ -51,7 +50,6 @@ struct frame_route {
 	uint8_t dst_mac[6];
 	uint8_t src_addr[16];
 	uint8_t dst_addr[16];
-	uint16_t path;		/* entropy for switches: what tells connections apart (parse.h) */
 	uint8_t encap;		/* enum falcon_encap */
 	uint32_t spi;		/* the peer's; of clear packets, others have their association's */
 	bool vc;		/* with |cookie|; PSP only */
@@ -68,7 +66,7 @@ struct frame_route {
 void frame_template_init(struct frame_template *t, const struct frame_route *r);
 
 /*
- * Write packet |p| to |out| on its flow, its path added to the route's, with IV for the clock |now_ps|,
+ * Write packet |p| to |out| on its flow and path, with IV for the clock |now_ps|,
  * picoseconds, sealed with |sa| unless it is to be clear. |out| has room for t->len + header + payload
  * + FRAME_MAX_TRAILER. Returns the frame's length in bytes, or an enum sa_error, and then |out| must not
  * be sent: SA_ERR_DIRECTION if |sa| is NULL and the packet is not to be clear, SA_ERR_VERSION if |sa| is
