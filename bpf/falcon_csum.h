@@ -17,15 +17,6 @@ FALCON_INLINE __u32 falcon_csum_add(__u32 sum, const void *p, __u32 len)
 	return (__u32)bpf_csum_diff(0, 0, (__be32 *)p, len, sum);
 }
 
-FALCON_INLINE __u16 falcon_csum_fold(__u64 sum)
-{
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (__u16)sum;
-}
-
 /*
  * One power of two of the length. The pointer is built anew from |len| each time, not moved along,
  * so that for the verifier every branch ends in the same state: the work is linear in the number

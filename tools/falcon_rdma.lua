@@ -135,7 +135,7 @@ local function rdma_rbth(tvb, tree, carrier)
 	item = tree:add(df.ce, tvb(0, 4))
 	if tvb(2, 1):bitfield(3, 1) == 1 then
 		item:add_proto_expert_info(de.error)
-		if carrier == PULL_DATA then
+		if carrier == PULL_DATA and bit32.band(tvb(0, 4):uint(), 0x0001e000) ~= 0 then
 			tree:add(df.reason, tvb(0, 4))
 			reserved = 0x0ffe0200
 		end

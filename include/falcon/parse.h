@@ -337,19 +337,23 @@ FALCON_INLINE enum falcon_verdict falcon_parse_udp(const void *l3, const void *l
 	return FALCON_V_pass_not_falcon;
 }
 
-/* RFC 791 3.1, of a header without options. Nothing below XDP has looked at it. */
-FALCON_INLINE bool falcon_ipv4_csum_good(const void *l3)
+/* The 16 bits that |sum| of words of any length up to 32 bits comes to (RFC 1071). */
+FALCON_INLINE __u16 falcon_csum_fold(__u64 sum)
 {
-	__u32 words[sizeof(struct iphdr) / sizeof(__u32)];
-	__u64 sum;
-
-	__builtin_memcpy(words, l3, sizeof(words));
-	sum = (__u64)words[0] + words[1] + words[2] + words[3] + words[4];
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
-	return sum == 0xffff;
+	return (__u16)sum;
+}
+
+/* RFC 791 3.1, of a header without options. Nothing below XDP has looked at it. */
+FALCON_INLINE bool falcon_ipv4_csum_good(const void *l3)
+{
+	__u32 words[sizeof(struct iphdr) / sizeof(__u32)];
+
+	__builtin_memcpy(words, l3, sizeof(words));
+	return falcon_csum_fold((__u64)words[0] + words[1] + words[2] + words[3] + words[4]) == 0xffff;
 }
 
 /*

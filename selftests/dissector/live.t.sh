@@ -84,6 +84,23 @@ seen()
 	fi
 }
 
+# ports ADDRESS FILTER: UDP source ports, which are flow and path, of that host's packets.
+ports()
+{
+	tshark -n -X "lua_script:$TAP_TOP/tools/falcon.lua" -r "$TMP/all.pcap" -Y "ip.src == $1 && ($2)" \
+		-T fields -e udp.srcport 2>/dev/null | sort -u
+}
+
+# acks_go_back FROM TO: each ACK and NACK of FROM has a port of a packet of TO's, so that it takes its way.
+acks_go_back()
+{
+	local acks
+
+	acks=$(ports "$1" "falcon.type >= 8 && falcon.type <= 10")
+	[ -n "$acks" ] &&
+		[ -z "$(comm -23 <(echo "$acks") <(ports "$2" "falcon.type < 8"))" ]
+}
+
 out=$("$LAB" up --clear --delay 100us --loss 2 --io packet 2>&1) || {
 	tap_not_ok "the lab comes up" "$out"
 	tap_done
@@ -105,6 +122,8 @@ tap_is "$(count 'udp.dstport == 1000 && !falcon')" 0 "every packet is Falcon"
 tap_is "$(count '_ws.malformed')" 0 "no malformed packet"
 tap_is "$(count 'falcon.reserved_code || falcon.reserved_set || falcon_psp.no_checksum')" 0 \
 	"nothing reserved, nothing without checksum"
+tap_run "ACKs of b take the ways of a's packets" acks_go_back 10.250.0.2 10.250.0.1
+tap_run "ACKs of a take the ways of b's packets" acks_go_back 10.250.0.1 10.250.0.2
 seen "Pull Request" "falcon.type == 0"
 seen "Pull Data" "falcon.type == 3"
 seen "Push Data" "falcon.type == 5"

@@ -84,31 +84,6 @@ static void frame_build__label_is_never_zero(void **state)
 	assert_int_not_equal(falcon_flow_label(0, 0x10000), 0);
 }
 
-/* An ACK of the agent's takes the way that the packet came, as XDP's own, which turns the frame around. */
-static void frame_build__answers_take_the_way_back(void **state)
-{
-	uint64_t seed = 11;
-
-	(void)state;
-	for (int i = 0; i < PATHS; i++) {
-		struct frame_template there, back;
-		struct falcon_frame f, g;
-		uint8_t out[256], answer[256];
-		bool ipv6 = i & 1;
-		uint32_t n;
-
-		make_template(&there, ipv6);
-		make_template(&back, ipv6);
-		n = build(&there, i % FALCON_MAX_FLOWS, (uint16_t)unit_random(&seed), out);
-		assert_int_equal(falcon_parse_frame(out, out + n, &f), FALCON_V_rx_data);
-		n = build(&back, f.flow, f.path, answer);
-		assert_int_equal(falcon_parse_frame(answer, answer + n, &g), FALCON_V_rx_data);
-		assert_int_equal(port_of(answer, &g), port_of(out, &f));
-		if (ipv6)
-			assert_int_equal(label_of(answer, &g), label_of(out, &f));
-	}
-}
-
 /* The same packet on two flows differs in nothing but label, port, checksum. */
 static void frame_build__flows_differ_in_label_and_port_only(void **state)
 {
@@ -181,7 +156,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frame_build__every_flow_both_families),
 		cmocka_unit_test(frame_build__label_is_never_zero),
-		cmocka_unit_test(frame_build__answers_take_the_way_back),
 		cmocka_unit_test(frame_build__flows_differ_in_label_and_port_only),
 		cmocka_unit_test(parse__flow_behind_vlans),
 	};

@@ -223,7 +223,7 @@ static void deleted(void **state)
 	rdma_links_conn_gone(&env_a.r, rdma_link_core(qb.link)->cid);
 }
 
-/* RDMA 6.2, 6.3: queue pairs of different modes do not meet, and each end is told why. */
+/* RDMA 6.2, 6.3: queue pairs of different modes do not meet, and the end that dials is told why. */
 static void other_modes(void **state)
 {
 	static const struct {

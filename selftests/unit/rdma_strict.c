@@ -426,6 +426,24 @@ static void reasons(void **state)
 	assert_bits(1, 0, "0001 00000000000 0010 1 00 0 0 00010010");
 }
 
+/* In complete-in-error mode the queue pair goes on, with the numbers that READs have (RDMA 8.3.2). */
+static void resources_come_later(void **state)
+{
+	struct rdma_qp *target;
+
+	(void)state;
+	tapped_open(false);
+	target = rdma_qp_find(env.host[1].r, bqp.num);
+	target->attr.max_dest_rd_atomic = 0;
+	post(IBV_WR_RDMA_READ, 100, 0, bmr.rkey);
+	assert_int_equal(env_wait(&acq).status, IBV_WC_REM_INV_REQ_ERR);
+	target->attr.max_dest_rd_atomic = 1;
+	post(IBV_WR_RDMA_READ, 100, 0, bmr.rkey);
+	done(&acq, 3, IBV_WC_RDMA_READ);
+	assert_memory_equal(a.memory + 64, b.memory + 128, 100);
+	pair_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -439,6 +457,7 @@ int main(void)
 		cmocka_unit_test(s8_3_1_lengths_that_lie),
 		cmocka_unit_test(s8_1_3_kinds_of_read_responses),
 		cmocka_unit_test(responder_resources),
+		cmocka_unit_test(resources_come_later),
 		cmocka_unit_test(s8_5_3_5_zero_length),
 		cmocka_unit_test(reasons),
 	};

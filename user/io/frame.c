@@ -34,13 +34,6 @@ static uint64_t sum_bytes(const void *data, size_t len, uint64_t sum)
 	return sum + a[0] + a[1];
 }
 
-static uint16_t fold(uint64_t sum)
-{
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)sum;
-}
-
 static void set_ipv4(struct iphdr *ip, uint8_t proto, const uint8_t *src, const uint8_t *dst)
 {
 	ip->version = 4;
@@ -144,8 +137,8 @@ void frame_template_init(struct frame_template *t, const struct frame_route *r)
 	udp->dest = htons(falcon_encap_is_esp(r->encap) ? FALCON_ESP_UDP_PORT : FALCON_PSP_UDP_PORT);
 	t->sec_off = (uint16_t)(t->udp_off + sizeof(*udp));
 	add_contents(t, r);
-	t->pseudo_sum = (uint32_t)fold(sum_bytes(r->src_addr, alen, 0) +
-				       sum_bytes(r->dst_addr, alen, 0) + htons(IPPROTO_UDP));
+	t->pseudo_sum = falcon_csum_fold(sum_bytes(r->src_addr, alen, 0) +
+					 sum_bytes(r->dst_addr, alen, 0) + htons(IPPROTO_UDP));
 }
 
 static uint64_t next_iv(struct frame_template *t, uint64_t iv)
@@ -198,7 +191,7 @@ static void set_ip_length(void *ip, bool ipv6, uint32_t sum, uint32_t len)
 		return;
 	}
 	ip4->tot_len = htons((uint16_t)(sizeof(*ip4) + len));
-	ip4->check = (uint16_t)~fold((uint64_t)sum + ip4->tot_len);
+	ip4->check = (uint16_t)~falcon_csum_fold((uint64_t)sum + ip4->tot_len);
 }
 
 static uint8_t *put_packet(const struct fcore_packet *p, uint8_t *body)
@@ -218,7 +211,7 @@ static void set_udp_checksum(const struct frame_template *t, struct udphdr *udp,
 	/* The copy has just brought the bytes into the cache, so the sum over it is cheap. */
 	uint64_t sum = sum_bytes(udp, udp_len, t->pseudo_sum + (uint64_t)udp->len);
 
-	udp->check = (uint16_t)~fold(sum);
+	udp->check = (uint16_t)~falcon_csum_fold(sum);
 	if (udp->check == 0)
 		udp->check = 0xffff;
 }
@@ -279,5 +272,5 @@ bool frame_checksum_ok(const uint8_t *data, const struct falcon_frame *f)
 		return false;
 	sum = sum_bytes(data + addr_off, alen,
 			(uint64_t)htons(IPPROTO_UDP) + htons(f->udp_len));
-	return fold(sum_bytes(data + f->udp_off, f->udp_len, sum)) == 0xffff;
+	return falcon_csum_fold(sum_bytes(data + f->udp_off, f->udp_len, sum)) == 0xffff;
 }

@@ -7,7 +7,9 @@
 
 enum { CHUNK_BYTES = 64 * 1024 };
 
+/* Whole words: padding is of the same class as what it follows. */
 static const uint32_t class_size[POOL_CLASSES] = { 256, 2048, QP_SEGMENT_MAX + QP_GRH };
+_Static_assert((QP_SEGMENT_MAX + QP_GRH) % FALCON_RDMA_PAD_UNIT == 0, "the largest class");
 static const uint32_t class_max[POOL_CLASSES] = { 65536, 16384, 8192 };
 
 void rdma_slab_init(struct rdma_slab *s, uint32_t size, uint32_t max)

@@ -346,11 +346,7 @@ const struct rdma_qp_init *rdma_qp_parts(const struct rdma_qp *qp);
 
 /* ---- link.c: connections ------------------------------------------------------------------------- */
 
-/*
- * A Falcon connection for queue pairs. RC, UC and XRC have one each, made when the queue pair goes to
- * RTR, by whichever end comes first; datagrams share one with each peer (RDMA 6.6.3). A link exists
- * from its first use; it comes up later, or does not.
- */
+/* How a queue pair orders requests, what its errors do, and its service; both ends' must be the same. */
 enum rdma_link_mode {
 	RDMA_LINK_ORDERED = 0x01,	/* strongly ordered; without one of the two: weakly (RDMA 6.2) */
 	RDMA_LINK_UNORDERED = 0x02,
@@ -359,6 +355,11 @@ enum rdma_link_mode {
 	RDMA_LINK_MODES = 0x0f,
 };
 
+/*
+ * A Falcon connection for queue pairs. RC, UC and XRC have one each, made when the queue pair goes to
+ * RTR, by whichever end comes first; datagrams share one with each peer (RDMA 6.6.3). A link exists
+ * from its first use; it comes up later, or does not.
+ */
 struct rdma_link_ops {
 	/* It is up: transactions of rdma_link_max_len() bytes may be started. */
 	void (*up)(void *owner, struct rdma_link *link);

@@ -74,13 +74,10 @@ static void fetched(struct rdma_move *m)
 		rdma_item_put(it);
 		return;
 	}
-	if (!m->error && it->buf) {
-		memset((uint8_t *)it->buf + it->len, 0, it->pad);
-		respond(it, qp->rx_core, it->buf, it->len + it->pad);
-		return;
-	}
 	if (!m->error) {
-		respond(it, qp->rx_core, NULL, 0);
+		if (it->buf)
+			memset((uint8_t *)it->buf + it->len, 0, it->pad);
+		respond(it, qp->rx_core, it->buf, it->buf ? it->len + it->pad : 0);
 		return;
 	}
 	/* It was retired when it came; this is an error of its own. */
@@ -190,14 +187,16 @@ void rdma_resp_pull(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_
 	bool read = (h->opcode & FALCON_RDMA_OPCODE_MASK) == FALCON_RDMA_READ_REQUEST;
 	struct rdma_pd *pd = rdma_qp_remote_pd(qp, h);
 	struct rdma_item *it = rdma_item_new(qp, h, rsn);
+	bool in_order;
 
 	if (!it) {
 		fcore_pull_rnr(qp->rx_core, rsn, 1, qp->r->now);
 		return;
 	}
 	rdma_resp_took(qp, h);
+	in_order = h->rmsn == qp->rx_read_rmsn++ || !qp->ordered;
 	/* How many are under way cannot be told: requests do not say which operation they are parts of. */
-	if (!pd || !qp->attr.max_dest_rd_atomic || (qp->ordered && h->rmsn != qp->rx_read_rmsn++))
+	if (!pd || !in_order || !qp->attr.max_dest_rd_atomic)
 		rdma_item_fail(it, FALCON_RDMA_NAK_INVALID, IBV_EVENT_QP_REQ_ERR);
 	else if (read)
 		read_request(it, pd, h, request_len);
