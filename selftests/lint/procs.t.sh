@@ -115,8 +115,8 @@ try_meet()
 	LINGER=1 ends "one does not follow" "124, no end within 60 s, or within 1 s of the other's" \
 		"exec sleep 100" true
 	PATIENCE=30 ends "a client that is refused tries again" 0 \
-		"until [ -e '$SCRATCH/tried' ]; do sleep 0.05; done" \
-		"[ -e '$SCRATCH/tried' ] || { touch '$SCRATCH/tried'; exit 1; }"
+		"until [ -e '$SCRATCH/served' ]; do sleep 0.05; done" \
+		"[ -e '$SCRATCH/tried' ] || { touch '$SCRATCH/tried'; exit 1; }; touch '$SCRATCH/served'"
 }
 
 try_alone()
