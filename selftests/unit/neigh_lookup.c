@@ -28,6 +28,9 @@ static const uint8_t v0_mac[6] = {2, 0, 0, 0, 0, 1}, v1_mac[6] = {2, 0, 0, 0, 0,
 static pid_t child;
 static struct neigh *n;
 static unsigned int changes;
+/* All that a test was answered: it goes by each until it says otherwise. */
+static struct neigh_entry answers[1000];
+static unsigned int nanswers;
 
 __attribute__((format(printf, 1, 2))) static bool sh(const char *fmt, ...)
 {
@@ -59,17 +62,27 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
+	nanswers = 0;
 	neigh_close(n);
 	return 0;
 }
 
 static int resolve(const char *dst, struct neigh_entry *e)
 {
-	int family = strchr(dst, ':') ? AF_INET6 : AF_INET;
+	int family = strchr(dst, ':') ? AF_INET6 : AF_INET, rc;
 	uint8_t addr[16] = {0};
 
 	assert_int_equal(inet_pton(family, dst, addr), 1);
-	return neigh_resolve(n, family, addr, e);
+	assert_true(nanswers < ARRAY_SIZE(answers));
+	rc = neigh_resolve(n, family, addr, e);
+	answers[nanswers++] = *e;
+	return rc;
+}
+
+static void release_all(void)
+{
+	while (nanswers)
+		neigh_release(&answers[--nanswers]);
 }
 
 /* Resolve |dst| after each change, until |pred| holds. */
@@ -210,6 +223,33 @@ static void others_do_not_count(void **state)
 	assert_int_equal(changes, 0);
 }
 
+/* Nor do those that nobody goes by any more: they are not kept alive either. */
+static void forgotten_with_the_last_answer(void **state)
+{
+	struct neigh_entry e, other;
+
+	(void)state;
+	resolve_until("10.1.0.2", &e, reachable);
+	resolve_until("fd01::2", &other, reachable);
+	assert_ptr_not_equal(e.hop, other.hop);
+	release_all();
+	/* Asked for and held by another: still watched. */
+	assert_int_equal(resolve("10.1.0.2", &e), 0);
+	assert_int_equal(resolve("10.1.0.2", &e), 0);
+	neigh_release(&answers[--nanswers]);
+	assert_true(sh("ip neigh replace 10.1.0.2 lladdr 02:00:00:00:00:03 dev v0 nud permanent"));
+	resolve_until("10.1.0.2", &e, other_mac);
+	release_all();
+	changes = 0;
+	assert_true(sh("ip neigh replace 10.1.0.2 lladdr 02:00:00:00:00:04 dev v0 nud permanent"));
+	assert_true(sh("ip neigh replace fd01::2 lladdr 02:00:00:00:00:04 dev v0 nud permanent"));
+	while (poll(&(struct pollfd){.fd = neigh_fd(n), .events = POLLIN}, 1, 0) > 0)
+		neigh_process(n);
+	assert_int_equal(changes, 0);
+	assert_true(sh("ip neigh del 10.1.0.2 dev v0"));
+	assert_true(sh("ip neigh del fd01::2 dev v0"));
+}
+
 /* A gone entry is asked for again without anybody's doing. */
 static void comes_back(void **state)
 {
@@ -283,6 +323,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(on_link_ipv4),    TEST(on_link_ipv6), TEST(own_address), TEST(gateway),
 		TEST(mtu_changes),     TEST(neighbour_moves), TEST(others_do_not_count),
+		TEST(forgotten_with_the_last_answer),
 		TEST(comes_back),      TEST(no_route),
 	};
 	int ret;

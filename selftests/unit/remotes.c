@@ -15,7 +15,7 @@ static struct agent_conn conns[CONNS];
 static unsigned int followed[CONNS];
 static struct remotes table;
 static struct neigh_entry way;		/* what the kernel says */
-static unsigned int asked;
+static unsigned int asked, held;		/* held: answers that were not released */
 static struct agent_conn *remove_while_following;
 
 int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct neigh_entry *out)
@@ -23,7 +23,15 @@ int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct nei
 	(void)n, (void)family;
 	asked++;
 	*out = way;
+	out->hop = (struct neigh_hop *)&way;
+	held++;
 	return dst[0] == 10 ? 0 : -ENETUNREACH;
+}
+
+void neigh_release(struct neigh_entry *e)
+{
+	held -= e->hop != NULL;
+	e->hop = NULL;
 }
 
 static void follow(struct agent_conn *c)
@@ -52,7 +60,7 @@ static int setup(void **state)
 	memset(conns, 0, sizeof(conns));
 	memset(followed, 0, sizeof(followed));
 	way = (struct neigh_entry){.ifindex = 3, .mtu = 1500, .reachable = true};
-	asked = 0;
+	asked = held = 0;
 	remotes_init(&table, follow);
 	return 0;
 }
@@ -63,6 +71,7 @@ static int teardown(void **state)
 	for (unsigned int i = 0; i < CONNS; i++)
 		remotes_leave(&table, &conns[i]);
 	assert_null(table.by_key);
+	assert_int_equal(held, 0);
 	return 0;
 }
 

@@ -3,9 +3,9 @@
  * Where packets go. One socket asks, another listens to changes.
  *
  * Falcon's packets do not pass through the kernel's stack, so nothing there would ever confirm that
- * a neighbour still answers, or resolve one that is missing. Each next hop that has been asked for
- * is remembered: when the kernel calls its entry stale it is probed, and of all the neighbours that
- * come and go on a network only these count as changes.
+ * a neighbour still answers, or resolve one that is missing. Each next hop that somebody goes by is
+ * watched: when the kernel calls its entry stale it is probed, and of all the neighbours that come and
+ * go on a network only these count as changes.
  */
 #include "agent/neigh.h"
 
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -26,8 +27,10 @@ enum {
 	NUD_USABLE = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP,
 };
 
-/* A next hop that somebody asked for. */
-struct hop {
+/* A next hop that answers are held of. */
+struct neigh_hop {
+	LIST_ENTRY(neigh_hop) link;
+	uint32_t held;			/* answers; it is forgotten with the last */
 	int ifindex;
 	int family;
 	uint8_t addr[16];
@@ -40,40 +43,50 @@ struct neigh {
 	struct mnl_socket *events;
 	void (*changed)(void *arg);
 	void *arg;
-	struct hop *hops;
-	unsigned int nhops;
+	LIST_HEAD(, neigh_hop) hops;
 };
 
-static struct hop *find_hop(struct neigh *n, int ifindex, int family, const uint8_t *addr)
+static struct neigh_hop *find_hop(struct neigh *n, int ifindex, int family, const uint8_t *addr)
 {
-	for (unsigned int i = 0; i < n->nhops; i++) {
-		struct hop *h = &n->hops[i];
+	struct neigh_hop *h;
 
+	LIST_FOREACH(h, &n->hops, link)
 		if (h->ifindex == ifindex && h->family == family && memcmp(h->addr, addr, 16) == 0)
 			return h;
-	}
 	return NULL;
 }
 
-/* The remembered next hop, added if need be; NULL if memory is short. */
-static struct hop *remember(struct neigh *n, int ifindex, int family, const uint8_t *addr)
+/* The next hop, watched from now on if it was not; held. NULL if memory is short. */
+static struct neigh_hop *hold(struct neigh *n, int ifindex, int family, const uint8_t *addr)
 {
-	struct hop *h = find_hop(n, ifindex, family, addr), *bigger;
+	struct neigh_hop *h = find_hop(n, ifindex, family, addr);
 
-	if (h)
-		return h;
-	bigger = realloc(n->hops, (n->nhops + 1) * sizeof(*n->hops));
-	if (!bigger)
-		return NULL;
-	n->hops = bigger;
-	h = &n->hops[n->nhops++];
-	*h = (struct hop){.ifindex = ifindex, .family = family};
-	memcpy(h->addr, addr, 16);
+	if (!h) {
+		h = calloc(1, sizeof(*h));
+		if (!h)
+			return NULL;
+		h->ifindex = ifindex;
+		h->family = family;
+		memcpy(h->addr, addr, 16);
+		LIST_INSERT_HEAD(&n->hops, h, link);
+	}
+	h->held++;
 	return h;
 }
 
+void neigh_release(struct neigh_entry *e)
+{
+	struct neigh_hop *h = e->hop;
+
+	e->hop = NULL;
+	if (!h || --h->held)
+		return;
+	LIST_REMOVE(h, link);
+	free(h);
+}
+
 /* Take over what the kernel says of |h|. True if that changes where packets go. */
-static bool update_hop(struct neigh *n, struct hop *h, const struct neigh_state *s)
+static bool update_hop(struct neigh *n, struct neigh_hop *h, const struct neigh_state *s)
 {
 	bool usable = s->nud & NUD_USABLE;
 	bool news = usable != h->usable || (usable && memcmp(h->mac, s->mac, 6) != 0);
@@ -87,17 +100,20 @@ static bool update_hop(struct neigh *n, struct hop *h, const struct neigh_state 
 
 static int resolve_hop(struct neigh *n, const struct neigh_route *r, struct neigh_entry *out)
 {
-	struct hop *h = remember(n, r->ifindex, r->family, r->hop);
+	struct neigh_hop *h = hold(n, r->ifindex, r->family, r->hop);
 	struct neigh_state s;
 	int ret;
 
 	if (!h)
 		return -ENOMEM;
+	out->hop = h;
 	ret = neigh_ask_state(&n->asks, r->ifindex, r->family, r->hop, &s);
-	if (ret == -ENOENT)
+	if (ret == -ENOENT) {
 		s = (struct neigh_state){.nud = NUD_NONE};
-	else if (ret)
+	} else if (ret) {
+		neigh_release(out);
 		return ret;
+	}
 	update_hop(n, h, &s);
 	out->reachable = h->usable;
 	memcpy(out->dst_mac, h->mac, 6);
@@ -131,7 +147,7 @@ int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct nei
 static bool is_news(struct neigh *n, const struct nlmsghdr *nlh)
 {
 	struct neigh_state s;
-	struct hop *h;
+	struct neigh_hop *h;
 
 	if (nlh->nlmsg_type != RTM_NEWNEIGH && nlh->nlmsg_type != RTM_DELNEIGH)
 		return true;
@@ -226,6 +242,11 @@ void neigh_close(struct neigh *n)
 		mnl_socket_close(n->asks.sock);
 	if (n->events)
 		mnl_socket_close(n->events);
-	free(n->hops);
+	while (!LIST_EMPTY(&n->hops)) {
+		struct neigh_hop *h = LIST_FIRST(&n->hops);
+
+		LIST_REMOVE(h, link);
+		free(h);
+	}
 	free(n);
 }

@@ -55,7 +55,10 @@ int agent_send_note(void *agent, uint8_t proto, const struct ulp_note *note, cha
 	struct neigh_entry route;
 	struct cm_note out = { .family = note->family, .proto = proto, .len = note->len };
 
-	if (neigh_resolve(a->neigh, note->family, note->remote, &route) == 0 && route.local) {
+	bool here = neigh_resolve(a->neigh, note->family, note->remote, &route) == 0 && route.local;
+
+	neigh_release(&route);
+	if (here) {
 		if (keep(a, proto, note) == 0)
 			return 0;
 		snprintf(err, errlen, "too many messages to this host itself");

@@ -46,6 +46,7 @@ static void ask(struct remotes *t, struct remote *r)
 		      (routed && memcmp(&route, &r->route, sizeof(route)) != 0);
 	r->known = true;
 	r->routed = routed;
+	neigh_release(&r->route);
 	r->route = route;
 }
 
@@ -97,6 +98,7 @@ void remotes_leave(struct remotes *t, struct agent_conn *c)
 	else
 		TAILQ_REMOVE(&t->fresh, r, link);
 	HASH_DEL(t->by_key, r);
+	neigh_release(&r->route);
 	free(r);
 }
 
