@@ -207,7 +207,7 @@ FALCON_INLINE int falcon_act(struct xdp_md *ctx, struct falcon_work *w, enum fal
 		}
 		/* A driver that gives frames no tailroom, and a short frame: an EACK is longer. */
 		*v = FALCON_V_drop_no_room;
-		falcon_fetch_add(&w->conn->rx.answers_owed, 1U);
+		falcon_fetch_or(&w->conn->rx.answers_owed, 1U << (w->frame.flow & (FALCON_MAX_FLOWS - 1)));
 		falcon_mark_dirty(w);
 	}
 	return action;

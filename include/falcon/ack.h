@@ -17,20 +17,25 @@ FALCON_INLINE bool falcon_bitmap_any(const __u32 *bitmap, __u32 words)
 	return any;
 }
 
-/* True if the set bits are not one run from bit 0 up: a PSN is missing (Falcon 9.1.6). */
-FALCON_INLINE bool falcon_bitmap_has_hole(const __u32 *bitmap, __u32 words)
+/*
+ * PSNs from the first that is missing to the last that is set, if that is beyond it; else 0. Counting the
+ * ones of a mask finds a bit without the instructions for it, which BPF lacks.
+ */
+FALCON_INLINE __u32 falcon_bitmap_distance(const __u32 *bitmap, __u32 words)
 {
-	bool ended = false;
+	__u32 first = words * 32, last = 0;
 
 	for (__u32 i = 0; i < words; i++) {
-		if (ended && bitmap[i])
-			return true;
-		if (bitmap[i] & (bitmap[i] + 1))
-			return true;
-		if (bitmap[i] != 0xffffffff)
-			ended = true;
+		__u32 word = bitmap[i], upto = word;
+
+		if (first == words * 32 && word != 0xffffffff)
+			first = i * 32 + (__u32)__builtin_popcount(word & ~(word + 1));
+		for (__u32 shift = 1; shift < 32; shift *= 2)
+			upto |= upto >> shift;
+		if (word)
+			last = i * 32 + (__u32)__builtin_popcount(upto) - 1;
 	}
-	return false;
+	return last > first ? last - first : 0;
 }
 
 /* Has the receiver acknowledged |psn|, which is in its window? */
@@ -168,6 +173,15 @@ FALCON_INLINE __u32 falcon_piggyback(struct falcon_conn *c, __u32 rdbpsn, __u32 
 }
 
 /*
+ * Which of our flows an acknowledgment is for that came on |flow|. A peer of another make hashes what it
+ * likes into flow label or port: what is none of our flows is our first.
+ */
+FALCON_INLINE __u32 falcon_ack_flow(const struct falcon_conn *c, __u32 flow)
+{
+	return flow < c->cc.flows ? flow & (FALCON_MAX_FLOWS - 1) : 0;
+}
+
+/*
  * Apply a BACK, EACK or NACK that came on |flow| to the transmitter (Falcon 9.2.3, 9.2.4): bases,
  * bitmaps, OWN, RTT sample. |now_ns| is its reception time. Returns an enum falcon_ack_result.
  */
@@ -196,7 +210,7 @@ FALCON_INLINE int falcon_ack_apply(struct falcon_conn *c, __u32 flow, const stru
 	}
 	falcon_base_advance(&tx->data_base, a->rdbpsn);
 	falcon_base_advance(&tx->req_base, a->rrbpsn);
-	falcon_store(&tx->t1_t4[flow & (FALCON_MAX_FLOWS - 1)],
+	falcon_store(&tx->t1_t4[falcon_ack_flow(c, flow)],
 		     (__u64)a->t1 << 32 | falcon_time_of_ns(now_ns));
 	if (a->type == FALCON_NACK && a->nack_code == FALCON_NACK_RESOURCE)
 		falcon_fetch_add(&tx->nacks_resource, 1U);
@@ -245,15 +259,15 @@ FALCON_INLINE void falcon_rue_event_state(const struct falcon_conn *c, __u32 flo
 }
 
 /*
- * Compose the RUE event of an ACK or NACK for |flow| (Falcon 10.6.2.1). |t3| is the ACK's own transmit time
- * (its IV), |t4| its reception time, Falcon time units; |acked| the packets acknowledged since the
- * last event. |e| must be zeroed.
+ * Compose the RUE event of an ACK or NACK that came on |flow| (Falcon 10.6.2.1). |t3| is the ACK's own
+ * transmit time (its IV), |t4| its reception time, Falcon time units; |acked| the packets acknowledged
+ * since the last event. |e| must be zeroed.
  */
 FALCON_INLINE void falcon_rue_event_ack(const struct falcon_conn *c, __u32 flow,
 					const struct falcon_ack *a, __u32 t3, __u32 t4, __u32 acked,
 					struct falcon_rue_event *e)
 {
-	falcon_rue_event_state(c, flow, e);
+	falcon_rue_event_state(c, falcon_ack_flow(c, flow), e);
 	falcon_ev_put(e, event_type,
 		      a->type == FALCON_NACK ? kRueEventTypeNack : kRueEventTypeAck);
 	falcon_ev_put(e, t1, a->t1);
@@ -267,8 +281,9 @@ FALCON_INLINE void falcon_rue_event_ack(const struct falcon_conn *c, __u32 flow,
 	falcon_ev_put(e, num_packets_acked, acked > 1023 ? 1023 : acked);
 	falcon_ev_put(e, eack, a->type == FALCON_EACK);
 	falcon_ev_put(e, eack_drop,
-		      a->type == FALCON_EACK && (falcon_bitmap_has_hole(a->data_rx, 4) ||
-						 falcon_bitmap_any(a->req, 2)));
+		      a->type == FALCON_EACK &&
+			      (falcon_bitmap_distance(a->data_rx, 4) > c->cc.ooo_threshold ||
+			       falcon_bitmap_distance(a->req, 2) > c->cc.ooo_threshold));
 	falcon_ev_put(e, ecn_accumulated, a->ecn);
 	falcon_ev_put(e, gen, 1);
 }

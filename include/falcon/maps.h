@@ -110,7 +110,7 @@ struct falcon_rx_state {
 	__u64 remote_time;	/* Falcon 9.2.1 Remote Time, picoseconds; 0: none yet */
 	__u32 own;		/* enum falcon_own, cleared by the EACK that carries it */
 	__u32 accepted;		/* packets claimed, cumulative */
-	__u32 answers_owed;	/* answers that did not fit into the frame, cumulative: the agent's */
+	__u32 answers_owed;	/* bit by flow: an answer did not fit into the frame, the agent owes it */
 	struct falcon_flow_rx flow[FALCON_MAX_FLOWS] FALCON_ALIGNED;
 } FALCON_ALIGNED;
 
@@ -167,6 +167,8 @@ struct falcon_cc {
 	__u8 cc_opaque;
 	__u8 delay_select;	/* enum falcon_rue_delay */
 	__u8 event_queue_select;
+	__u8 flows;		/* ours, 1..FALCON_MAX_FLOWS */
+	__u8 ooo_threshold;	/* Out-of-order Distance Threshold, PSNs (Falcon 9.1.4) */
 } FALCON_ALIGNED;
 
 /* Event policy state (Falcon 10.6.1). Writer: XDP; races only cost an event more or less. */

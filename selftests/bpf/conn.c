@@ -45,6 +45,8 @@ void conn_fresh(struct falcon_conn *c, uint32_t cid, uint32_t psn)
 		c->id.peer_addr[15] = (uint8_t)(2 + cid);
 	}
 	c->cc.fcwnd = 16 << 10;
+	c->cc.flows = FALCON_MAX_FLOWS;
+	c->cc.ooo_threshold = 2;
 	c->cc.ncwnd = 16;
 	c->cc.rto = 1000;
 	conn_windows(c, psn);

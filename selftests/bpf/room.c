@@ -21,6 +21,7 @@
 enum {
 	FRAME = 256,	/* what headroom.bpf.c moves */
 	BACK = 208,	/* leaves less than metadata and the kernel's own needs take */
+	FLOW = 5,
 	BUFFER = 3520,	/* the largest input of BPF_PROG_TEST_RUN: no byte of tailroom */
 };
 
@@ -59,6 +60,7 @@ static size_t make(struct falcon_hdr *h, size_t payload, uint8_t *out)
 	struct packet_shape s;
 
 	env_shape(&env, 0, 5000000, &s);
+	s.flow = FLOW;
 	h->request_len = (uint16_t)payload;
 	return packet_build(&s, falcon, packet_reliable(h, payload, falcon), out);
 }
@@ -125,7 +127,7 @@ static void run_at_the_end(int want)
 		memcpy(buffer + sizeof(buffer) - len, frame, len);
 		assert_int_equal(verdict_of(buffer, sizeof(buffer), &r), want);
 		assert_int_equal(r.action, XDP_DROP);
-		assert_int_equal(env.conns[0].rx.answers_owed, 1);
+		assert_int_equal(env.conns[0].rx.answers_owed, 1U << FLOW);
 		assert_int_equal(env.dirty->word[0], 1);
 		/* What the EACK would have told is still to be told. */
 		assert_int_equal(env.conns[0].rx.own, FALCON_OWN_REQ);

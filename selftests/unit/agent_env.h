@@ -16,6 +16,7 @@
 #include "agent/agent.h"
 #include "agent/rue.h"
 #include "crypto/kdf.h"
+#include "falcon/ack.h"
 #include "falcon/rx.h"
 
 enum {
@@ -48,6 +49,7 @@ static struct stage {
 	struct falcon_config config;
 	uint32_t pushes;		/* that the core has delivered */
 	uint32_t answers;		/* packets that the agent wanted to send */
+	uint32_t sent_on[FALCON_MAX_FLOWS];	/* of these, by flow */
 	uint32_t asked[STAGE_CONNS + 1];	/* calls of cm_rekey() */
 	struct {
 		uint32_t spi, cid;
@@ -55,12 +57,15 @@ static struct stage {
 	bool cm_busy;			/* cm_rekey() says -ENOTCONN */
 	uint32_t failed;		/* calls of agent_conn_fail() */
 	uint32_t function;		/* Destination Function of the peers' packets */
+	uint32_t flows;			/* of connections that stage_connect() makes; 0: one */
+	uint32_t rue_acked;		/* packets that the RUE events of ACKs said were acknowledged */
 } stage;
 
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p)
 {
-	(void)arg, (void)fc, (void)p;
+	(void)arg, (void)fc;
 	stage.answers++;
+	stage.sent_on[p->flow]++;
 	return 0;
 }
 
@@ -78,7 +83,11 @@ void agent_conn_fail(struct agent_conn *c, const char *why)
 void agent_rue_ack(struct agent *a, struct agent_conn *c, uint32_t flow,
 		   const struct falcon_ack *ack, uint32_t t3, uint64_t now)
 {
-	(void)a, (void)c, (void)flow, (void)ack, (void)t3, (void)now;
+	struct falcon_rue_event e = {};
+
+	falcon_rue_event_ack(c->shared, flow, ack, t3, falcon_time_of_ns(now), 0, &e);
+	if (fcore_rue_event(a->core, &e))
+		stage.rue_acked += (uint32_t)falcon_ev_get(&e, num_packets_acked);
 }
 
 uint32_t agent_rx_level(const struct agent *a, struct xsk *x)
@@ -139,9 +148,16 @@ static void stage_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t 
 	fcore_push_done(c, rsn, FCORE_PUSH_ACK, 0, 0, stage.a.now);
 }
 
+static void stage_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
+			     enum falcon_completion_code code, uint8_t ulp_code)
+{
+	(void)arg, (void)c, (void)cookie, (void)code, (void)ulp_code;
+}
+
 static const struct fcore_ops stage_ops = {
 	.transmit = agent_transmit,
 	.frame_put = stage_frame_put,
+	.on_completion = stage_completion,
 	.on_push = stage_push,
 };
 
@@ -206,6 +222,8 @@ static inline void stage_connect(uint32_t cid, uint8_t version)
 	p->psn = STAGE_PSN;
 	fcore_params_default(&params);
 	params.ordered = false;
+	if (stage.flows)
+		params.flows = stage.flows;
 	params.rx_data_psn = params.rx_req_psn = STAGE_PSN;
 	c->core = fcore_conn_open(stage.a.core, cid, c->shared, &params, stage.a.now);
 	assert_non_null(c->core);
@@ -262,25 +280,41 @@ static inline void stage_close(void)
 	sec_keys_close(stage.a.keys);
 }
 
+/* |pkt| as |cid|'s peer sends it. */
+static inline void stage_seal(uint32_t cid, const struct fcore_packet *pkt, struct stage_frame *f)
+{
+	struct stage_peer *p = &stage.peer[cid];
+	int n;
+
+	p->clock += 1000;
+	n = frame_build(&p->tmpl, p->sa, pkt, p->clock, f->data);
+	assert_true(n > 0);
+	f->len = (uint32_t)n;
+}
+
 /* The next packet of |cid|'s peer: a push of STAGE_PAYLOAD bytes, sealed. */
 static inline void stage_next(uint32_t cid, struct stage_frame *f)
 {
 	static const uint8_t payload[STAGE_PAYLOAD] = "known plaintext, which nobody may see";
-	struct stage_peer *p = &stage.peer[cid];
+	uint32_t psn = stage.peer[cid].psn++;
 	struct fcore_packet pkt = { .payload = payload, .payload_len = STAGE_PAYLOAD };
 	struct falcon_hdr h = {
 		.cid = cid, .type = FALCON_PUSH_DATA, .request_len = STAGE_PAYLOAD,
 		.function = stage.function,
-		.psn = p->psn, .rsn = p->psn - STAGE_PSN, .proto = FALCON_PROTO_RAW,
+		.psn = psn, .rsn = psn - STAGE_PSN, .proto = FALCON_PROTO_RAW,
 	};
-	int n;
 
-	p->psn++;
-	p->clock += 1000;
 	pkt.hdr_len = falcon_hdr_pack(&h, pkt.hdr);
-	n = frame_build(&p->tmpl, p->sa, &pkt, p->clock, f->data);
-	assert_true(n > 0);
-	f->len = (uint32_t)n;
+	stage_seal(cid, &pkt, f);
+}
+
+/* An ACK of |cid|'s peer on |flow|, sealed. */
+static inline void stage_ack(uint32_t cid, uint32_t flow, const struct falcon_ack *a, struct stage_frame *f)
+{
+	struct fcore_packet pkt = { .flow = (uint8_t)flow };
+
+	pkt.hdr_len = falcon_ack_pack(a, pkt.hdr);
+	stage_seal(cid, &pkt, f);
 }
 
 /* As XDP and rx.c hand it on: the verdict of the receive path. Works on a copy. */

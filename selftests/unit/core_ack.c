@@ -58,7 +58,7 @@ static void answer_owed_by_xdp(void **state)
 {
 	(void)state;
 	open_with(1000, true);
-	env.shared.rx.answers_owed = 3;
+	env.shared.rx.answers_owed = 1;
 	fcore_acked(env.c, env.now);
 	only_ack(FALCON_BACK);
 	fcore_acked(env.c, env.now);

@@ -201,7 +201,7 @@ static void events_of_nobody(void **state)
 	e = was = event_of(0);
 	assert_true(fcore_rue_event(env.core, &e));
 	assert_memory_equal(&e, &was, sizeof(e));
-	e = event_of(1);
+	falcon_ev_set(&e, connection_id, falcon_rue_id(ENV_CID, 1));
 	assert_false(fcore_rue_event(env.core, &e));
 	env.shared.id.cid = ENV_CID + 1;
 	e = event_of(0);
@@ -274,6 +274,93 @@ static void an_echo_counts_once(void **state)
 	env_close();
 }
 
+/*
+ * A peer of another make has one path and hashes what it likes into flow label or port: its ACKs are for our
+ * first flow, whatever they seem to name.
+ */
+static void acks_of_a_stranger_with_any_flow(void **state)
+{
+	struct falcon_rue_event e;
+
+	(void)state;
+	for (uint32_t flows = 1; flows <= 4; flows *= 4)
+		for (env.flow = flows; env.flow < FALCON_MAX_FLOWS; env.flow++) {
+			uint32_t count[FALCON_MAX_FLOWS], flow = env.flow;
+
+			open_flows(flows, 16);
+			env.flow = flow;
+			send_on(4, count);
+			env.now += 100000;
+			env_ack((struct falcon_ack){ .rdbpsn = ENV_DATA + 4, .rrbpsn = ENV_REQ,
+						     .t1 = falcon_time_of_ns(env.now - 100000) });
+			assert_true(flow_stats(0).rtt_ns > 99000 && flow_stats(0).rtt_ns < 101000);
+			e = event_of(flow);
+			assert_int_equal(falcon_ev_get(&e, connection_id), falcon_rue_id(ENV_CID, 0));
+			assert_true(fcore_rue_event(env.core, &e));
+			env_close();
+		}
+}
+
+/* 10.6.2.1, eack_drop: packets are lost by the heuristic of 9.1.4, not merely out of order. */
+static void events_tell_of_losses_by_distance(void **state)
+{
+	static const struct {
+		uint32_t data_rx[4], req[2];
+		uint64_t drop;
+	} cases[] = {
+		{ { 0 }, { 0 }, 0 },
+		{ { 0xffffffff, 0xf }, { 0 }, 0 },		/* none is missing */
+		{ { 0x2 }, { 0 }, 0 },				/* one ahead of what is missing */
+		{ { 0x8 }, { 0 }, 0 },				/* three: the threshold itself */
+		{ { 0x10 }, { 0 }, 1 },
+		{ { 0xffffffff, 0xfffffff7, 0x7 }, { 0 }, 1 },	/* far from the base */
+		{ { 0xffffffff, 0xbfffffff, 0x2 }, { 0 }, 0 },
+		{ { 0xffffffff, 0xbfffffff, 0x4 }, { 0 }, 1 },
+		{ { 0 }, { 0x8 }, 0 },
+		{ { 0 }, { 0x10 }, 1 },
+		{ { 0 }, { 0, 1 }, 1 },
+	};
+	struct fcore_params p = env_params(false);
+
+	(void)state;
+	p.ooo_threshold = 3;
+	env_open(&p);
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct falcon_ack a = { .type = FALCON_EACK };
+		struct falcon_rue_event e = { 0 };
+
+		memcpy(a.data_rx, cases[i].data_rx, sizeof(a.data_rx));
+		memcpy(a.req, cases[i].req, sizeof(a.req));
+		falcon_rue_event_ack(&env.shared, 0, &a, 1, 2, 0, &e);
+		if (falcon_ev_get(&e, eack_drop) != cases[i].drop)
+			fail_msg("case %u", i);
+		a.type = FALCON_BACK;
+		e = (struct falcon_rue_event){ 0 };
+		falcon_rue_event_ack(&env.shared, 0, &a, 1, 2, 0, &e);
+		assert_int_equal(falcon_ev_get(&e, eack_drop), 0);
+	}
+	env_close();
+}
+
+/* What XDP could not answer goes on the flow of the packet, with that flow's times. */
+static void owed_answers_go_on_their_flow(void **state)
+{
+	(void)state;
+	open_flows(1, 8);
+	env.shared.rx.flow[3].t1_t2 = 33ULL << 32 | 34;
+	env.shared.rx.flow[9].t1_t2 = 99ULL << 32 | 100;
+	env.shared.rx.answers_owed = 1U << 3 | 1U << 9;
+	fcore_acked(env.c, env.now);
+	assert_int_equal(env_run(), 2);
+	assert_int_equal(env.sent[0].flow, 3);
+	assert_int_equal(env.sent[0].ack.t1, 33);
+	assert_int_equal(env.sent[1].flow, 9);
+	assert_int_equal(env.sent[1].ack.t1, 99);
+	fcore_acked(env.c, env.now);
+	assert_int_equal(env_run(), 0);
+	env_close();
+}
+
 /* Before its first sample a flow goes by another one's, if that is longer than its timeout. */
 static void a_new_flow_goes_by_another(void **state)
 {
@@ -310,6 +397,9 @@ int main(void)
 		cmocka_unit_test(loss_is_told_of_its_flow),
 		cmocka_unit_test(rtt_per_flow),
 		cmocka_unit_test(an_echo_counts_once),
+		cmocka_unit_test(acks_of_a_stranger_with_any_flow),
+		cmocka_unit_test(events_tell_of_losses_by_distance),
+		cmocka_unit_test(owed_answers_go_on_their_flow),
 		cmocka_unit_test(a_new_flow_goes_by_another),
 	};
 

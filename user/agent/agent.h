@@ -103,6 +103,7 @@ struct agent_stats {
 	uint64_t setups;		/* times that a connection came up */
 	uint64_t clients_refused;	/* connections to the control socket that quota.h refused */
 	uint64_t drops_recovered;	/* times the sockets' drop counters had moved */
+	uint64_t ce_marked;		/* packets accepted with ECN CE that XDP had only steered here */
 };
 
 struct stall;

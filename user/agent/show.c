@@ -213,7 +213,8 @@ static void show_counters(struct agent *a, const struct agent_conn *only, json_t
 	put_counter(rows, "rue_suppressed", "events withheld by the policy of Falcon 10.6.1",
 		    x.rue_suppressed, 0);
 	put_counter(rows, "wakeups", "times XDP woke the sleeping agent", x.wakeups, 0);
-	put_counter(rows, "ce_marked", "packets accepted with ECN CE", x.ce_marked, 0);
+	put_counter(rows, "ce_marked", "packets accepted with ECN CE", x.ce_marked,
+		    a->stats.ce_marked);
 	put_counter(rows, "loop_turns", "turns of the agent's loop", 0, a->stats.turns);
 	if (a->rdma)
 		put_counter(rows, "verbs_stalls", "calls in which applications' memory did not answer", 0,

@@ -27,7 +27,7 @@ static void answer(struct agent_conn *c, struct falcon_conn *shared, struct falc
 		return;
 	}
 	falcon_fetch_or(&shared->rx.own, (__u32)ack->own);
-	falcon_fetch_add(&shared->rx.answers_owed, 1U);
+	falcon_fetch_or(&shared->rx.answers_owed, 1U << f->flow);
 	agent_mark_dirty(c->agent, shared->id.cid);
 }
 
@@ -65,8 +65,9 @@ static enum falcon_verdict take_ack(struct agent *a, struct agent_conn *c,
 	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
 		return v;
 	falcon_rx_remote_time(&shared->rx, f->iv);
-	agent_rue_ack(a, c, f->flow, &ack, falcon_time_of_iv(f->iv), m->rx_ns);
+	/* First the core, which completes the event with what it knows of the flow. */
 	fcore_acked(c->core, a->now);
+	agent_rue_ack(a, c, f->flow, &ack, falcon_time_of_iv(f->iv), m->rx_ns);
 	if (v == FALCON_V_rx_nack)
 		fcore_nacked(c->core, &ack, a->now);
 	return v;
@@ -88,6 +89,7 @@ static enum falcon_verdict take_reliable(struct agent_conn *c, const struct falc
 	if (!falcon_rx_function_ok(shared, &h))
 		return FALCON_V_drop_function;
 	falcon_rx_measure(shared, f, m->rx_ns);
+	c->agent->stats.ce_marked += f->ecn == FALCON_ECN_CE;
 	if (falcon_piggyback(shared, h.rdbpsn, h.rrbpsn))
 		fcore_acked(c->core, m->rx_ns);
 	if (falcon_rx_admits(shared, c->agent->maps.config, &h))

@@ -140,12 +140,12 @@ static void flows_moved(struct fcore_conn *c, uint64_t now)
 /* XDP refused a packet and had no room to say so: the ACK is ours to send, and at once. */
 static void take_answers_owed(struct fcore_conn *c, uint64_t now)
 {
-	uint32_t owed = falcon_load(&c->shared->rx.answers_owed);
+	uint32_t *owed = &c->shared->rx.answers_owed;
 
-	if (owed == c->seen_answers)
+	if (!falcon_load(owed))
 		return;
-	c->seen_answers = owed;
-	fc_ack_owe(c, 0, now, 0, true);
+	for (uint32_t flows = falcon_fetch_and(owed, 0U); flows; flows &= flows - 1)
+		fc_ack_owe(c, (uint32_t)__builtin_ctz(flows), now, 0, true);
 }
 
 /* What is left on the wire: lost, late or well. */

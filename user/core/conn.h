@@ -267,7 +267,6 @@ struct fcore_conn {
 	bool nack_owed;				/* a bit of |tgt_nack| is set */
 	uint64_t nack_from;			/* ns: what went by since may be spent on NACKs */
 	uint32_t seen_acks, seen_eacks;		/* tx_acked counters last processed */
-	uint32_t seen_answers;			/* rx.answers_owed last processed */
 	uint64_t last_ack;			/* ns when an ACK was last seen */
 	bool rack;				/* FCORE_EARLY_RACK */
 	bool rack_all;				/* a retransmission arrived: all on the wire are suspect */

@@ -164,6 +164,8 @@ void fc_flow_init(struct fcore_conn *c)
 		f->path = draw_path(p->path_seed, i, 0);
 	}
 	falcon_store(&c->shared->cc.rto, c->flow[0].rue.rto);
+	c->shared->cc.flows = (uint8_t)c->nflows;
+	c->shared->cc.ooo_threshold = (uint8_t)p->ooo_threshold;
 	fc_flow_windows(c, p->ncwnd);
 }
 
