@@ -212,6 +212,8 @@ FALCON_INLINE int falcon_ack_apply(struct falcon_conn *c, __u32 flow, const stru
 	falcon_base_advance(&tx->req_base, a->rrbpsn);
 	falcon_store(&tx->t1_t4[falcon_ack_flow(c, flow)],
 		     (__u64)a->t1 << 32 | falcon_time_of_ns(now_ns));
+	if (a->t1 == falcon_load(&c->cc.probe_t1))
+		falcon_store(&tx->probe_seen, a->t1);
 	if (a->type == FALCON_NACK && a->nack_code == FALCON_NACK_RESOURCE)
 		falcon_fetch_add(&tx->nacks_resource, 1U);
 	falcon_fetch_add(&tx->acks, 1U);

@@ -148,6 +148,7 @@ struct falcon_tx_acked {
 	__u64 data_rx[FALCON_DATA_WORDS];	/* PSNs that EACKs reported as received */
 	__u64 req_ack[FALCON_REQ_WORDS];
 	__u64 t1_t4[FALCON_MAX_FLOWS];	/* of each flow's latest ACK: T1 << 32 | T4, one store */
+	__u32 probe_seen;	/* the last T1 of an ACK that was cc.probe_t1 when the ACK came */
 } FALCON_ALIGNED;
 
 /* What a RUE event needs to know. Writer: agent, from RUE results and its own sends. */
@@ -169,6 +170,7 @@ struct falcon_cc {
 	__u8 event_queue_select;
 	__u8 flows;		/* ours, 1..FALCON_MAX_FLOWS */
 	__u8 ooo_threshold;	/* Out-of-order Distance Threshold, PSNs (Falcon 9.1.4) */
+	__u32 probe_t1;		/* T1 of the probe of the path's size that waits for its ACK; 0: none */
 } FALCON_ALIGNED;
 
 /* Event policy state (Falcon 10.6.1). Writer: XDP; races only cost an event more or less. */

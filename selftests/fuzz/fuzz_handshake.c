@@ -88,6 +88,13 @@ static void rekeyed(void *arg, uint32_t cid, uint32_t generation)
 		abort();
 }
 
+static void path(void *arg, uint32_t cid, uint32_t len)
+{
+	(void)arg;
+	if (!up[cid] || !len)
+		abort();
+}
+
 static const struct cm_ops ops = {
 	.establish = establish,
 	.ready = ready,
@@ -95,6 +102,7 @@ static const struct cm_ops ops = {
 	.accept = accept_dialled,
 	.use_remote_security = use_remote,
 	.rekeyed = rekeyed,
+	.path = path,
 };
 
 static struct cm *open_cm(void)

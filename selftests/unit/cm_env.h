@@ -34,6 +34,8 @@ struct end_conn {
 	uint32_t generation;			/* that rekeyed() named last */
 	struct cm_security local, remote;	/* chosen last, and used last */
 	char reason[CM_REASON_MAX];
+	unsigned int paths;			/* calls of path() */
+	uint32_t path_len;			/* that it named last */
 };
 
 struct end {
@@ -156,8 +158,17 @@ static inline void env_note(void *arg, const struct cm_note *note, const struct 
 	e->dialler = *who;
 }
 
+static inline void env_path(void *arg, uint32_t cid, uint32_t len)
+{
+	struct end_conn *c = &((struct end *)arg)->conns[cid];
+
+	assert_true(c->up);
+	c->path_len = len;
+	c->paths++;
+}
+
 static const struct cm_ops env_ops = {env_establish, env_ready, env_lost, env_fill,
-				      env_use, env_rekeyed, env_accept, env_note};
+				      env_use, env_rekeyed, env_accept, env_path, env_note};
 
 static inline uint64_t env_now(void)
 {

@@ -90,6 +90,44 @@ static void goes_on(void **state)
 	assert_int_equal(losses(), 0);
 }
 
+static bool told(void *arg)
+{
+	return b.conns[12].paths == *(unsigned int *)arg;
+}
+
+/* What the path carries is told at once, again on every session that resumes, and never of another pair. */
+static void tells_path(void **state)
+{
+	unsigned int times = 0;
+
+	(void)state;
+	cm_tell_path(a.cm, 2, 1400);
+	cm_tell_path(a.cm, 99, 1400);
+	wait_up();
+	cm_tell_path(a.cm, 2, 1234);
+	times++;
+	assert_true(env_until(&a, &b, told, &times));
+	assert_int_equal(b.conns[12].path_len, 1234);
+	for (int round = 0; round < 2; round++) {
+		env_cut(round ? &b : &a, round ? 11 : 1);
+		/* Found while there is no session. */
+		if (round)
+			cm_tell_path(a.cm, 2, 1300);
+		times++;
+		assert_true(env_until(&a, &b, told, &times));
+	}
+	assert_int_equal(b.conns[12].path_len, 1300);
+	assert_int_equal(losses(), 0);
+	env_cut(&a, 1);
+	env_lost(&a, 2, "reset");
+	cm_reset(a.cm, 2, "reset");
+	b.conns[12].paths = times = 0;
+	assert_true(env_until(&a, &b, session_back, NULL));
+	wait_up();
+	assert_true(told(&times));
+	assert_int_equal(a.conns[2].paths + b.conns[11].paths + b.conns[13].paths, 0);
+}
+
 static bool renewed(void *arg)
 {
 	return all_up(NULL) && a.conns[2].ours.incarnation != *(uint64_t *)arg;
@@ -219,7 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(goes_on),	  TEST(reset_meanwhile), TEST(removed_meanwhile),
 		TEST(restarted),  TEST(stays_away),	 TEST(silent),
-		TEST(away_itself),
+		TEST(away_itself), TEST(tells_path),
 	};
 
 	if (!env_namespace()) {

@@ -64,6 +64,9 @@ static void golden(void **state)
 					  0, 0, 0, 9, 0, 0, 0, 10};
 	static const uint8_t keepalive[] = {0x00, 0x04, 0x04, 0x09};
 	static const uint8_t note[] = {0x00, 0x0a, 0x04, 0x0a, 2, 0, 0, 0, 'o', 'k'};
+	static const uint8_t path[] = {0x00, 0x20, 0x04, 0x0b, 0, 0, 0, 5, 0, 0, 0, 6,
+				       0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8,
+				       0, 0, 0x05, 0x78};
 	struct cm_msg m = {.type = CM_MSG_HELLO, .boot = 9, .alive_ms = 3000};
 
 	(void)state;
@@ -76,6 +79,9 @@ static void golden(void **state)
 	m.security.spi = 9;
 	m.security.generation = 10;
 	packs_to(&m, rekeyed, sizeof(rekeyed));
+	m = (struct cm_msg){.type = CM_MSG_PATH, .src_cid = 5, .dst_cid = 6, .incarnation = 7,
+			    .peer_incarnation = 8, .path_len = 1400};
+	packs_to(&m, path, sizeof(path));
 	m = (struct cm_msg){.type = CM_MSG_REJECT, .src_cid = 5, .dst_cid = 6, .incarnation = 7,
 			    .code = CM_CODE_ORDERING, .text = "no"};
 	packs_to(&m, reject, sizeof(reject));
@@ -134,7 +140,8 @@ static void refused(void **state)
 		{2, 3, "another protocol version"},
 		{3, 0, "unknown message type"},
 		{3, 10, "NOTE for no upper layer"},
-		{3, 11, "unknown message type"},
+		{3, 11, "message of a wrong length"},
+		{3, 12, "unknown message type"},
 		{3, 1, "message of a wrong length"},
 		{4, 1, "CID out of range"},
 		{8, 1, "CID out of range"},
@@ -248,7 +255,7 @@ static void tidy_security(uint8_t *sec)
 static void tidy(uint8_t *in, uint8_t type)
 {
 	static const uint8_t len[CM_MSG_MAX + 1] = {0, 20, 112, 28, 24, 24, 84, 36, 28, 4,
-							     8 + 20};
+							     8 + 20, 32};
 	uint8_t *sec = type == CM_MSG_OPEN ? in + 56 : in + 28;
 
 	in[0] = 0;

@@ -32,6 +32,7 @@ struct env_sent {
 	struct falcon_ack ack;	/* BACK, EACK, NACK */
 	uint8_t type;
 	bool again;
+	bool probe;		/* of the path's size */
 	uint8_t flow;
 	uint16_t path;
 	uint32_t len;		/* bytes after the Falcon header */
@@ -63,6 +64,8 @@ static struct env {
 	unsigned int rnr_times;
 	bool rnr_for_ever;	/* what on_rnr() answers */
 	uint32_t zone, zones;	/* as told to on_zone(); how often */
+	uint32_t probe_t1;	/* of the latest probe */
+	uint32_t path_len, path_ends;	/* as told to on_path(); how often */
 	struct falcon_rue_event last_rue;
 	uint8_t flow;		/* that the peer sends on */
 	uint16_t path;		/* and its path */
@@ -98,6 +101,9 @@ static int env_transmit(void *arg, struct fcore_conn *c, const struct fcore_pack
 	s->again = p->retransmission;
 	s->flow = p->flow;
 	s->path = p->path;
+	s->probe = p->probe;
+	if (p->probe)
+		falcon_store(&env.shared.cc.probe_t1, ++env.probe_t1);
 	s->len = p->ulp_hdr_len + p->payload_len;
 	if (falcon_type_is_ack(p->type)) {
 		assert_int_equal(falcon_ack_unpack(p->hdr, p->hdr + p->hdr_len, &s->ack), 0);
@@ -220,6 +226,17 @@ static void env_on_zone(void *arg, enum falcon_zone zone)
 	env.zones++;
 }
 
+static void env_on_path(void *arg, struct fcore_conn *c, uint32_t len)
+{
+	(void)arg;
+	env.path_len = len;
+	env.path_ends++;
+	if (env.close_on_event) {
+		fcore_conn_close(c, kCmplDeadConn);
+		env.c = NULL;
+	}
+}
+
 static void env_on_fatal(void *arg, struct fcore_conn *c, const char *why)
 {
 	(void)arg;
@@ -240,6 +257,7 @@ static const struct fcore_ops env_ops = {
 	.on_xon = env_on_xon,
 	.on_rnr = env_on_rnr,
 	.on_zone = env_on_zone,
+	.on_path = env_on_path,
 	.on_fatal = env_on_fatal,
 };
 

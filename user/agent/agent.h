@@ -41,7 +41,8 @@ struct port {
 
 enum agent_conn_state {
 	AGENT_CONN_WAITING,	/* for the peer's agent */
-	AGENT_CONN_RECEIVING,	/* set up; the peer has not said that it is ready */
+	/* Set up; the peer has not said that it is ready, or what the path carries is searched. */
+	AGENT_CONN_RECEIVING,
 	AGENT_CONN_UP,
 };
 
@@ -80,6 +81,9 @@ struct agent_conn {
 	TAILQ_ENTRY(agent_conn) rekey_link;	/* of that state's list */
 	uint32_t mtu;			/* bytes */
 	uint32_t max_len;		/* bytes of a transaction: upper layer's header and payload */
+	/* What the path carries, as |max_len|: to the peer, 0 while the core searches, ... */
+	uint32_t path_len;
+	uint32_t peer_path_len;		/* ... and from it, 0 while it has not told */
 	uint32_t flows;			/* paths used at a time: what both ends can */
 	uint64_t tx_unrouted;		/* packets dropped for want of a route */
 	uint64_t tx_unsealed;		/* packets not sent because they could not be sealed */
@@ -185,6 +189,13 @@ int agent_conn_start(struct agent_conn *c, char *err, size_t errlen);
  */
 int agent_conn_set_up(struct agent_conn *c, char *err, size_t errlen);
 int agent_conn_go_up(struct agent_conn *c);
+/* path.c: how large packets may be, by links and headers; for agent_conn_set_up(). 0 or -EMSGSIZE. */
+int agent_path_limit(struct agent_conn *c, char *err, size_t errlen);
+/* The peer is ready: search what the path carries, and then go up. */
+void agent_path_search(struct agent_conn *c);
+/* To the peer it carries packets of |len| bytes of payload, says the core; from it, says the peer. */
+void agent_path_found(struct agent_conn *c, uint32_t len);
+void agent_path_told(struct agent_conn *c, uint32_t len);
 /* Who |c| connects, for its upper layer. */
 void agent_conn_ends(const struct agent_conn *c, struct ulp_ends *out);
 /* Bytes of payload of a raw transaction, which applications are told. */

@@ -117,21 +117,6 @@ static uint32_t conn_flags(const struct agent_conn *c)
 	return flags;
 }
 
-/* Payload that fits both ends' links, and the receiver's buffers, after all headers. */
-static void size_segment(struct agent_conn *c)
-{
-	uint32_t mtu = c->route.mtu;
-
-	if (c->peer.params.mtu && c->peer.params.mtu < mtu)
-		mtu = c->peer.params.mtu;
-	if (mtu > XSK_MAX_FRAME - ETH_HLEN)
-		mtu = XSK_MAX_FRAME - ETH_HLEN;
-	c->mtu = mtu;
-	c->max_len = frame_max_payload(mtu, c->cfg.family == AF_INET6,
-				       frame_around(c->sec.encap, c->sec.peer_pcid != 0,
-						    sec_inner_len(&c->sec)));
-}
-
 uint32_t agent_conn_segment(const struct agent_conn *c)
 {
 	uint32_t hdr = sizeof(struct falcon_raw_hdr);
@@ -177,6 +162,7 @@ int agent_conn_set_up(struct agent_conn *c, char *err, size_t errlen)
 {
 	struct agent *a = c->agent;
 	struct fcore_params params;
+	int rc;
 
 	agent_conn_take_down(c, "a new incarnation replaces it");
 	agent_conn_settle(c);
@@ -188,7 +174,9 @@ int agent_conn_set_up(struct agent_conn *c, char *err, size_t errlen)
 			 c->cfg.name);
 		return -ENETUNREACH;
 	}
-	size_segment(c);
+	rc = agent_path_limit(c, err, errlen);
+	if (rc < 0)
+		return rc;
 	fill_identity(c);
 	fill_params(c, &params);
 	c->core = fcore_conn_open(a->core, c->cfg.local_cid, c->shared, &params, a->now);
@@ -249,8 +237,14 @@ static void on_ready(void *arg, uint32_t cid)
 {
 	struct agent *a = arg;
 
-	if (agent_conn_go_up(a->conns[cid]) < 0)
-		agent_conn_fail(a->conns[cid], "out of memory");
+	agent_path_search(a->conns[cid]);
+}
+
+static void on_peer_path(void *arg, uint32_t cid, uint32_t len)
+{
+	struct agent *a = arg;
+
+	agent_path_told(a->conns[cid], len);
 }
 
 /* It was not up, and its upper layer might wait for it. */
@@ -282,6 +276,7 @@ const struct cm_ops agent_cm_ops = {
 	.establish = on_establish,
 	.ready = on_ready,
 	.lost = on_lost,
+	.path = on_peer_path,
 	.fill_local_security = agent_fill_security,
 	.use_remote_security = agent_use_security,
 	.rekeyed = agent_security_used,
@@ -313,6 +308,7 @@ void agent_conn_offer(struct agent_conn *c, struct cm_local *out)
 		.security = cm_security_kind(config_encap(c->cfg.security)),
 		.ulp = c->ulp_data,
 		.params = {
+			.features = CM_FEATURE_PATH,
 			.flows = (uint8_t)c->cfg.params.flows,
 			.data_window = FALCON_DATA_WINDOW,
 			.req_window = FALCON_REQ_WINDOW,

@@ -40,6 +40,7 @@ static void put_stats(json_t *row, const struct fcore_stats *s)
 	put(row, "tx_acks", s->tx_acks);
 	put(row, "tx_nacks", s->tx_nacks);
 	put(row, "tx_resyncs", s->tx_resyncs);
+	put(row, "tx_path_probes", s->tx_path_probes);
 	put(row, "rx_packets", s->rx_packets);
 	put(row, "rx_discarded", s->rx_discarded);
 	put(row, "push_submitted", s->push_submitted);

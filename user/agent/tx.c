@@ -31,10 +31,24 @@ static uint64_t stamp(struct agent *a)
 	return a->tx_iv;
 }
 
+/*
+ * The IV of a probe of the path's size, whose T1 is its own: no packet before has it, none after it will.
+ */
+static uint64_t stamp_probe(struct agent *a, struct falcon_conn *shared)
+{
+	const uint64_t unit = 1ULL << FALCON_TIME_SHIFT;
+	uint64_t iv = (stamp(a) | (unit - 1)) + 1;
+
+	a->tx_iv = iv + unit - 1;
+	falcon_store(&shared->cc.probe_t1, falcon_time_of_iv(iv));
+	return iv;
+}
+
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p)
 {
 	struct agent_conn *c = fcore_conn_user(fc);
 	uint8_t *out;
+	uint64_t iv;
 	int len;
 
 	(void)arg;
@@ -48,7 +62,8 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 	out = xsk_tx_reserve(c->tx);
 	if (!out)
 		return -EAGAIN;
-	len = frame_build(&c->tmpl, c->sec.tx, p, stamp(c->agent), out);
+	iv = p->probe ? stamp_probe(c->agent, c->shared) : stamp(c->agent);
+	len = frame_build(&c->tmpl, c->sec.tx, p, iv, out);
 	if (len < 0) {
 		/* Nothing may leave unsealed: the connection needs a new key, and so a new start. */
 		c->tx_unsealed++;

@@ -125,6 +125,12 @@ static void on_zone(void *arg, enum falcon_zone zone)
 	falcon_store(&a->maps.config->zone, (__u32)zone);
 }
 
+static void on_path(void *arg, struct fcore_conn *c, uint32_t len)
+{
+	(void)arg;
+	agent_path_found(fcore_conn_user(c), len);
+}
+
 static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
 {
 	(void)arg;
@@ -157,6 +163,7 @@ const struct fcore_ops agent_core_ops = {
 	.on_xon = on_xon,
 	.on_rnr = on_rnr,
 	.on_zone = on_zone,
+	.on_path = on_path,
 	.on_fatal = on_fatal,
 };
 

@@ -316,6 +316,18 @@ int cm_rekey(struct cm *cm, uint32_t cid)
 	return 0;
 }
 
+void cm_tell_path(struct cm *cm, uint32_t cid, uint32_t len)
+{
+	struct cm_conn *c = find(cm, cid);
+
+	if (!c || c->state != CM_READY)
+		return;
+	c->path_len = len;
+	c->path_due = true;
+	cm_conn_due(c);
+	cm_session_wake(cm, c->session);
+}
+
 void cm_set_mtu(struct cm *cm, uint32_t cid, uint32_t mtu)
 {
 	if (cid < FALCON_MAX_CONNS && cm->conns[cid])

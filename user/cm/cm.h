@@ -16,7 +16,7 @@
  * the other accepts, if its owner does, under a CID that it chooses then.
  *
  * Nothing blocks; time comes in as an argument. The callbacks must not call back into cm, but for
- * cm_conn_state().
+ * cm_conn_state() and cm_tell_path().
  */
 #ifndef FALCON_CM_CM_H
 #define FALCON_CM_CM_H
@@ -71,6 +71,7 @@ struct cm_params {
 
 enum cm_feature {
 	CM_FEATURE_RACK = 0x1,		/* EACKs for every hole, as RACK-TLP needs (Falcon 9.1.6) */
+	CM_FEATURE_PATH = 0x2,		/* tells what its direction of the path carries */
 };
 
 /* Which security a connection has; both ends must agree. */
@@ -178,6 +179,11 @@ struct cm_ops {
 	 */
 	int (*accept)(void *arg, const struct cm_request *req, struct cm_local *out, char *err,
 		      size_t errlen);
+	/*
+	 * The path from the peer carries packets of |len| bytes of payload. Follows ready(), perhaps more
+	 * than once. NULL: of no interest.
+	 */
+	void (*path)(void *arg, uint32_t cid, uint32_t len);
 	/* A note from |who| has arrived. NULL: they are dropped. */
 	void (*note)(void *arg, const struct cm_note *note, const struct chan_identity *who);
 };
@@ -254,6 +260,12 @@ int cm_rekey(struct cm *cm, uint32_t cid);
  * called from within the callbacks for other connections.
  */
 void cm_heard(struct cm *cm, uint32_t cid);
+
+/*
+ * Tell the peer of connection |cid|, which is ready, that the path to it carries packets of |len| bytes of
+ * payload. It is told again on every session that resumes. The peer must have CM_FEATURE_PATH.
+ */
+void cm_tell_path(struct cm *cm, uint32_t cid, uint32_t len);
 
 /* The MTU that the next incarnation's OPEN tells the peer, bytes. */
 void cm_set_mtu(struct cm *cm, uint32_t cid, uint32_t mtu);

@@ -214,6 +214,7 @@ void cm_on_up(struct cm *cm, struct cm_session *s, uint64_t boot)
 		if (c->state != CM_READY)
 			cm_conn_restart(c);
 		c->resume_due = c->state == CM_READY;
+		c->path_due = c->resume_due && c->path_len;
 		cm_conn_due(c);
 	}
 }
@@ -274,6 +275,15 @@ static void send_rekey(struct cm *cm, struct cm_conn *c)
 	explicit_bzero(&m.security, sizeof(m.security));
 }
 
+static void send_path(struct cm_conn *c)
+{
+	struct cm_msg m = cm_conn_pair_message(c, CM_MSG_PATH);
+
+	c->path_due = false;
+	m.path_len = c->path_len;
+	cm_session_send(c->session, &m);
+}
+
 static void begin(struct cm *cm, struct cm_conn *c)
 {
 	struct cm_msg m;
@@ -291,6 +301,8 @@ static void begin(struct cm *cm, struct cm_conn *c)
 		m = cm_conn_pair_message(c, CM_MSG_RESUME);
 		cm_session_send(c->session, &m);
 	}
+	if (c->path_due)
+		send_path(c);
 	if (c->rekey_due)
 		send_rekey(cm, c);
 }

@@ -113,6 +113,8 @@ static void establish(struct cm *cm, struct cm_conn *c, const struct cm_msg *ope
 		return cm_conn_fail_for_now(cm, c, err);
 	}
 	c->state = CM_RECEIVING;
+	c->path_len = 0;
+	c->path_due = false;
 	m = cm_conn_pair_message(c, CM_MSG_READY);
 	cm_session_send(c->session, &m);
 }
@@ -262,6 +264,12 @@ static void on_rekeyed(struct cm *cm, struct cm_conn *c, const struct cm_msg *m)
 		cm->ops->rekeyed(cm->arg, c->cfg.local_cid, m->security.generation);
 }
 
+static void on_path(struct cm *cm, const struct cm_conn *c, const struct cm_msg *m)
+{
+	if (c->state == CM_READY && of_pair(c, m) && cm->ops->path)
+		cm->ops->path(cm->arg, c->cfg.local_cid, m->path_len);
+}
+
 /* The peer holds a pair from the session before. */
 static void on_resume(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 {
@@ -294,6 +302,7 @@ void cm_on_message(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 	case CM_MSG_READY: return on_ready(cm, c, m);
 	case CM_MSG_REKEY: return on_rekey(cm, c, m);
 	case CM_MSG_REKEYED: return on_rekeyed(cm, c, m);
+	case CM_MSG_PATH: return on_path(cm, c, m);
 	default: return on_close(cm, c, m);
 	}
 }

@@ -49,8 +49,12 @@ int net_socket(int family)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
 
-	if (fd >= 0 && family == AF_INET6)
+	if (fd < 0)
+		return fd;
+	if (family == AF_INET6)
 		net_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	/* As with packets, no ICMP is needed to get through a path that carries less than the link. */
+	net_set_option(fd, IPPROTO_TCP, TCP_MAXSEG, NET_MAX_SEGMENT);
 	return fd;
 }
 

@@ -13,11 +13,15 @@ union net_addr {
 	struct sockaddr_in6 in6;
 };
 
+enum net_const {
+	NET_MAX_SEGMENT = 1280 - 40 - 20,	/* bytes that fit the least MTU of IPv6 */
+};
+
 socklen_t net_addr_fill(union net_addr *a, int family, const uint8_t *bytes, uint16_t port);
 void net_addr_bytes(const union net_addr *a, uint8_t *bytes);
 const char *net_addr_text(int family, const uint8_t *bytes, char text[INET6_ADDRSTRLEN]);
 int net_set_option(int fd, int level, int name, int value);
-/* A TCP socket; -1 with errno set. */
+/* A TCP socket whose segments, both ways, fit every path; -1 with errno set. */
 int net_socket(int family);
 /* Messages go out at once, and a peer that is gone is noticed within CM_ALIVE_MS. */
 void net_tune(int fd);

@@ -16,9 +16,11 @@ enum cm_wire_len {
 	LEN_CLOSE = LEN_CIDS + 8 + 4,
 	LEN_REKEY = LEN_PAIR + LEN_SECURITY,
 	LEN_REKEYED = LEN_PAIR + 8,
+	LEN_PATH = LEN_PAIR + 4,
 	LEN_NOTE = CM_WIRE_HEADER + 4,
 };
-_Static_assert(LEN_OPEN == 112 && LEN_PAIR == 28 && LEN_CLOSE == 24 && LEN_REKEY == 84,
+_Static_assert(LEN_OPEN == 112 && LEN_PAIR == 28 && LEN_CLOSE == 24 && LEN_REKEY == 84 &&
+		       LEN_PATH == 32,
 	       "as in PROTOCOL.md");
 _Static_assert(LEN_CLOSE + CM_WIRE_TEXT_MAX <= CM_WIRE_MAX &&
 		       LEN_OPEN + CM_ULP_DATA_MAX <= CM_WIRE_MAX &&
@@ -42,6 +44,7 @@ static const struct {
 	[CM_MSG_RESUME] = {LEN_PAIR, LEN_PAIR},
 	[CM_MSG_KEEPALIVE] = {CM_WIRE_HEADER, CM_WIRE_HEADER},
 	[CM_MSG_NOTE] = {LEN_NOTE, LEN_NOTE + CM_NOTE_MAX},
+	[CM_MSG_PATH] = {LEN_PATH, LEN_PATH},
 };
 
 /* A cursor over bytes that are known to be there. */
@@ -150,6 +153,10 @@ static void put_body(struct put *c, const struct cm_msg *m)
 		put_bits(c, 0, 3);
 		memcpy(c->p, m->note, m->note_len);
 		c->p += m->note_len;
+		break;
+	case CM_MSG_PATH:
+		put_pair(c, m);
+		put_bits(c, m->path_len, 4);
 		break;
 	}
 }
@@ -290,6 +297,14 @@ static const char *get_rekeyed(struct get *c, struct cm_msg *m)
 	return why;
 }
 
+static const char *get_path(struct get *c, struct cm_msg *m)
+{
+	const char *why = get_pair(c, m);
+
+	m->path_len = (uint32_t)get_bits(c, 4);
+	return why || m->path_len ? why : "PATH that carries nothing";
+}
+
 static const char *get_close(struct get *c, struct cm_msg *m, size_t left)
 {
 	size_t text;
@@ -364,6 +379,7 @@ static const char *get_body(struct get *c, size_t len, struct cm_msg *m)
 	case CM_MSG_REKEYED: return get_rekeyed(c, m);
 	case CM_MSG_KEEPALIVE: return NULL;
 	case CM_MSG_NOTE: return get_note(c, m, len - LEN_NOTE);
+	case CM_MSG_PATH: return get_path(c, m);
 	}
 	return "unknown message type";
 }

@@ -32,7 +32,8 @@ enum cm_msg_type {
 	CM_MSG_RESUME = 8,	/* on a new session: the sender still holds this pair */
 	CM_MSG_KEEPALIVE = 9,	/* the sender is there */
 	CM_MSG_NOTE = 10,	/* from the sender's upper layer to the receiver's */
-	CM_MSG_MAX = CM_MSG_NOTE,
+	CM_MSG_PATH = 11,	/* what the path from the sender to the receiver carries */
+	CM_MSG_MAX = CM_MSG_PATH,
 };
 
 enum cm_ordering {
@@ -66,7 +67,8 @@ struct cm_msg {
 	uint32_t dst_cid;
 	/* The sender's, in a REJECT that of the refused OPEN or RESUME; not 0. */
 	uint64_t incarnation;
-	uint64_t peer_incarnation;	/* READY, RESUME, REKEY, REKEYED: the receiver's, not 0 */
+	/* READY, RESUME, REKEY, REKEYED, PATH: the receiver's, not 0 */
+	uint64_t peer_incarnation;
 	/* OPEN */
 	uint8_t ordering;		/* enum cm_ordering */
 	uint8_t kind;			/* enum cm_security_kind */
@@ -78,6 +80,8 @@ struct cm_msg {
 	struct cm_ulp ulp;
 	/* OPEN, REKEY; REKEYED: SPI and generation */
 	struct cm_security security;
+	/* PATH */
+	uint32_t path_len;		/* bytes of payload, not 0 */
 	/* CLOSE, REJECT */
 	uint8_t code;			/* enum cm_code */
 	char text[CM_WIRE_TEXT_MAX + 1];	/* printable ASCII */

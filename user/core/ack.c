@@ -82,7 +82,7 @@ static int transmit_ack(struct fcore_conn *c, uint32_t flow, const struct falcon
 	 * another one as well.
 	 */
 	p.path = c->ack[flow].heard ? c->ack[flow].path : fc_flow_path(c, flow);
-	p.retransmission = false;
+	p.retransmission = p.probe = false;
 	return c->core->ops.transmit(c->core->arg, c, &p) ? -EAGAIN : 0;
 }
 

@@ -188,6 +188,8 @@ void fcore_acked(struct fcore_conn *c, uint64_t now)
 	/* A completion may have closed it: then nothing may be armed any more. */
 	if (!c->dead)
 		take_stock(c, acked, moved, now);
+	if (!c->dead && acked)
+		fc_path_acked(c, now);
 	fc_init_settle(c);
 	fc_leave(c->core);
 }

@@ -33,6 +33,8 @@ enum fc_const {
 	FC_RTO_BACKOFF = 6,	/* the timeout doubles with each attempt, at most this often */
 	FC_RTT_SHIFT = 3,	/* weight of an RTT sample: 1/8 */
 	FC_RTT_MAX_UNITS = 1 << 24,	/* a sample of more than 2.2 s is a clock that jumped */
+	FC_PATH_PROBES = 3,	/* of a size, unanswered: the path does not carry it (RFC 8899 5.1.2) */
+	FC_PATH_SUSPICION = 3,	/* timeouts of a packet until the path's size is in doubt */
 	FC_EVENT_ACKED_MAX = (1 << FALCON_EV_num_packets_acked_WIDTH) - 1,
 };
 
@@ -216,6 +218,20 @@ struct fc_xlr {
 	bool used;
 };
 
+/* The search for the largest packet that the path carries: path.c. Lengths are bytes of payload. */
+struct fc_path {
+	uint64_t due;		/* next probe, or end of the wait for the latest one, ns */
+	uint32_t len;		/* result of the latest search; 0: none has ended */
+	uint16_t len_of[FCORE_PATH_SIZES];	/* the sizes to choose among, ascending */
+	uint8_t sizes;		/* how many; 0: nothing is searched */
+	uint8_t proto;		/* enum falcon_protocol_type of the probes */
+	uint8_t trying;		/* index of the size that is probed */
+	uint8_t probes;		/* of that size, sent and not answered, 0..FC_PATH_PROBES */
+	uint8_t found;		/* one past the index of the largest size answered; 0: none yet */
+	bool searching;
+	bool climbing;		/* the link's size has failed: from the smallest one up */
+};
+
 enum fc_timer_kind {
 	FC_TIMER_RTO,	/* earliest retransmission; armed by sending, fires fc_rto_timeout() */
 	FC_TIMER_ACK,	/* ACK Coalescing Timer; armed by receiving, fires fc_ack_timeout() */
@@ -223,6 +239,7 @@ enum fc_timer_kind {
 	FC_TIMER_RNR,	/* earliest redelivery; armed by an RNR answer, fires fc_tgt_timeout() */
 	FC_TIMER_RACK,	/* next packet that may be late no more; fires fc_rack_timeout() */
 	FC_TIMER_TLP,	/* Probe Timeout; armed by sending and by progress, fires fc_tlp_timeout() */
+	FC_TIMER_PATH,	/* next probe of the path's size, or end of the wait; fires fc_path_timeout() */
 	FC_TIMER_PACE,	/* next departure on a paced flow; fires fc_sched_wake() */
 	FC_TIMERS,
 };
@@ -281,6 +298,7 @@ struct fcore_conn {
 	uint32_t seen_refused;			/* tx_acked.nacks_resource last processed */
 	struct fc_ack ack[FALCON_MAX_FLOWS];	/* of the peer's flows, however many it has */
 	struct fc_timer timer[FC_TIMERS];
+	struct fc_path path;
 	struct fcore_account *account[FCORE_LEVELS];	/* |own| is the last */
 	struct fcore_account own;
 	uint32_t alpha;				/* 1/FCORE_ALPHA_ONE, as configured */

@@ -26,6 +26,8 @@ enum fcore_const {
 	FCORE_MAX_TXNS = 256,	/* transactions outstanding a connection and direction: RSN ring */
 	FCORE_MAX_ULP_HDR = 64,	/* bytes of ULP header copied into a transaction */
 	FCORE_MAX_RESP_HDR = 40,	/* bytes of ULP header copied into a response */
+	FCORE_PATH_SIZES = 12,	/* that a search for the path's largest packet chooses among */
+	FCORE_PATH_MAX_LEN = 9216,	/* bytes, the largest of them */
 };
 
 struct fcore;
@@ -43,6 +45,11 @@ struct fcore_packet {
 	uint8_t flow;				/* index, 0..FALCON_MAX_FLOWS - 1 */
 	uint16_t path;				/* what switches hash, beside |flow|: parse.h */
 	bool retransmission;
+	/*
+	 * It asks what the path carries. transmit() puts its T1, which no packet of the connection's last
+	 * 500 s has, into shared->cc.probe_t1 before it leaves.
+	 */
+	bool probe;
 };
 
 /* A received reliable packet that has been claimed in the receive window. */
@@ -68,7 +75,7 @@ enum fcore_push_outcome {
 /*
  * Effects. All are called from within an fcore_* call, with the arg of fcore_create(). They may
  * call back into the core, fcore_conn_close() included; transmit() alone may not. rue_event(),
- * on_xon(), on_rnr(), on_zone() and on_fatal() may be NULL.
+ * on_xon(), on_rnr(), on_zone(), on_path() and on_fatal() may be NULL.
  */
 struct fcore_ops {
 	/* Send |p| on |c|. 0, or -EAGAIN if there is no room: it is tried again at fcore_run(). */
@@ -118,6 +125,11 @@ struct fcore_ops {
 	bool (*on_rnr)(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times);
 	/* Target side. What all connections together may be sent: for falcon_config.zone. */
 	void (*on_zone)(void *arg, enum falcon_zone zone);
+
+	/*
+	 * A search has ended: the path carries packets of |len| bytes of payload. See fcore_path_search().
+	 */
+	void (*on_path)(void *arg, struct fcore_conn *c, uint32_t len);
 
 	/*
 	 * Retransmissions are exhausted (Falcon 9.1.5): the connection should be torn down, now or
@@ -203,6 +215,7 @@ struct fcore_stats {
 	uint64_t tx_retx_own;		/* retransmitted early: EACK-OWN */
 	uint64_t tx_retx_rack;		/* retransmitted early: RACK */
 	uint64_t tx_probes;		/* retransmitted to get news: tail loss probes */
+	uint64_t tx_path_probes;	/* probes of what the path carries */
 	uint64_t rack_spurious;		/* times RACK proved hasty and allowed more reordering */
 	uint64_t tx_acks;		/* BACKs and EACKs sent by the core */
 	uint64_t tx_nacks;
@@ -307,6 +320,16 @@ uint32_t fcore_conn_flow(const struct fcore_conn *c, uint32_t flow, struct fcore
  * ncwnd is the connection's, whichever flow it comes with.
  */
 void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, uint64_t now);
+/*
+ * Find out which of |sizes| payload lengths, in bytes and ascending, the path carries (RFC 8899); the last
+ * is what the link allows. on_path() follows with the largest that was answered. If none was, that is the
+ * result of the search before this one, or the smallest if there was none. The core repeats the search,
+ * and calls on_path() again, when a packet times out so often that the path may have become smaller.
+ * |proto| is the upper layer's protocol type. A search under way starts over. 0; -EINVAL: more than
+ * FCORE_PATH_SIZES sizes, none, one above FCORE_PATH_MAX_LEN, or no on_path().
+ */
+int fcore_path_search(struct fcore_conn *c, const uint16_t *len_of, uint32_t sizes, uint8_t proto,
+		      uint64_t now);
 /* Release claims whose packets never came. Only when every received frame has been handed in. */
 void fcore_release_claims(struct fcore_conn *c);
 

@@ -85,6 +85,13 @@ void fc_tlp_progress(struct fcore_conn *c, uint64_t now);
  */
 bool fc_tlp_first(struct fcore_conn *c, const struct fc_ctx *ctx, uint64_t now);
 
+/* path.c */
+void fc_path_timeout(struct fcore_conn *c, uint64_t now);
+/* ACKs were taken: the answer to the probe may be among them. */
+void fc_path_acked(struct fcore_conn *c, uint64_t now);
+/* |psn|, in |ctx|, has timed out: search again if that may be because of its size. */
+void fc_path_suspect(struct fcore_conn *c, uint32_t psn, const struct fc_ctx *ctx, uint64_t now);
+
 /* ack.c */
 /*
  * Something that came on the peer's |flow| is to be acknowledged: |count| packets now acknowledged,

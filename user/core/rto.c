@@ -70,6 +70,8 @@ static void expire(struct fcore_conn *c, struct fc_win *w, uint32_t psn, uint64_
 		fc_retx_resync(c, w, psn, FALCON_RESYNC_RETX_ERROR);
 		return;
 	}
+	if (!held && !c->dead)
+		fc_path_suspect(c, psn, ctx, now);
 	/* What the peer has is not lost: the network is not to blame. */
 	if (!c->dead)
 		fc_retx_mark(c, w, psn, held ? FC_RETX_PROBE : FC_RETX_RTO);

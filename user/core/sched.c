@@ -121,6 +121,9 @@ static void fire(void *arg, struct fc_timer *t, uint64_t now)
 	case FC_TIMER_RNR:
 		fc_tgt_timeout(c, now);
 		break;
+	case FC_TIMER_PATH:
+		fc_path_timeout(c, now);
+		break;
 	default:
 		fc_sched_wake(c);
 		break;

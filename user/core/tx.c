@@ -57,6 +57,7 @@ int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, struct fc
 	p.flow = f->index;
 	p.path = f->path;
 	p.retransmission = again;
+	p.probe = false;
 	if (c->core->ops.transmit(c->core->arg, c, &p))
 		return -EAGAIN;
 	c->stats.tx_resyncs += resync;

@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 240
+#
+# Something between two hosts carries less than their links, and says nothing of what it drops: what
+# connections find it to carry, each way, and that data arrive.
+# shellcheck source=selftests/net/lab.sh disable=SC2317 # functions that tap_run calls
+. "$(dirname "$0")/lab.sh"
+tap_need falcond falconctl falcon-cp jq
+
+# The switch forwards frames of at most 4 bytes, a VLAN tag, more than an interface's MTU.
+forward_at_most()
+{
+	ip -n "falcon-$FALCON_LAB-net" link set "to-$1" mtu "$(($2 - 4))"
+}
+
+mtu_is()
+{
+	local host=$1 conn=$2 mtu=$3
+
+	on "$host" falconctl -j conn show "$conn" |
+		jq -e --argjson mtu "$mtu" '.[0] | .state == "up" and .mtu == $mtu'
+}
+
+# settles_at MTU CONNECTION NAME: after a reset, at both ends.
+settles_at()
+{
+	local conn=$2 other=a${2#b}
+
+	on a falconctl conn reset "$conn" >/dev/null
+	if tap_wait 20 mtu_is a "$conn" "$1" && tap_wait 20 mtu_is b "$other" "$1"; then
+		tap_ok "$3"
+	else
+		tap_not_ok "$3" "$(on a falconctl conn show; on b falconctl conn show)"
+	fi
+}
+
+# What is under way when the path shrinks is lost with the connection.
+copy_that_may_fail()
+{
+	on a falcon-cp "$SCRATCH/big" b:lost >/dev/null 2>&1 || true
+}
+
+random_file big $((4 * 1024 * 1024 + 17))
+for security in clear psp; do
+	lab_up --security $security --emulator switch
+	serve a
+	serve b
+	settles_at 1500 b "$security: the links' MTU"
+	forward_at_most b 1450
+	settles_at 1450 b "$security: a hop to b carries less"
+	settles_at 1450 b6 "$security: over IPv6, too"
+	tap_run "$security: copies through it to b" put a b b big
+	tap_run "$security: copies through it from b" get a b b big
+	forward_at_most a 1400
+	settles_at 1400 b "$security: a hop back carries still less"
+	tap_run "$security: copies from b whose data take that" get a b b big
+	forward_at_most b 1380
+	copy_that_may_fail
+	if tap_wait 20 mtu_is a b 1380; then
+		tap_ok "$security: shrinks while the connection is up"
+	else
+		tap_not_ok "$security: shrinks while the connection is up" "$(on a falconctl conn show)"
+	fi
+	tap_run "$security: copies through it" put a b b big
+	forward_at_most a 1500
+	forward_at_most b 1500
+	settles_at 1500 b "$security: the path is whole again"
+	tap_run "$security: copies through it" put a b b big
+	stop_serving
+done
+tap_done
