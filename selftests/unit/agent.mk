@@ -46,8 +46,9 @@ $(B)/selftests/unit/control_falconctl.t: | $(B)/falconctl
 
 # The receive path for redirected frames, keys and their rotation.
 SEC_OBJS := keys log rekey sec sec_keys steer ../io/frame
-$(patsubst %,$(B)/selftests/unit/agent_%.t,attack attack_esp rekey steer): $(B)/asan/libfcrypto.a
+$(patsubst %,$(B)/selftests/unit/agent_%.t,attack attack_esp path rekey steer): $(B)/asan/libfcrypto.a
 $(eval $(call agent_test,agent_attack,$(SEC_OBJS),-lcrypto -ljansson))
 $(eval $(call agent_test,agent_attack_esp,$(SEC_OBJS),-lcrypto -ljansson))
 $(eval $(call agent_test,agent_rekey,$(SEC_OBJS),-lcrypto -ljansson))
 $(eval $(call agent_test,agent_steer,$(SEC_OBJS),-lcrypto -ljansson))
+$(eval $(call agent_test,agent_path,path log ../io/frame,-lcrypto))

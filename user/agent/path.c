@@ -25,6 +25,12 @@
 static const uint16_t common_mtus[] = { 1280, 1380, 1400, 1420, 1440, 1450, 1460, 1472, 1480, 1492, 1500 };
 _Static_assert(sizeof(common_mtus) / sizeof(common_mtus[0]) < FCORE_PATH_SIZES, "and the link's");
 
+/*
+ * Bytes of payload that a connection has at least: what IPv4 asks of every link, 576 bytes, leaves more. An
+ * upper layer that is left with next to nothing would be busy with headers for ever.
+ */
+enum { PATH_MIN_LEN = 256 };
+
 static uint32_t payload_of(const struct agent_conn *c, uint32_t mtu)
 {
 	return frame_max_payload(mtu, c->cfg.family == AF_INET6,
@@ -43,9 +49,10 @@ int agent_path_limit(struct agent_conn *c, char *err, size_t errlen)
 	c->mtu = mtu;
 	c->max_len = payload_of(c, mtu);
 	c->path_len = c->peer_path_len = 0;
-	if (c->max_len)
+	if (c->max_len >= PATH_MIN_LEN)
 		return 0;
-	snprintf(err, errlen, "an MTU of %u leaves connection %s no room for payload", mtu, c->cfg.name);
+	snprintf(err, errlen, "an MTU of %u leaves connection %s too little room for payload", mtu,
+		 c->cfg.name);
 	return -EMSGSIZE;
 }
 
@@ -103,6 +110,7 @@ void agent_path_found(struct agent_conn *c, uint32_t len)
 
 void agent_path_told(struct agent_conn *c, uint32_t len)
 {
-	c->peer_path_len = len;
+	/* A peer that says less has its pull data lost on the way, and none but its own. */
+	c->peer_path_len = len < PATH_MIN_LEN ? PATH_MIN_LEN : len;
 	go_up(c);
 }
