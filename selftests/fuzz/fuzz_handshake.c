@@ -88,10 +88,10 @@ static void rekeyed(void *arg, uint32_t cid, uint32_t generation)
 		abort();
 }
 
-static void path(void *arg, uint32_t cid, uint32_t len)
+static void path(void *arg, uint32_t cid, const struct cm_path *found)
 {
 	(void)arg;
-	if (!up[cid] || !len)
+	if (!up[cid] || !found->len)
 		abort();
 }
 

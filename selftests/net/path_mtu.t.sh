@@ -3,7 +3,7 @@
 # timeout: 240
 #
 # Something between two hosts carries less than their links, and says nothing of what it drops: what
-# connections find it to carry, each way, and that data arrive.
+# connections find it to carry, each way, and that data arrive. And links whose MTU changes under them.
 # shellcheck source=selftests/net/lab.sh disable=SC2317 # functions that tap_run calls
 . "$(dirname "$0")/lab.sh"
 tap_need falcond falconctl falcon-cp jq
@@ -32,6 +32,22 @@ settles_at()
 		tap_ok "$3"
 	else
 		tap_not_ok "$3" "$(on a falconctl conn show; on b falconctl conn show)"
+	fi
+}
+
+setups()
+{
+	on "$1" falconctl -j conn show "$2" | jq '.[0].setups'
+}
+
+# link_becomes HOST MTU NAME: both ends of connection b, which was not set up since there were $before setups.
+link_becomes()
+{
+	ip -n "falcon-$FALCON_LAB-$1" link set eth0 mtu "$2"
+	if tap_wait 20 mtu_is a b "$2" && tap_wait 20 mtu_is b a "$2" && [ "$(setups a b)" = "$before" ]; then
+		tap_ok "$3"
+	else
+		tap_not_ok "$3" "$(on a falconctl -j conn show b; on b falconctl -j conn show a)"
 	fi
 }
 
@@ -67,6 +83,15 @@ for security in clear psp; do
 	forward_at_most b 1500
 	settles_at 1500 b "$security: the path is whole again"
 	tap_run "$security: copies through it" put a b b big
+	before=$(setups a b)
+	link_becomes a 1420 "$security: our link shrinks under the connection"
+	tap_run "$security: copies in smaller packets" put a b b big
+	tap_run "$security: and back" get a b b big
+	link_becomes a 1500 "$security: and grows"
+	link_becomes b 1420 "$security: the peer's link shrinks"
+	tap_run "$security: copies in smaller packets" get a b b big
+	link_becomes b 1500 "$security: and grows"
+	tap_run "$security: copies in larger packets" put a b b big
 	stop_serving
 done
 tap_done

@@ -12,13 +12,13 @@
 enum { HEADERS = 20 + 8 + FALCON_PSP_HDR_LEN + (int)sizeof(struct falcon_push_hdr) };
 
 static struct agent_conn conn;
-static const struct ulp_ops ops = { .proto = FALCON_PROTO_RAW };
-static struct ulp ulp = { .ops = &ops };
+static struct ulp ulp;
 static struct agent *agent;
 
 /* What path.c has asked of the others. */
 static uint16_t searched[FCORE_PATH_SIZES];
-static uint32_t nsearched, told, fails, ups;
+static uint32_t nsearched, searches, fails, ups, resizes;
+static struct cm_path told;
 
 int fcore_path_search(struct fcore_conn *c, const uint16_t *len_of, uint32_t sizes, uint8_t proto,
 		      uint64_t now)
@@ -28,13 +28,14 @@ int fcore_path_search(struct fcore_conn *c, const uint16_t *len_of, uint32_t siz
 	assert_true(sizes <= FCORE_PATH_SIZES);
 	memcpy(searched, len_of, sizes * sizeof(*len_of));
 	nsearched = sizes;
+	searches++;
 	return 0;
 }
 
-void cm_tell_path(struct cm *cm, uint32_t cid, uint32_t len)
+void cm_tell_path(struct cm *cm, uint32_t cid, const struct cm_path *path)
 {
 	(void)cm, (void)cid;
-	told = len;
+	told = *path;
 }
 
 int agent_conn_go_up(struct agent_conn *c)
@@ -50,18 +51,32 @@ void agent_conn_fail(struct agent_conn *c, const char *why)
 	fails++;
 }
 
+static void conn_resized(void *self, uint32_t cid, uint32_t max_len)
+{
+	(void)self, (void)cid;
+	assert_int_equal(max_len, conn.max_len);
+	resizes++;
+}
+
+static const struct ulp_ops rigid = { .proto = FALCON_PROTO_RAW };
+static const struct ulp_ops flexible = { .proto = FALCON_PROTO_RAW, .conn_resized = conn_resized };
+
 static int setup(void **state)
 {
 	(void)state;
 	memset(&conn, 0, sizeof(conn));
 	agent = test_calloc(1, sizeof(*agent));
 	conn.agent = agent;
+	conn.core = (struct fcore_conn *)agent;	/* that there is one is all that matters */
 	conn.ulp = &ulp;
+	ulp.ops = &flexible;
+	conn.cfg.handshake = conn.routed = true;
 	conn.cfg.family = AF_INET;
 	conn.sec.encap = FALCON_PSP_CLEAR;
 	conn.state = AGENT_CONN_RECEIVING;
 	conn.peer.params.features = CM_FEATURE_PATH;
-	nsearched = told = fails = ups = 0;
+	nsearched = searches = fails = ups = resizes = 0;
+	told = (struct cm_path){};
 	return 0;
 }
 
@@ -124,15 +139,22 @@ static void searches_ascending_sizes(void **state)
 	}
 }
 
+/* The peer's end of the search has ended; |mtu| is its link's. */
+static void peer_found(uint32_t len, uint32_t mtu)
+{
+	agent_path_told(&conn, &(struct cm_path){ .len = len, .mtu = mtu });
+}
+
 /* It is up when both directions are known, at the smaller. */
 static void both_directions(void **state)
 {
 	(void)state;
 	limit(1500, 0);
 	agent_path_found(&conn, 1400);
-	assert_int_equal(told, 1400);
+	assert_int_equal(told.len, 1400);
+	assert_int_equal(told.mtu, 1500);
 	assert_int_equal(ups, 0);
-	agent_path_told(&conn, 1300);
+	peer_found(1300, 0);
 	assert_int_equal(ups, 1);
 	assert_int_equal(conn.max_len, 1300);
 	assert_int_equal(conn.mtu, 1300 + HEADERS);
@@ -142,7 +164,7 @@ static void the_peer_is_first(void **state)
 {
 	(void)state;
 	limit(1500, 0);
-	agent_path_told(&conn, 9000);
+	peer_found(9000, 0);
 	assert_int_equal(ups, 0);
 	agent_path_found(&conn, 1400);
 	assert_int_equal(ups, 1);
@@ -157,7 +179,7 @@ static void a_peer_without_it(void **state)
 	conn.peer.params.features = 0;
 	limit(1500, 0);
 	agent_path_found(&conn, 1400);
-	assert_int_equal(told, 0);
+	assert_int_equal(told.len, 0);
 	assert_int_equal(ups, 1);
 	assert_int_equal(conn.max_len, 1400);
 }
@@ -167,23 +189,147 @@ static void a_peer_that_says_next_to_nothing(void **state)
 	(void)state;
 	limit(1500, 0);
 	agent_path_found(&conn, 1400);
-	agent_path_told(&conn, 1);
+	peer_found(1, 0);
 	assert_int_equal(ups, 1);
 	assert_int_equal(conn.max_len, 256);
+}
+
+static void up(uint32_t link)
+{
+	limit(link, 9000);
+	agent_path_search(&conn);
+	agent_path_found(&conn, conn.max_len);
+	peer_found(conn.max_len, 9000);
+	assert_int_equal(ups, 1);
+	assert_int_equal(resizes, 0);
 }
 
 static void while_up(void **state)
 {
 	(void)state;
-	limit(1500, 0);
-	agent_path_found(&conn, 1400);
-	agent_path_told(&conn, 1400);
-	agent_path_told(&conn, 1400);
-	agent_path_found(&conn, 1400);
+	up(1500);
+	peer_found(1500 - HEADERS, 9000);
+	agent_path_found(&conn, 1500 - HEADERS);
+	assert_int_equal(resizes, 0);
+	agent_path_found(&conn, 1300);
+	assert_int_equal(resizes, 1);
+	assert_int_equal(conn.mtu, 1300 + HEADERS);
+	assert_int_equal(told.len, 1300);
+	peer_found(1200, 9000);
+	assert_int_equal(conn.max_len, 1200);
+	peer_found(1500 - HEADERS, 9000);
+	assert_int_equal(conn.max_len, 1300);
+	agent_path_found(&conn, 1500 - HEADERS);
+	assert_int_equal(conn.max_len, 1500 - HEADERS);
+	assert_int_equal(resizes, 4);
+	assert_int_equal(fails, 0);
+	assert_int_equal(ups, 1);
+	assert_int_equal(searches, 1);
+}
+
+/* The link of this end becomes smaller, and larger again. */
+static void our_link(void **state)
+{
+	(void)state;
+	up(1500);
+	conn.route.mtu = 1400;
+	agent_path_follow(&conn);
+	assert_int_equal(conn.max_len, 1400 - HEADERS);
+	assert_int_equal(told.mtu, 1400);
+	assert_int_equal(told.len, 1400 - HEADERS);
+	assert_int_equal(searches, 2);
+	assert_int_equal(searched[nsearched - 1], 1400 - HEADERS);
+	agent_path_found(&conn, 1400 - HEADERS);
+	assert_int_equal(resizes, 1);
+	conn.route.mtu = 1500;
+	agent_path_follow(&conn);
+	assert_int_equal(told.mtu, 1500);
+	assert_int_equal(searches, 3);
+	/* Not before the search says so. */
+	assert_int_equal(conn.max_len, 1400 - HEADERS);
+	agent_path_found(&conn, 1500 - HEADERS);
+	assert_int_equal(conn.max_len, 1500 - HEADERS);
+	assert_int_equal(resizes, 2);
+	agent_path_follow(&conn);
+	assert_int_equal(searches, 3);
+	assert_int_equal(fails, 0);
+}
+
+static void the_peers_link(void **state)
+{
+	(void)state;
+	up(1500);
+	peer_found(1400 - HEADERS, 1400);
+	assert_int_equal(conn.mtu, 1400);
+	assert_int_equal(searches, 2);
+	assert_int_equal(searched[nsearched - 1], 1400 - HEADERS);
+	peer_found(1400 - HEADERS, 1500);
+	assert_int_equal(searches, 3);
+	agent_path_found(&conn, 1500 - HEADERS);
+	peer_found(1500 - HEADERS, 1500);
+	assert_int_equal(conn.mtu, 1500);
+	assert_int_equal(searches, 3);
+	assert_int_equal(fails, 0);
+	peer_found(1, 1);
+	assert_int_equal(fails, 1);
+}
+
+/* No route: nothing is known of a link. */
+static void without_a_route(void **state)
+{
+	(void)state;
+	up(1500);
+	conn.routed = false;
+	conn.route.mtu = 0;
+	agent_path_follow(&conn);
+	peer_found(1400 - HEADERS, 1400);
+	assert_int_equal(fails, 0);
+	assert_int_equal(searches, 1);
+}
+
+/* An upper layer that cannot change its sizes starts over when they shrink, and waits when they grow. */
+static void rigid_layer(void **state)
+{
+	(void)state;
+	ulp.ops = &rigid;
+	up(1400);
+	conn.route.mtu = 1500;
+	agent_path_follow(&conn);
+	agent_path_found(&conn, 1500 - HEADERS);
+	peer_found(1500 - HEADERS, 9000);
+	assert_int_equal(conn.max_len, 1400 - HEADERS);
 	assert_int_equal(fails, 0);
 	agent_path_found(&conn, 1300);
 	assert_int_equal(fails, 1);
+}
+
+/* Up at once, and what is not heard says nothing. */
+static void without_a_handshake(void **state)
+{
+	(void)state;
+	conn.cfg.handshake = false;
+	conn.peer.params.features = 0;
+	limit(1500, 0);
+	conn.state = AGENT_CONN_UP;
+	agent_path_search(&conn);
+	agent_path_found(&conn, 0);
+	assert_int_equal(conn.max_len, 1500 - HEADERS);
+	agent_path_found(&conn, 1400);
+	assert_int_equal(conn.max_len, 1400);
+	assert_int_equal(resizes, 1);
+	assert_int_equal(told.len, 0);
+}
+
+/* A peer that answers no probes. */
+static void silent_peer(void **state)
+{
+	(void)state;
+	limit(1500, 0);
+	agent_path_search(&conn);
+	agent_path_found(&conn, 0);
+	peer_found(1400, 0);
 	assert_int_equal(ups, 1);
+	assert_int_equal(conn.mtu, 1280);
 }
 
 int main(void)
@@ -197,6 +343,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_peer_without_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_peer_that_says_next_to_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(while_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(our_link, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_peers_link, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_route, setup, teardown),
+		cmocka_unit_test_setup_teardown(rigid_layer, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_handshake, setup, teardown),
+		cmocka_unit_test_setup_teardown(silent_peer, setup, teardown),
 	};
 
 	return unit_run(tests);

@@ -35,7 +35,7 @@ struct end_conn {
 	struct cm_security local, remote;	/* chosen last, and used last */
 	char reason[CM_REASON_MAX];
 	unsigned int paths;			/* calls of path() */
-	uint32_t path_len;			/* that it named last */
+	struct cm_path path;			/* the last one */
 };
 
 struct end {
@@ -158,12 +158,12 @@ static inline void env_note(void *arg, const struct cm_note *note, const struct 
 	e->dialler = *who;
 }
 
-static inline void env_path(void *arg, uint32_t cid, uint32_t len)
+static inline void env_path(void *arg, uint32_t cid, const struct cm_path *path)
 {
 	struct end_conn *c = &((struct end *)arg)->conns[cid];
 
 	assert_true(c->up);
-	c->path_len = len;
+	c->path = *path;
 	c->paths++;
 }
 

@@ -98,25 +98,27 @@ static bool told(void *arg)
 /* What the path carries is told at once, again on every session that resumes, and never of another pair. */
 static void tells_path(void **state)
 {
+	struct cm_path path = {.len = 1234, .mtu = 1500};
 	unsigned int times = 0;
 
 	(void)state;
-	cm_tell_path(a.cm, 2, 1400);
-	cm_tell_path(a.cm, 99, 1400);
+	cm_tell_path(a.cm, 2, &path);
+	cm_tell_path(a.cm, 99, &path);
 	wait_up();
-	cm_tell_path(a.cm, 2, 1234);
+	cm_tell_path(a.cm, 2, &path);
 	times++;
 	assert_true(env_until(&a, &b, told, &times));
-	assert_int_equal(b.conns[12].path_len, 1234);
+	assert_memory_equal(&b.conns[12].path, &path, sizeof(path));
+	path.len = 1300;
 	for (int round = 0; round < 2; round++) {
 		env_cut(round ? &b : &a, round ? 11 : 1);
 		/* Found while there is no session. */
 		if (round)
-			cm_tell_path(a.cm, 2, 1300);
+			cm_tell_path(a.cm, 2, &path);
 		times++;
 		assert_true(env_until(&a, &b, told, &times));
 	}
-	assert_int_equal(b.conns[12].path_len, 1300);
+	assert_int_equal(b.conns[12].path.len, 1300);
 	assert_int_equal(losses(), 0);
 	env_cut(&a, 1);
 	env_lost(&a, 2, "reset");

@@ -64,9 +64,9 @@ static void golden(void **state)
 					  0, 0, 0, 9, 0, 0, 0, 10};
 	static const uint8_t keepalive[] = {0x00, 0x04, 0x04, 0x09};
 	static const uint8_t note[] = {0x00, 0x0a, 0x04, 0x0a, 2, 0, 0, 0, 'o', 'k'};
-	static const uint8_t path[] = {0x00, 0x20, 0x04, 0x0b, 0, 0, 0, 5, 0, 0, 0, 6,
+	static const uint8_t path[] = {0x00, 0x24, 0x04, 0x0b, 0, 0, 0, 5, 0, 0, 0, 6,
 				       0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 8,
-				       0, 0, 0x05, 0x78};
+				       0, 0, 0x05, 0x78, 0, 0, 0x23, 0x28};
 	struct cm_msg m = {.type = CM_MSG_HELLO, .boot = 9, .alive_ms = 3000};
 
 	(void)state;
@@ -80,7 +80,7 @@ static void golden(void **state)
 	m.security.generation = 10;
 	packs_to(&m, rekeyed, sizeof(rekeyed));
 	m = (struct cm_msg){.type = CM_MSG_PATH, .src_cid = 5, .dst_cid = 6, .incarnation = 7,
-			    .peer_incarnation = 8, .path_len = 1400};
+			    .peer_incarnation = 8, .path = {.len = 1400, .mtu = 9000}};
 	packs_to(&m, path, sizeof(path));
 	m = (struct cm_msg){.type = CM_MSG_REJECT, .src_cid = 5, .dst_cid = 6, .incarnation = 7,
 			    .code = CM_CODE_ORDERING, .text = "no"};
@@ -255,7 +255,7 @@ static void tidy_security(uint8_t *sec)
 static void tidy(uint8_t *in, uint8_t type)
 {
 	static const uint8_t len[CM_MSG_MAX + 1] = {0, 20, 112, 28, 24, 24, 84, 36, 28, 4,
-							     8 + 20, 32};
+							     8 + 20, 36};
 	uint8_t *sec = type == CM_MSG_OPEN ? in + 56 : in + 28;
 
 	in[0] = 0;

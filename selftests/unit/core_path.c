@@ -104,6 +104,7 @@ static void smaller_path(void **state)
 	search();
 	network(1300);
 	assert_int_equal(env.path_len, 1300);
+	assert_int_equal(env.fatals, 0);
 	/* The link's size and the one that failed, so often each, and one of each that was answered. */
 	assert_int_equal(fcore_conn_stats(env.c)->tx_path_probes, 2 * PROBES + 2);
 }
@@ -183,7 +184,7 @@ static void silence(void **state)
 	(void)state;
 	search();
 	network(0);
-	assert_int_equal(env.path_len, sizes[0]);
+	assert_int_equal(env.path_len, 0);
 	assert_int_equal(fcore_conn_stats(env.c)->tx_path_probes, 2 * PROBES);
 	search();
 	network(1400);
@@ -192,13 +193,65 @@ static void silence(void **state)
 	assert_int_equal(env.path_len, 1400);
 }
 
+/* Nobody was there; then somebody is, and is asked at once, but once. */
+static void peer_comes_later(void **state)
+{
+	(void)state;
+	search();
+	network(0);
+	answer(7);
+	network(1400);
+	assert_int_equal(env.path_len, 1400);
+	search();
+	network(0);
+	answer(7);
+	assert_int_equal(env_pass(MS(1000)), 0);
+}
+
+/* The path carries less than the link: perhaps it will some time. */
+static void raised_later(void **state)
+{
+	(void)state;
+	search();
+	network(1300);
+	assert_int_equal(env_pass(MS(599000)), 0);
+	assert_int_equal(env_pass(MS(1100)), 0);
+	env_pass(2048);
+	expect_probe(4000);
+	answer(env.probe_t1);
+	assert_int_equal(env.path_len, 4000);
+	assert_int_equal(env_pass(MS(1000000)), 0);
+}
+
+/* The link's size has changed while the search was under way, or after it. */
+static void another_link(void **state)
+{
+	(void)state;
+	search();
+	env_pass(MS(20));
+	assert_int_equal(fcore_path_search(env.c, sizes, 2, FALCON_PROTO_RAW, env.now), 0);
+	env_pass(MS(1));
+	expect_probe(1300);
+	network(4000);
+	assert_int_equal(env.path_len, 1300);
+	search();
+	network(4000);
+	assert_int_equal(env.path_len, 4000);
+	assert_int_equal(fcore_path_search(env.c, sizes, 2, FALCON_PROTO_RAW, env.now), 0);
+	network(0);
+	assert_int_equal(env.path_len, 1300);
+}
+
 static void only_one_size(void **state)
 {
 	(void)state;
 	assert_int_equal(fcore_path_search(env.c, sizes, 1, FALCON_PROTO_RAW, env.now), 0);
 	network(0);
-	assert_int_equal(env.path_len, sizes[0]);
+	assert_int_equal(env.path_len, 0);
 	assert_int_equal(fcore_conn_stats(env.c)->tx_path_probes, PROBES);
+	answer(7);
+	network(sizes[0]);
+	assert_int_equal(env.path_len, sizes[0]);
 }
 
 /* There is no room in the ring: the probe is sent a little later. */
@@ -244,6 +297,27 @@ static void shrinks_later(void **state)
 	assert_true(black_hole());
 	assert_int_equal(env.c->itxn[ENV_RSN & FC_TXN_MASK].state, PushDataTx);
 	network(1400);
+	assert_int_equal(env.path_len, 1400);
+	/* What is under way and too large has no hope. */
+	for (int turn = 0; turn < 400 && !env.fatals; turn++)
+		env_pass(MS(1));
+	assert_int_equal(env.fatals, 1);
+}
+
+/* What got there all the same, or was acknowledged in time, is no reason to end. */
+static void shrinks_with_nothing_under_way(void **state)
+{
+	(void)state;
+	search();
+	network(4000);
+	push(sizeof(bytes));
+	env_pass(MS(1));
+	assert_int_equal(fcore_path_search(env.c, sizes, 3, FALCON_PROTO_RAW, env.now), 0);
+	env_ack_all(1, 0);
+	push(1400);
+	assert_int_equal(env_pass(MS(1)), 2);
+	env_ack_all(2, 0);
+	network(0);
 	assert_int_equal(env.path_len, 1400);
 	assert_int_equal(env.fatals, 0);
 }
@@ -313,9 +387,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_acks, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(silence, setup, teardown),
+		cmocka_unit_test_setup_teardown(peer_comes_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(raised_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_link, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_one_size, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(shrinks_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(shrinks_with_nothing_under_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(small_packets_are_not_suspect, setup, teardown),
 		cmocka_unit_test_setup_teardown(never_searched, setup, teardown),
 		cmocka_unit_test_setup_teardown(closed_by_the_owner, setup, teardown),

@@ -272,6 +272,30 @@ static void extensions(void **state)
 	assert_false(rdma_link_reasons(qa.link));
 }
 
+/* The path has become smaller or larger; the peer's limit stays. */
+static void resized(void **state)
+{
+	const struct link_offer small = { LINK_RC, RDMA_LINK_ORDERED, 0, QB, QA, 1200 };
+	struct ulp_conn up = { .core = &env_cores[1], .cid = 1, .max_len = 1000 };
+
+	(void)state;
+	assert_true(env_rtr(&qa, &env_b, 0));
+	rdma_links_conn_resized(&env_a.r, 1, 900);
+	assert_int_equal(qa.resizes, 0);
+	link_offer_pack(&small, &up.data);
+	assert_int_equal(rdma_links_conn_up(&env_a.r, &up), 0);
+	assert_int_equal(qa.max_len, 1000);
+	rdma_links_conn_resized(&env_a.r, 1, 900);
+	assert_int_equal(qa.max_len, 900);
+	rdma_links_conn_resized(&env_a.r, 1, 1300);
+	assert_int_equal(qa.max_len, 1200);
+	rdma_links_conn_resized(&env_a.r, 2, 800);
+	rdma_links_conn_resized(&env_a.r, UINT32_MAX, 800);
+	assert_int_equal(qa.max_len, 1200);
+	assert_int_equal(qa.resizes, 2);
+	assert_int_equal(qa.ups, 1);
+}
+
 /* Both queue pairs go, and one end's connection before the other's: what was dialled is not any more. */
 static void both_leave(void **state)
 {
@@ -361,6 +385,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(deleted, setup, teardown),
 		cmocka_unit_test_setup_teardown(other_modes, setup, teardown),
 		cmocka_unit_test_setup_teardown(extensions, setup, teardown),
+		cmocka_unit_test_setup_teardown(resized, setup, teardown),
 		cmocka_unit_test_setup_teardown(both_leave, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_session, setup, teardown),
 		cmocka_unit_test_setup_teardown(lost_early, setup, teardown),

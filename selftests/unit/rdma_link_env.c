@@ -111,7 +111,17 @@ static void up(void *owner, struct rdma_link *link)
 
 	assert_ptr_equal(qp->link, link);
 	assert_non_null(rdma_link_core(link));
+	qp->max_len = rdma_link_max_len(link);
 	qp->ups++;
+}
+
+static void resized(void *owner, struct rdma_link *link)
+{
+	struct rdma_qp *qp = owner;
+
+	assert_ptr_equal(qp->link, link);
+	qp->max_len = rdma_link_max_len(link);
+	qp->resizes++;
 }
 
 static void down(void *owner, struct rdma_link *link, const char *why)
@@ -125,7 +135,7 @@ static void down(void *owner, struct rdma_link *link, const char *why)
 	env_put(qp);
 }
 
-static const struct rdma_link_ops ops = { .up = up, .down = down };
+static const struct rdma_link_ops ops = { .up = up, .resized = resized, .down = down };
 
 bool env_rtr(struct rdma_qp *qp, const struct env_host *to, uint64_t timeout)
 {

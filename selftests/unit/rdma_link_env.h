@@ -57,7 +57,8 @@ struct rdma_qp {
 	uint32_t num, dest;
 	uint8_t modes;			/* enum rdma_link_mode */
 	struct rdma_link *link;
-	unsigned int ups, downs;
+	unsigned int ups, resizes, downs;
+	uint32_t max_len;		/* that the last up or resize came with */
 	char why[192];
 };
 

@@ -193,6 +193,11 @@ int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn)
 	return -ENOMEM;
 }
 
+void rdma_links_conn_resized(struct rdma *r, uint32_t cid, uint32_t max_len)
+{
+	(void)r, (void)cid, (void)max_len;
+}
+
 void rdma_links_conn_down(struct rdma *r, uint32_t cid, const char *why)
 {
 	(void)r, (void)cid, (void)why;

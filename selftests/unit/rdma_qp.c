@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include <falcon/wire.h>
 #include <ulp/rdma/link.h>
 #include <ulp/rdma/qp.h>
 
@@ -277,6 +278,96 @@ static void through_with_what_was_under_way(void **state)
 	pair_close();
 }
 
+static void resize(struct env_host *h, uint32_t max_len)
+{
+	for (uint32_t cid = 1; cid <= h->ncids; cid++)
+		rdma_ulp_ops.conn_resized(h->r, cid, max_len);
+}
+
+/* The path becomes smaller and larger while messages are cut for it. */
+static void path_changes(void **state)
+{
+	const uint32_t len[] = { 300, ENV_MAX_LEN, 500, 301, 800 };
+	struct fverbs_send_wqe w = { .opcode = IBV_WR_RDMA_WRITE, .flags = IBV_SEND_SIGNALED, .num_sge = 1 };
+	struct fverbs_send_wqe r = { .wr_id = 1, .opcode = IBV_WR_RDMA_READ, .flags = IBV_SEND_SIGNALED,
+				     .num_sge = 1 };
+	struct fverbs_sge from, to;
+	struct fverbs_cqe c;
+	unsigned int completed = 0;
+
+	(void)state;
+	pair_open(&(struct env_qp_opts){ 0 });
+	from = sge_of(&a, &amr, 0, 100000);
+	to = sge_of(&a, &amr, HALF, 100000);
+	w.rkey = r.rkey = bmr.rkey;
+	w.remote_addr = (uintptr_t)b.memory + HALF;
+	r.remote_addr = (uintptr_t)b.memory;
+	env_post_send(&aqp, &w, &from);
+	env_post_send(&aqp, &r, &to);
+	for (uint32_t step = 0; completed < 2; step++) {
+		resize(&env.host[0], len[step % ARRAY_SIZE(len)]);
+		env_step();
+		while (env_poll(&acq, &c)) {
+			assert_int_equal(c.status, IBV_WC_SUCCESS);
+			assert_int_equal(c.wr_id, completed++);
+		}
+	}
+	assert_memory_equal(b.memory + HALF, a.memory, 100000);
+	assert_memory_equal(a.memory + HALF, b.memory, 100000);
+	pair_close();
+}
+
+static uint32_t shortest;
+
+static void measure(const struct env_host *host, const uint8_t *packet, uint32_t len)
+{
+	struct falcon_hdr f;
+
+	(void)host;
+	if (falcon_hdr_unpack(packet, packet + len, &f) == FALCON_WIRE_OK && f.type == FALCON_PUSH_DATA &&
+	    f.request_len < shortest)
+		shortest = f.request_len;
+}
+
+/* A message that an unordered peer cannot put together stays in one piece once it is begun. */
+static void path_shrinks_under_one_message(void **state)
+{
+	const uint32_t len = ENV_MAX_LEN - FALCON_RDMA_MAX_HDR;
+	struct fverbs_send_wqe w = { .opcode = IBV_WR_SEND, .flags = IBV_SEND_SIGNALED, .num_sge = 1 };
+	struct fverbs_sge from, to;
+	struct fverbs_cqe c;
+	struct rdma_qps *qps;
+	uint32_t max;
+
+	(void)state;
+	pair_open(&(struct env_qp_opts){ .ordering = FVERBS_UNORDERED, .errors = FVERBS_COMPLETE_IN_ERROR });
+	qps = env.host[0].r->qps;
+	from = sge_of(&a, &amr, 0, len);
+	to = sge_of(&b, &bmr, HALF, len);
+	env_post_recv(&bqp, 7, &to, 1);
+	env_steps(100);
+	max = qps->txns.max;
+	qps->txns.max = 0;
+	shortest = UINT32_MAX;
+	env.tap = measure;
+	env_post_send(&aqp, &w, &from);
+	env_steps(100);
+	assert_true(qps->starved);
+	resize(&env.host[0], 300);
+	qps->txns.max = max;
+	/* But none is begun. */
+	w.wr_id = 1;
+	env_post_send(&aqp, &w, &from);
+	for (int i = 0; i < 2; i++) {
+		c = env_wait(&acq);
+		assert_int_equal(c.status, c.wr_id ? IBV_WC_LOC_LEN_ERR : IBV_WC_SUCCESS);
+	}
+	assert_in_range(shortest, len, ENV_MAX_LEN);
+	assert_int_equal(done(&bcq, 7, IBV_WC_RECV).byte_len, len);
+	assert_memory_equal(b.memory + HALF, a.memory, len);
+	pair_close();
+}
+
 /*
  * A queue pair goes when its application has all that it wants, and its peer is one SEND ahead: that fails
  * only with the connection, when the peer's application has long seen what came before, and ended too.
@@ -320,6 +411,8 @@ int main(void)
 		cmocka_unit_test(s6_9_connection_of_another_queue_pair),
 		cmocka_unit_test(what_is_not_completed_stays_in_the_queues),
 		cmocka_unit_test(through_with_what_was_under_way),
+		cmocka_unit_test(path_changes),
+		cmocka_unit_test(path_shrinks_under_one_message),
 		cmocka_unit_test(send_to_a_queue_pair_that_has_gone),
 	};
 

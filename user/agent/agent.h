@@ -79,11 +79,12 @@ struct agent_conn {
 	enum rekey_state rekey;
 	uint64_t rekey_at;		/* ns, end of that state */
 	TAILQ_ENTRY(agent_conn) rekey_link;	/* of that state's list */
-	uint32_t mtu;			/* bytes */
-	uint32_t max_len;		/* bytes of a transaction: upper layer's header and payload */
-	/* What the path carries, as |max_len|: to the peer, 0 while the core searches, ... */
-	uint32_t path_len;
-	uint32_t peer_path_len;		/* ... and from it, 0 while it has not told */
+	uint32_t link_mtu;		/* what both ends' links and our buffers allow, bytes */
+	uint32_t mtu;			/* of that, what the path carries both ways, as far as known */
+	uint32_t max_len;		/* the same as bytes of payload: of a transaction, with its header */
+	bool path_sought;		/* a search has begun */
+	uint32_t path_len;		/* payload that gets to the peer, bytes; 0: not found out yet */
+	uint32_t peer_path_len;		/* payload that gets here; 0: the peer has not told */
 	uint32_t flows;			/* paths used at a time: what both ends can */
 	uint64_t tx_unrouted;		/* packets dropped for want of a route */
 	uint64_t tx_unsealed;		/* packets not sent because they could not be sealed */
@@ -191,11 +192,14 @@ int agent_conn_set_up(struct agent_conn *c, char *err, size_t errlen);
 int agent_conn_go_up(struct agent_conn *c);
 /* path.c: how large packets may be, by links and headers; for agent_conn_set_up(). 0 or -EMSGSIZE. */
 int agent_path_limit(struct agent_conn *c, char *err, size_t errlen);
-/* The peer is ready: search what the path carries, and then go up. */
+/* The peer is ready: search what the path carries. A connection with a handshake goes up then. */
 void agent_path_search(struct agent_conn *c);
-/* To the peer it carries packets of |len| bytes of payload, says the core; from it, says the peer. */
+/* The search has ended: struct fcore_ops.on_path(). */
 void agent_path_found(struct agent_conn *c, uint32_t len);
-void agent_path_told(struct agent_conn *c, uint32_t len);
+/* The peer's has. */
+void agent_path_told(struct agent_conn *c, const struct cm_path *path);
+/* |c|, which is set up, has a route whose MTU may be another. */
+void agent_path_follow(struct agent_conn *c);
 /* Who |c| connects, for its upper layer. */
 void agent_conn_ends(const struct agent_conn *c, struct ulp_ends *out);
 /* Bytes of payload of a raw transaction, which applications are told. */

@@ -334,8 +334,8 @@ static void follow(struct agent_conn *c)
 	agent_conn_route(c);
 	if (c->cfg.handshake)
 		cm_set_mtu(c->agent->cm, c->cfg.local_cid, c->route.mtu);
-	if (c->core && c->routed && c->route.mtu < c->mtu)
-		agent_conn_fail(c, "the path's MTU has shrunk");
+	if (c->core && c->routed && !c->loop)
+		agent_path_follow(c);
 }
 
 void agent_conns_init(struct agent *a)

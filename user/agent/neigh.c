@@ -3,7 +3,7 @@
  * Where packets go. One socket asks, another listens to changes.
  *
  * Falcon's packets do not pass through the kernel's stack, so nothing there would ever confirm that
- * a neighbour still answers, or resolve one that is missing. Each next hop that somebody goes by is
+ * a neighbour still answers, or resolve one that is missing. Each next hop that packets take is
  * watched: when the kernel calls its entry stale it is probed, and of all the neighbours that come and
  * go on a network only these count as changes.
  */

@@ -54,7 +54,6 @@ int agent_send_note(void *agent, uint8_t proto, const struct ulp_note *note, cha
 	struct agent *a = agent;
 	struct neigh_entry route;
 	struct cm_note out = { .family = note->family, .proto = proto, .len = note->len };
-
 	bool here = neigh_resolve(a->neigh, note->family, note->remote, &route) == 0 && route.local;
 
 	neigh_release(&route);

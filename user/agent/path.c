@@ -9,7 +9,12 @@
  * initiator that chooses how large pull data are. With both results the connection goes up. A peer of
  * another make, or of an older version, tells nothing: there the own result stands for both directions.
  *
- * Without a handshake the peer may not be there yet. Such a connection is up at once, at its link's size.
+ * Without a handshake the peer may not be there yet. Such a connection is up at once, at its link's size, and
+ * believes a search only once something was answered.
+ *
+ * Links and path may change while the connection is up. Then the search is repeated, the peer is told, and
+ * the upper layer goes on with packets of another size; the core ends the connection if a packet that is
+ * under way has become too large to arrive.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,21 +43,44 @@ static uint32_t payload_of(const struct agent_conn *c, uint32_t mtu)
 					      sec_inner_len(&c->sec)));
 }
 
-int agent_path_limit(struct agent_conn *c, char *err, size_t errlen)
+/* What both links and our buffers allow, bytes. */
+static uint32_t link_mtu(const struct agent_conn *c)
 {
 	uint32_t mtu = c->route.mtu;
 
 	if (c->peer.params.mtu && c->peer.params.mtu < mtu)
 		mtu = c->peer.params.mtu;
-	if (mtu > XSK_MAX_FRAME - ETH_HLEN)
-		mtu = XSK_MAX_FRAME - ETH_HLEN;
-	c->mtu = mtu;
-	c->max_len = payload_of(c, mtu);
+	return mtu < XSK_MAX_FRAME - ETH_HLEN ? mtu : XSK_MAX_FRAME - ETH_HLEN;
+}
+
+/* By what is known of links and path, both ways. */
+static uint32_t least_len(const struct agent_conn *c)
+{
+	uint32_t len = payload_of(c, c->link_mtu);
+
+	if (c->path_len && c->path_len < len)
+		len = c->path_len;
+	if (c->peer_path_len && c->peer_path_len < len)
+		len = c->peer_path_len;
+	return len;
+}
+
+static void adopt(struct agent_conn *c)
+{
+	c->max_len = least_len(c);
+	c->mtu = c->link_mtu - (payload_of(c, c->link_mtu) - c->max_len);
+}
+
+int agent_path_limit(struct agent_conn *c, char *err, size_t errlen)
+{
+	c->link_mtu = link_mtu(c);
+	c->path_sought = false;
 	c->path_len = c->peer_path_len = 0;
+	adopt(c);
 	if (c->max_len >= PATH_MIN_LEN)
 		return 0;
-	snprintf(err, errlen, "an MTU of %u leaves connection %s too little room for payload", mtu,
-		 c->cfg.name);
+	snprintf(err, errlen, "an MTU of %u leaves connection %s too little room for payload",
+		 c->link_mtu, c->cfg.name);
 	return -EMSGSIZE;
 }
 
@@ -61,22 +89,48 @@ static bool peer_tells(const struct agent_conn *c)
 	return c->peer.params.features & CM_FEATURE_PATH;
 }
 
-/* Both directions are known, as far as they can be. */
+static void tell(struct agent_conn *c)
+{
+	const struct cm_path path = { .len = c->path_len, .mtu = c->route.mtu };
+
+	if (peer_tells(c) && path.len)
+		cm_tell_path(c->agent->cm, c->cfg.local_cid, &path);
+}
+
+/* Up, once both directions are known, as far as they can be. */
 static void go_up(struct agent_conn *c)
 {
-	uint32_t len;
-
-	if (c->state != AGENT_CONN_RECEIVING || !c->path_len || (peer_tells(c) && !c->peer_path_len))
+	if (!c->path_len || (peer_tells(c) && !c->peer_path_len))
 		return;
-	len = c->path_len;
-	if (c->peer_path_len && c->peer_path_len < len)
-		len = c->peer_path_len;
-	if (len > c->max_len)
-		len = c->max_len;
-	c->mtu -= c->max_len - len;
-	c->max_len = len;
+	adopt(c);
 	if (agent_conn_go_up(c) < 0)
 		agent_conn_fail(c, "out of memory");
+}
+
+/* The upper layer goes on with larger or smaller packets, or has to start over. */
+static void resize(struct agent_conn *c)
+{
+	const struct ulp_ops *ops = c->ulp->ops;
+	uint32_t len = least_len(c);
+
+	if (len == c->max_len || (len > c->max_len && !ops->conn_resized))
+		return;
+	if (!ops->conn_resized) {
+		agent_conn_fail(c, "the path's MTU has shrunk");
+		return;
+	}
+	adopt(c);
+	log_info("connection resized conn=%s cid=%u mtu=%u max_len=%u", c->cfg.name, c->cfg.local_cid,
+		 c->mtu, c->max_len);
+	ops->conn_resized(c->ulp->self, c->cfg.local_cid, c->max_len);
+}
+
+static void changed(struct agent_conn *c)
+{
+	if (c->state == AGENT_CONN_RECEIVING)
+		go_up(c);
+	else if (c->state == AGENT_CONN_UP)
+		resize(c);
 }
 
 void agent_path_search(struct agent_conn *c)
@@ -85,32 +139,62 @@ void agent_path_search(struct agent_conn *c)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < sizeof(common_mtus) / sizeof(common_mtus[0]); i++)
-		if (common_mtus[i] < c->mtu)
+		if (common_mtus[i] < c->link_mtu)
 			len_of[n++] = (uint16_t)payload_of(c, common_mtus[i]);
-	len_of[n++] = (uint16_t)c->max_len;
-	if (fcore_path_search(c->core, len_of, n, c->ulp->ops->proto, c->agent->now) < 0)
-		agent_path_found(c, c->max_len);
+	len_of[n++] = (uint16_t)payload_of(c, c->link_mtu);
+	c->path_sought = true;
+	fcore_path_search(c->core, len_of, n, c->ulp->ops->proto, c->agent->now);
+}
+
+/* A path that nothing was heard of: what every path carries. */
+static uint32_t least_of_all(const struct agent_conn *c)
+{
+	return payload_of(c, c->link_mtu < common_mtus[0] ? c->link_mtu : common_mtus[0]);
 }
 
 void agent_path_found(struct agent_conn *c, uint32_t len)
 {
-	if (c->state == AGENT_CONN_UP) {
-		if (len < c->max_len)
-			agent_conn_fail(c, "the path's MTU has shrunk");
+	/* Without a handshake the peer is perhaps not there yet. */
+	if (!len && !c->cfg.handshake)
 		return;
-	}
-	if (len < c->max_len)
+	if (!len)
+		len = least_of_all(c);
+	if (len == c->path_len)
+		return;
+	if (len < payload_of(c, c->link_mtu))
 		log_info("the path carries less than the links conn=%s cid=%u payload=%u of=%u",
-			 c->cfg.name, c->cfg.local_cid, len, c->max_len);
+			 c->cfg.name, c->cfg.local_cid, len, payload_of(c, c->link_mtu));
 	c->path_len = len;
-	if (peer_tells(c))
-		cm_tell_path(c->agent->cm, c->cfg.local_cid, len);
-	go_up(c);
+	tell(c);
+	changed(c);
 }
 
-void agent_path_told(struct agent_conn *c, uint32_t len)
+void agent_path_told(struct agent_conn *c, const struct cm_path *path)
 {
+	if (!c->core)
+		return;
 	/* A peer that says less has its pull data lost on the way, and none but its own. */
-	c->peer_path_len = len < PATH_MIN_LEN ? PATH_MIN_LEN : len;
-	go_up(c);
+	c->peer_path_len = path->len < PATH_MIN_LEN ? PATH_MIN_LEN : path->len;
+	c->peer.params.mtu = path->mtu;
+	agent_path_follow(c);
+	changed(c);
+}
+
+void agent_path_follow(struct agent_conn *c)
+{
+	uint32_t mtu = link_mtu(c), len = payload_of(c, mtu);
+
+	if (!c->routed || mtu == c->link_mtu)
+		return;
+	if (len < PATH_MIN_LEN) {
+		agent_conn_fail(c, "the link's MTU leaves too little room for payload");
+		return;
+	}
+	c->link_mtu = mtu;
+	if (c->path_len > len)
+		c->path_len = len;
+	if (c->path_sought)
+		agent_path_search(c);
+	tell(c);
+	changed(c);
 }

@@ -240,11 +240,11 @@ static void on_ready(void *arg, uint32_t cid)
 	agent_path_search(a->conns[cid]);
 }
 
-static void on_peer_path(void *arg, uint32_t cid, uint32_t len)
+static void on_peer_path(void *arg, uint32_t cid, const struct cm_path *path)
 {
 	struct agent *a = arg;
 
-	agent_path_told(a->conns[cid], len);
+	agent_path_told(a->conns[cid], path);
 }
 
 /* It was not up, and its upper layer might wait for it. */
@@ -294,6 +294,8 @@ int agent_conn_start_static(struct agent_conn *c, char *err, size_t errlen)
 	rc = agent_conn_set_up(c, err, errlen);
 	if (rc == 0)
 		rc = agent_conn_go_up(c);
+	if (rc == 0)
+		agent_path_search(c);
 	return rc;
 }
 

@@ -316,13 +316,13 @@ int cm_rekey(struct cm *cm, uint32_t cid)
 	return 0;
 }
 
-void cm_tell_path(struct cm *cm, uint32_t cid, uint32_t len)
+void cm_tell_path(struct cm *cm, uint32_t cid, const struct cm_path *path)
 {
 	struct cm_conn *c = find(cm, cid);
 
 	if (!c || c->state != CM_READY)
 		return;
-	c->path_len = len;
+	c->path = *path;
 	c->path_due = true;
 	cm_conn_due(c);
 	cm_session_wake(cm, c->session);

@@ -69,6 +69,12 @@ struct cm_params {
 	uint8_t flows;			/* paths it can use, at least 1 */
 };
 
+/* What an end has found out of the path to the other. */
+struct cm_path {
+	uint32_t len;			/* bytes of payload in the packets that it carries, not 0 */
+	uint32_t mtu;			/* of the end's own link by now, as in struct cm_params */
+};
+
 enum cm_feature {
 	CM_FEATURE_RACK = 0x1,		/* EACKs for every hole, as RACK-TLP needs (Falcon 9.1.6) */
 	CM_FEATURE_PATH = 0x2,		/* tells what its direction of the path carries */
@@ -179,11 +185,8 @@ struct cm_ops {
 	 */
 	int (*accept)(void *arg, const struct cm_request *req, struct cm_local *out, char *err,
 		      size_t errlen);
-	/*
-	 * The path from the peer carries packets of |len| bytes of payload. Follows ready(), perhaps more
-	 * than once. NULL: of no interest.
-	 */
-	void (*path)(void *arg, uint32_t cid, uint32_t len);
+	/* What the peer has found of the path to us. Follows ready(), perhaps more than once. May be NULL. */
+	void (*path)(void *arg, uint32_t cid, const struct cm_path *path);
 	/* A note from |who| has arrived. NULL: they are dropped. */
 	void (*note)(void *arg, const struct cm_note *note, const struct chan_identity *who);
 };
@@ -262,10 +265,10 @@ int cm_rekey(struct cm *cm, uint32_t cid);
 void cm_heard(struct cm *cm, uint32_t cid);
 
 /*
- * Tell the peer of connection |cid|, which is ready, that the path to it carries packets of |len| bytes of
- * payload. It is told again on every session that resumes. The peer must have CM_FEATURE_PATH.
+ * Tell the peer of connection |cid|, which is ready, what we have found of the path to it. It is told again
+ * on every session that resumes. The peer must have CM_FEATURE_PATH.
  */
-void cm_tell_path(struct cm *cm, uint32_t cid, uint32_t len);
+void cm_tell_path(struct cm *cm, uint32_t cid, const struct cm_path *path);
 
 /* The MTU that the next incarnation's OPEN tells the peer, bytes. */
 void cm_set_mtu(struct cm *cm, uint32_t cid, uint32_t mtu);

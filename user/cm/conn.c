@@ -214,7 +214,7 @@ void cm_on_up(struct cm *cm, struct cm_session *s, uint64_t boot)
 		if (c->state != CM_READY)
 			cm_conn_restart(c);
 		c->resume_due = c->state == CM_READY;
-		c->path_due = c->resume_due && c->path_len;
+		c->path_due = c->resume_due && c->path.len;
 		cm_conn_due(c);
 	}
 }
@@ -280,7 +280,7 @@ static void send_path(struct cm_conn *c)
 	struct cm_msg m = cm_conn_pair_message(c, CM_MSG_PATH);
 
 	c->path_due = false;
-	m.path_len = c->path_len;
+	m.path = c->path;
 	cm_session_send(c->session, &m);
 }
 

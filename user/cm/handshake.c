@@ -113,7 +113,7 @@ static void establish(struct cm *cm, struct cm_conn *c, const struct cm_msg *ope
 		return cm_conn_fail_for_now(cm, c, err);
 	}
 	c->state = CM_RECEIVING;
-	c->path_len = 0;
+	c->path.len = 0;
 	c->path_due = false;
 	m = cm_conn_pair_message(c, CM_MSG_READY);
 	cm_session_send(c->session, &m);
@@ -267,7 +267,7 @@ static void on_rekeyed(struct cm *cm, struct cm_conn *c, const struct cm_msg *m)
 static void on_path(struct cm *cm, const struct cm_conn *c, const struct cm_msg *m)
 {
 	if (c->state == CM_READY && of_pair(c, m) && cm->ops->path)
-		cm->ops->path(cm->arg, c->cfg.local_cid, m->path_len);
+		cm->ops->path(cm->arg, c->cfg.local_cid, &m->path);
 }
 
 /* The peer holds a pair from the session before. */

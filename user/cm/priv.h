@@ -111,8 +111,8 @@ struct cm_conn {
 	struct cm_values ours;		/* of the OPEN sent; incarnation 0: none is outstanding */
 	uint64_t peer_incarnation;	/* of the peer's latest OPEN on this session; 0: none */
 	struct cm_security *rekey;	/* that the peer has to answer; NULL: none */
-	uint32_t path_len;		/* what the path to the peer carries, bytes; 0: not known */
-	bool path_due;			/* the peer is to hear of |path_len| */
+	struct cm_path path;		/* to the peer; |len| 0: not known */
+	bool path_due;			/* the peer is to hear of |path| */
 	bool resume_due;		/* the peer on a new session is to know that we are up */
 	bool rekey_due;			/* a rekeying is to begin, or to be repeated */
 	uint64_t reopen_at;		/* ns; UINT64_MAX: not by itself */

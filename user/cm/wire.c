@@ -16,11 +16,11 @@ enum cm_wire_len {
 	LEN_CLOSE = LEN_CIDS + 8 + 4,
 	LEN_REKEY = LEN_PAIR + LEN_SECURITY,
 	LEN_REKEYED = LEN_PAIR + 8,
-	LEN_PATH = LEN_PAIR + 4,
+	LEN_PATH = LEN_PAIR + 8,
 	LEN_NOTE = CM_WIRE_HEADER + 4,
 };
 _Static_assert(LEN_OPEN == 112 && LEN_PAIR == 28 && LEN_CLOSE == 24 && LEN_REKEY == 84 &&
-		       LEN_PATH == 32,
+		       LEN_PATH == 36,
 	       "as in PROTOCOL.md");
 _Static_assert(LEN_CLOSE + CM_WIRE_TEXT_MAX <= CM_WIRE_MAX &&
 		       LEN_OPEN + CM_ULP_DATA_MAX <= CM_WIRE_MAX &&
@@ -156,7 +156,8 @@ static void put_body(struct put *c, const struct cm_msg *m)
 		break;
 	case CM_MSG_PATH:
 		put_pair(c, m);
-		put_bits(c, m->path_len, 4);
+		put_bits(c, m->path.len, 4);
+		put_bits(c, m->path.mtu, 4);
 		break;
 	}
 }
@@ -301,8 +302,9 @@ static const char *get_path(struct get *c, struct cm_msg *m)
 {
 	const char *why = get_pair(c, m);
 
-	m->path_len = (uint32_t)get_bits(c, 4);
-	return why || m->path_len ? why : "PATH that carries nothing";
+	m->path.len = (uint32_t)get_bits(c, 4);
+	m->path.mtu = (uint32_t)get_bits(c, 4);
+	return why || m->path.len ? why : "PATH that carries nothing";
 }
 
 static const char *get_close(struct get *c, struct cm_msg *m, size_t left)

@@ -81,7 +81,7 @@ struct cm_msg {
 	/* OPEN, REKEY; REKEYED: SPI and generation */
 	struct cm_security security;
 	/* PATH */
-	uint32_t path_len;		/* bytes of payload, not 0 */
+	struct cm_path path;
 	/* CLOSE, REJECT */
 	uint8_t code;			/* enum cm_code */
 	char text[CM_WIRE_TEXT_MAX + 1];	/* printable ASCII */

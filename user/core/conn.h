@@ -221,7 +221,7 @@ struct fc_xlr {
 /* The search for the largest packet that the path carries: path.c. Lengths are bytes of payload. */
 struct fc_path {
 	uint64_t due;		/* next probe, or end of the wait for the latest one, ns */
-	uint32_t len;		/* result of the latest search; 0: none has ended */
+	uint32_t len;		/* largest answered in the latest search that heard anything; 0: none yet */
 	uint16_t len_of[FCORE_PATH_SIZES];	/* the sizes to choose among, ascending */
 	uint8_t sizes;		/* how many; 0: nothing is searched */
 	uint8_t proto;		/* enum falcon_protocol_type of the probes */
@@ -229,6 +229,7 @@ struct fc_path {
 	uint8_t probes;		/* of that size, sent and not answered, 0..FC_PATH_PROBES */
 	uint8_t found;		/* one past the index of the largest size answered; 0: none yet */
 	bool searching;
+	bool heard;		/* an ACK of the peer's: it is there */
 	bool climbing;		/* the link's size has failed: from the smallest one up */
 };
 

@@ -127,7 +127,8 @@ struct fcore_ops {
 	void (*on_zone)(void *arg, enum falcon_zone zone);
 
 	/*
-	 * A search has ended: the path carries packets of |len| bytes of payload. See fcore_path_search().
+	 * A search has ended: the path carries packets of |len| bytes of payload; 0: nothing was ever
+	 * answered. See fcore_path_search().
 	 */
 	void (*on_path)(void *arg, struct fcore_conn *c, uint32_t len);
 
@@ -322,11 +323,13 @@ uint32_t fcore_conn_flow(const struct fcore_conn *c, uint32_t flow, struct fcore
 void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, uint64_t now);
 /*
  * Find out which of |sizes| payload lengths, in bytes and ascending, the path carries (RFC 8899); the last
- * is what the link allows. on_path() follows with the largest that was answered. If none was, that is the
- * result of the search before this one, or the smallest if there was none. The core repeats the search,
- * and calls on_path() again, when a packet times out so often that the path may have become smaller.
- * |proto| is the upper layer's protocol type. A search under way starts over. 0; -EINVAL: more than
- * FCORE_PATH_SIZES sizes, none, one above FCORE_PATH_MAX_LEN, or no on_path().
+ * is what the link allows. on_path() follows with the largest that was answered; if none was, with the
+ * result of the search before this one. The core repeats the search by itself, and calls on_path() again:
+ * when the peer is first heard of; every ten minutes while the result is below the last size; and when a
+ * packet times out so often that the path may have become smaller. A packet under way that is larger than
+ * the result, and is not acknowledged all the same, is on_fatal(). |proto| is the upper layer's protocol
+ * type. A search under way starts over. 0; -EINVAL: more than FCORE_PATH_SIZES sizes, none, one above
+ * FCORE_PATH_MAX_LEN, or no on_path().
  */
 int fcore_path_search(struct fcore_conn *c, const uint16_t *len_of, uint32_t sizes, uint8_t proto,
 		      uint64_t now);

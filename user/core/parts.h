@@ -65,6 +65,8 @@ static inline uint32_t fc_missing(const struct fc_win *w, uint32_t g)
 }
 
 /* rto.c */
+/* The connection cannot go on, for |why|: on_fatal(). */
+void fc_fail(struct fcore_conn *c, const char *why);
 void fc_rto_timeout(struct fcore_conn *c, uint64_t now);
 /* When the packet in |ctx| is due again, ns. */
 uint64_t fc_rto_deadline(const struct fcore_conn *c, const struct fc_ctx *ctx);

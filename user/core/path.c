@@ -10,7 +10,9 @@
  *
  * The search tries the link's size first, which is what most paths carry. If that fails, it climbs from
  * the smallest size to the first that fails. A size has failed when FC_PATH_PROBES probes of it were not
- * answered. A search that hears nothing at all has learned nothing: the path may be down.
+ * answered. A search that hears nothing at all has learned nothing: the path may be down, or the peer not
+ * there yet. It is repeated when the first ACK comes; and every PATH_RAISE while the path carries less than
+ * the link, since it may have grown (RFC 8899 5.1.1).
  */
 #include "core/parts.h"
 
@@ -21,6 +23,8 @@ enum path_const {
 	PATH_WAIT_RTTS = 3,		/* and at least so many smoothed round trips */
 	PATH_AGAIN = 1000000,		/* ns, until a probe that found no room is tried again */
 };
+
+#define PATH_RAISE 600000000000ULL	/* ns */
 
 static const uint8_t padding[FCORE_PATH_MAX_LEN];
 
@@ -39,15 +43,15 @@ static void try_size(struct fcore_conn *c, uint32_t index, uint64_t now)
 }
 
 /* The owner may close |c| on hearing it. */
-static void finish(struct fcore_conn *c)
+static void finish(struct fcore_conn *c, uint64_t now)
 {
 	struct fc_path *p = &c->path;
 
 	p->searching = false;
 	if (p->found)
 		p->len = p->len_of[p->found - 1];
-	else if (!p->len)
-		p->len = p->len_of[0];
+	if (p->found < p->sizes)
+		wait_until(c, now + PATH_RAISE);
 	c->core->ops.on_path(c->core->arg, c, p->len);
 }
 
@@ -56,11 +60,22 @@ static void size_failed(struct fcore_conn *c, uint64_t now)
 	struct fc_path *p = &c->path;
 
 	if (p->climbing || p->sizes == 1) {
-		finish(c);
+		finish(c, now);
 		return;
 	}
 	p->climbing = true;
 	try_size(c, 0, now);
+}
+
+/* Begin at the link's size. */
+static void search(struct fcore_conn *c, uint64_t now)
+{
+	struct fc_path *p = &c->path;
+
+	p->searching = true;
+	p->climbing = false;
+	p->found = 0;
+	try_size(c, p->sizes - 1U, now);
 }
 
 /* 0 or -EAGAIN. */
@@ -99,10 +114,15 @@ void fc_path_timeout(struct fcore_conn *c, uint64_t now)
 	struct fc_path *p = &c->path;
 	uint64_t wait = c->flow[0].srtt * PATH_WAIT_RTTS;
 
-	if (!p->searching || c->dead)
+	if (!p->sizes || c->dead)
 		return;
 	if (now < p->due) {
 		wait_until(c, p->due);
+		return;
+	}
+	if (!p->searching) {
+		if (p->found < p->sizes)
+			search(c, now);
 		return;
 	}
 	if (p->probes == FC_PATH_PROBES) {
@@ -122,26 +142,19 @@ void fc_path_acked(struct fcore_conn *c, uint64_t now)
 {
 	struct fc_path *p = &c->path;
 	uint32_t t1 = falcon_load(&c->shared->cc.probe_t1);
+	bool first = !p->heard;
 
+	p->heard = true;
+	if (first && p->sizes && !p->searching)
+		search(c, now);
 	if (!p->searching || !t1 || falcon_load(&c->shared->tx_acked.probe_seen) != t1)
 		return;
 	falcon_store(&c->shared->cc.probe_t1, 0U);
 	p->found = (uint8_t)(p->trying + 1);
 	if (p->found == p->sizes)
-		finish(c);
+		finish(c, now);
 	else
 		try_size(c, p->found, now);
-}
-
-/* Begin at the link's size. */
-static void search(struct fcore_conn *c, uint64_t now)
-{
-	struct fc_path *p = &c->path;
-
-	p->searching = true;
-	p->climbing = false;
-	p->found = 0;
-	try_size(c, p->sizes - 1U, now);
 }
 
 /* Bytes after the Falcon header. */
@@ -158,9 +171,13 @@ static uint32_t payload_len(const struct fcore_conn *c, uint32_t psn, const stru
 void fc_path_suspect(struct fcore_conn *c, uint32_t psn, const struct fc_ctx *ctx, uint64_t now)
 {
 	const struct fc_path *p = &c->path;
+	uint32_t len = payload_len(c, psn, ctx);
 
-	if (ctx->retx == FC_PATH_SUSPICION && p->sizes > 1 && !p->searching &&
-	    payload_len(c, psn, ctx) > p->len_of[0])
+	if (!p->sizes || p->searching || ctx->retx < FC_PATH_SUSPICION)
+		return;
+	if (p->len && len > p->len)
+		fc_fail(c, "the path carries less than a packet under way has");
+	else if (ctx->retx == FC_PATH_SUSPICION && len > p->len_of[0])
 		search(c, now);
 }
 
@@ -175,6 +192,7 @@ int fcore_path_search(struct fcore_conn *c, const uint16_t *len_of, uint32_t siz
 	memcpy(p->len_of, len_of, sizes * sizeof(*len_of));
 	p->sizes = (uint8_t)sizes;
 	p->proto = proto;
+	p->len = fc_min(p->len, len_of[sizes - 1]);
 	search(c, now);
 	return 0;
 }

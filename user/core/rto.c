@@ -32,8 +32,7 @@ static bool is_held_by_peer(const struct fcore_conn *c, const struct fc_win *w,
 	return falcon_ring_test(w->rx_ring, w->words, psn) && c->last_ack >= ctx->last_tx;
 }
 
-/* Resync attempts are exhausted, too. */
-static void fail(struct fcore_conn *c)
+void fc_fail(struct fcore_conn *c, const char *why)
 {
 	struct fcore *core = c->core;
 
@@ -41,7 +40,7 @@ static void fail(struct fcore_conn *c)
 	fc_sched_remove(c);
 	fc_res_reclaim_tx(c);
 	if (core->ops.on_fatal)
-		core->ops.on_fatal(core->arg, c, "retransmit attempts exhausted");
+		core->ops.on_fatal(core->arg, c, why);
 }
 
 /* The retransmit timer of |psn| has expired (9.1.5, 11). */
@@ -63,7 +62,7 @@ static void expire(struct fcore_conn *c, struct fc_win *w, uint32_t psn, uint64_
 	else if (held)
 		ctx->retx = (uint8_t)c->params.max_retx;
 	else if (ctx->flags & FC_CTX_RESYNC)
-		fail(c);
+		fc_fail(c, "retransmit attempts exhausted");
 	else {
 		if (fc_is_request(ctx->type))
 			fc_init_fail(c, ctx->rsn, kCmplLocalTO, 0);

@@ -150,6 +150,11 @@ int raw_conn_up(struct raw_ulp *ulp, struct fcore_conn *c, uint32_t segment)
 	return 0;
 }
 
+void raw_conn_resize(struct raw_ulp *ulp, uint32_t cid, uint32_t segment)
+{
+	ulp->conns[cid]->segment = segment;
+}
+
 void raw_conn_down(struct raw_ulp *ulp, uint32_t cid)
 {
 	struct raw_conn *conn = cid < ulp->max_conns ? ulp->conns[cid] : NULL;

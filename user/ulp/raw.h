@@ -60,6 +60,8 @@ void raw_detach(struct raw_ulp *ulp, struct client *cl);
  * (at most 65535). |c| must stay valid until raw_conn_down(). 0 or -ENOMEM.
  */
 int raw_conn_up(struct raw_ulp *ulp, struct fcore_conn *c, uint32_t segment);
+/* It is up, and a transaction may carry |segment| bytes from now on. */
+void raw_conn_resize(struct raw_ulp *ulp, uint32_t cid, uint32_t segment);
 /*
  * Connection |cid| is gone: its queued operations end with kCmplDeadConn. What the core has of
  * them ends when fcore_conn_close() completes it, which may be called before or after.

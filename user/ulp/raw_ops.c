@@ -2,15 +2,25 @@
 /* The raw upper layer as the agent calls it. */
 #include "ulp/raw.h"
 
-static int conn_up(void *ulp, const struct ulp_conn *conn)
+static uint32_t segment(uint32_t max_len)
 {
 	uint32_t hdr = sizeof(struct falcon_raw_hdr);
 
-	int rc = raw_conn_up(ulp, conn->core, conn->max_len > hdr ? conn->max_len - hdr : 0);
+	return max_len > hdr ? max_len - hdr : 0;
+}
+
+static int conn_up(void *ulp, const struct ulp_conn *conn)
+{
+	int rc = raw_conn_up(ulp, conn->core, segment(conn->max_len));
 
 	if (rc == 0)
 		raw_conn_own(ulp, conn->cid, conn->owner);
 	return rc;
+}
+
+static void conn_resized(void *ulp, uint32_t cid, uint32_t max_len)
+{
+	raw_conn_resize(ulp, cid, segment(max_len));
 }
 
 static void conn_down(void *ulp, uint32_t cid, const char *why)
@@ -87,6 +97,7 @@ const struct ulp_ops raw_ulp_ops = {
 	.proto = FALCON_PROTO_RAW,
 	.accept = accept_dialled,
 	.conn_up = conn_up,
+	.conn_resized = conn_resized,
 	.conn_down = conn_down,
 	.conn_gone = conn_gone,
 	.pump = pump,

@@ -112,6 +112,12 @@ struct ulp_ops {
 	/* 0, or -ENOMEM: the connection ends. */
 	int (*conn_up)(void *ulp, const struct ulp_conn *conn);
 	/*
+	 * Connection |cid|, which is up, carries transactions of |max_len| bytes from now on: more or fewer
+	 * than before. Larger ones that are under way may still arrive; if they do not, the connection goes
+	 * down. NULL: it goes down in any case when |max_len| shrinks, and does not hear when it grows.
+	 */
+	void (*conn_resized)(void *ulp, uint32_t cid, uint32_t max_len);
+	/*
 	 * Connection |cid| is not up, for |why|. What the core has of it ends after this, with
 	 * kCmplDeadConn. A connection that was dialled here or is configured is tried again by
 	 * itself, until hangup(); one that was accepted is gone.

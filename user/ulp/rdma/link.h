@@ -74,7 +74,8 @@ struct rdma_link {
 	bool dialled;			/* |cid| was dialled here */
 	bool timed;			/* in the list of those with a time to come */
 	struct fcore_conn *core;	/* UP */
-	uint32_t max_len;		/* UP */
+	uint32_t max_len;		/* UP: what the path carries, and the peer takes, */
+	uint32_t peer_max_len;		/* which is this */
 	uint32_t handles;		/* datagrams: address handles that use it */
 	uint32_t pause_ms;		/* after the next refusal */
 	uint64_t redial_at;		/* ns, WAITING; UINT64_MAX: the peer has to dial */
@@ -106,10 +107,11 @@ int rdma_links_open(struct rdma *r);
 void rdma_links_close(struct rdma *r);
 uint32_t rdma_links_run(struct rdma *r);
 uint64_t rdma_links_deadline(const struct rdma *r);
-/* As accept(), conn_up(), conn_down(), refused() and conn_gone() of struct ulp_ops. */
+/* As accept(), conn_up(), conn_resized(), conn_down(), refused() and conn_gone() of struct ulp_ops. */
 int rdma_links_accept(struct rdma *r, const struct ulp_request *req, struct ulp_data *reply,
 		      char *err, size_t errlen);
 int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn);
+void rdma_links_conn_resized(struct rdma *r, uint32_t cid, uint32_t max_len);
 void rdma_links_conn_down(struct rdma *r, uint32_t cid, const char *why);
 void rdma_links_refused(struct rdma *r, uint32_t cid, const char *why);
 void rdma_links_conn_gone(struct rdma *r, uint32_t cid);

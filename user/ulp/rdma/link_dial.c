@@ -291,6 +291,7 @@ int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn)
 	link->state = LINK_UP;
 	link->extensions = o.extensions & LINK_REASONS;
 	link->core = conn->core;
+	link->peer_max_len = o.max_len;
 	link->max_len = conn->max_len < o.max_len ? conn->max_len : o.max_len;
 	link->pause_ms = LINK_REDIAL_MS;
 	link->give_up_at = link->kind == LINK_RC ? UINT64_MAX : 0;
@@ -299,6 +300,17 @@ int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn)
 	else
 		link_wake(link, true);
 	return 0;
+}
+
+void rdma_links_conn_resized(struct rdma *r, uint32_t cid, uint32_t max_len)
+{
+	struct rdma_link *link = cid < r->links->ncids ? r->links->by_cid[cid] : NULL;
+
+	if (!link || link->state != LINK_UP || cid != link->cid)
+		return;
+	link->max_len = max_len < link->peer_max_len ? max_len : link->peer_max_len;
+	if (link->ops)
+		link->ops->resized(link->owner, link);
 }
 
 void rdma_links_conn_down(struct rdma *r, uint32_t cid, const char *why)

@@ -16,13 +16,20 @@ uint32_t rdma_qp_segment(uint32_t max_len)
 	return n < FALCON_RDMA_PAD_UNIT ? FALCON_RDMA_PAD_UNIT : n - n % FALCON_RDMA_PAD_UNIT;
 }
 
+/* A message that is cut already goes on in pieces of the new size. */
+static void link_resized(void *owner, struct rdma_link *link)
+{
+	struct rdma_qp *qp = owner;
+
+	qp->segment = rdma_qp_segment(rdma_link_max_len(link));
+}
+
 static void link_up(void *owner, struct rdma_link *link)
 {
 	struct rdma_qp *qp = owner;
-	uint32_t max = rdma_link_max_len(link);
 
 	qp->core = rdma_link_core(link);
-	qp->segment = rdma_qp_segment(max);
+	link_resized(owner, link);
 	if (qp->deadline != UINT64_MAX)
 		LIST_REMOVE(qp, timed);
 	qp->deadline = UINT64_MAX;
@@ -48,7 +55,7 @@ static void link_down(void *owner, struct rdma_link *link, const char *why)
 	rdma_link_put(link);
 }
 
-static const struct rdma_link_ops link_ops = { .up = link_up, .down = link_down };
+static const struct rdma_link_ops link_ops = { .up = link_up, .resized = link_resized, .down = link_down };
 
 /* Attributes that are out of range. */
 static const char *check_attr(const struct rdma_qp *qp, uint32_t mask,

@@ -79,6 +79,11 @@ static int conn_up(void *ulp, const struct ulp_conn *conn)
 	return rdma_links_conn_up(ulp, conn);
 }
 
+static void conn_resized(void *ulp, uint32_t cid, uint32_t max_len)
+{
+	rdma_links_conn_resized(ulp, cid, max_len);
+}
+
 static void conn_down(void *ulp, uint32_t cid, const char *why)
 {
 	rdma_links_conn_down(ulp, cid, why);
@@ -210,6 +215,7 @@ const struct ulp_ops rdma_ulp_ops = {
 	.proto = FALCON_PROTO_RDMA,
 	.accept = accept_dialled,
 	.conn_up = conn_up,
+	.conn_resized = conn_resized,
 	.conn_down = conn_down,
 	.refused = refused,
 	.note = note,

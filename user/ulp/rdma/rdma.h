@@ -363,6 +363,8 @@ enum rdma_link_mode {
 struct rdma_link_ops {
 	/* It is up: transactions of rdma_link_max_len() bytes may be started. */
 	void (*up)(void *owner, struct rdma_link *link);
+	/* rdma_link_max_len() has changed. */
+	void (*resized)(void *owner, struct rdma_link *link);
 	/* It has been lost, or could not be made in time. No further calls; it is still to be put. */
 	void (*down)(void *owner, struct rdma_link *link, const char *why);
 };

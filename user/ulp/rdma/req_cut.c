@@ -80,15 +80,23 @@ static uint8_t check_keys(struct rdma_qp *qp, uint32_t access)
 	return IBV_WC_SUCCESS;
 }
 
+/* RDMA 6.4: it takes a receive request of a peer that could not put its pieces together. */
+static bool is_one_transaction(const struct rdma_qp *qp)
+{
+	uint8_t opcode = qp->cut.op->opcode;
+
+	return (qp->unordered || qp->type == IBV_QPT_UD) &&
+	       (what_of(opcode) == WHAT_SEND || opcode == IBV_WR_RDMA_WRITE_WITH_IMM);
+}
+
 /* RDMA 6.4: what a mode does not allow. */
 static uint8_t check_mode(const struct rdma_qp *qp, enum what what)
 {
 	uint8_t opcode = qp->cut.op->opcode;
-	bool one = what == WHAT_SEND || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 
 	if (qp->type == IBV_QPT_UD && (what != WHAT_SEND || opcode == IBV_WR_SEND_WITH_INV))
 		return IBV_WC_LOC_QP_OP_ERR;
-	if ((qp->unordered || qp->type == IBV_QPT_UD) && one && qp->cut.total > qp->segment)
+	if (is_one_transaction(qp) && qp->cut.total > qp->segment)
 		return IBV_WC_LOC_LEN_ERR;
 	if ((what == WHAT_ATOMIC || opcode == IBV_WR_ATOMIC_WRITE) &&
 	    qp->cut.total != sizeof(uint64_t))
@@ -344,10 +352,12 @@ static bool give_up(struct rdma_qp *qp, uint8_t status)
 	return true;
 }
 
+/* The path may have become smaller since check_mode(). */
 static bool cut_push(struct rdma_qp *qp)
 {
 	struct rdma_cut *cut = &qp->cut;
-	uint32_t left = cut->total - cut->sent, n = left < qp->segment ? left : qp->segment;
+	uint32_t left = cut->total - cut->sent;
+	uint32_t n = left < qp->segment || is_one_transaction(qp) ? left : qp->segment;
 	struct rdma_txn *t = rdma_txn_new(qp);
 	bool last = n == left;
 	int status;
