@@ -36,6 +36,7 @@ struct lab_impair {
 /* Frames, free-running. */
 struct lab_counters {
 	__u64 received;
+	__u64 tagged;		/* of them, with a VLAN tag */
 	__u64 lost;
 	__u64 duplicated;
 	__u64 corrupted;
@@ -83,6 +84,11 @@ struct {
 static __always_inline int hit(__u32 share)
 {
 	return share && bpf_get_prandom_u32() <= share;
+}
+
+static __always_inline int is_tagged(const struct ethhdr *eth)
+{
+	return eth->h_proto == bpf_htons(ETH_P_8021Q) || eth->h_proto == bpf_htons(ETH_P_8021AD);
 }
 
 static __always_inline int is_ip(const struct ethhdr *eth)
@@ -164,6 +170,7 @@ int lab_switch(struct xdp_md *ctx)
 	if (!imp || !cnt || (void *)(eth + 1) > end)
 		return XDP_DROP;
 	cnt->received++;
+	cnt->tagged += is_tagged(eth);
 	if (is_ip(eth) && !(eth->h_dest[0] & 1)) {
 		if (hit(imp->loss)) {
 			cnt->lost++;

@@ -39,6 +39,8 @@ $(eval $(call agent_test,cm_flood,$(CM_OBJS) ../../tools/falconctl_x509,-lssl -l
 $(eval $(call agent_test,cm_resume,$(CM_OBJS),-lssl -lcrypto -lcap -lpthread))
 $(eval $(call agent_test,control_socket,control control_msg drop log,-ljansson))
 $(eval $(call agent_test,neigh_lookup,neigh neigh_msg log,-lmnl))
+$(eval $(call agent_test,neigh_link,neigh_msg,-lmnl))
+$(eval $(call agent_test,neigh_vlan,neigh log,-lmnl))
 $(eval $(call agent_test,control_falconctl,control control_msg drop log,-ljansson))
 $(eval $(call agent_test,agent_rue,rue rue_level rue_process config_rue log,-ljansson -lm))
 $(B)/selftests/unit/agent_rue.t: $(patsubst %.c,$(B)/asan/%.o,$(wildcard user/rue/*.c))

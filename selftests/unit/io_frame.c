@@ -153,6 +153,35 @@ static void frame_max_payload__leaves_nothing_unused(void **state)
 	assert_int_equal(frame_max_payload(0, true, clear), 0);
 }
 
+/* Tags stand where the receiver, XDP among them, looks for them. */
+static void frame_build__vlan_tags(void **state)
+{
+	static const uint8_t tags[] = { 0x88, 0xa8, 0x00, 0x07, 0x81, 0x00, 0x60, 0x64 };
+	uint8_t out[512];
+
+	(void)state;
+	for (uint32_t n = 0; n <= FALCON_MAX_VLANS; n++) {
+		struct frame_template t = {};
+		struct frame_route r = route(n & 1);
+		struct fcore_packet p = push("tagged", 6);
+		uint32_t len, tags_len = n * FALCON_VLAN_TAG_LEN;
+		struct falcon_frame f;
+
+		r.tags_len = tags_len;
+		memcpy(r.tags, tags, tags_len);
+		frame_template_init(&t, &r);
+		len = (uint32_t)frame_build(&t, NULL, &p, 5000, out);
+		assert_int_equal(len, t.len + p.hdr_len + 6);
+		assert_memory_equal(out, r.dst_mac, 6);
+		assert_memory_equal(out + 6, r.src_mac, 6);
+		assert_memory_equal(out + 12, tags, tags_len);
+		assert_int_equal(falcon_parse_frame(out, out + len, &f), FALCON_V_rx_data);
+		assert_int_equal(f.l3_off, ETH_HLEN + tags_len);
+		assert_int_equal(f.ipv6, n & 1);
+		assert_true(frame_checksum_ok(out, &f));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +190,7 @@ int main(void)
 		cmocka_unit_test(frame_checksum_ok__sees_every_flipped_byte),
 		cmocka_unit_test(frame_build__ipv4_header_checksum),
 		cmocka_unit_test(frame_max_payload__leaves_nothing_unused),
+		cmocka_unit_test(frame_build__vlan_tags),
 	};
 
 	return unit_run(tests);

@@ -20,6 +20,7 @@ TESTS=(
 	selftests/net/transfer.t.sh
 	selftests/net/coexist.t.sh
 	selftests/net/esp.t.sh
+	selftests/net/vlan.t.sh
 )
 PACKAGES=(busybox-static cpio kmod qemu-system-x86)
 # What the guest needs before it has a root with modules on it.

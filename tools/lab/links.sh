@@ -6,7 +6,8 @@
 # GRO keeps an interface able to receive redirected frames even while no XDP program is on it.
 plain_frames()
 {
-	in_ns "$1" ethtool -K "$2" tx off tso off gso off txvlan off rxvlan off gro "$3" >/dev/null 2>&1 ||
+	in_ns "$1" ethtool -K "$2" tx off tso off gso off txvlan off rxvlan off tx-vlan-stag-hw-insert off \
+		rx-vlan-stag-hw-parse off gro "$3" >/dev/null 2>&1 ||
 		die "ethtool refuses offload settings of $2 in $(ns "$1")"
 }
 

@@ -120,6 +120,27 @@ static int resolve_hop(struct neigh *n, const struct neigh_route *r, struct neig
 	return 0;
 }
 
+/* From a VLAN, |link|, down to the device whose frames have its tags: the lower a VLAN, the further out. */
+static int resolve_vlans(struct neigh *n, const struct neigh_link *vlan, struct neigh_entry *out)
+{
+	struct neigh_link link = *vlan;
+	int ret;
+
+	while (link.lower) {
+		if (out->tags_len == sizeof(out->tags))
+			return -EOPNOTSUPP;
+		memmove(out->tags + sizeof(link.tag), out->tags, out->tags_len);
+		memcpy(out->tags, link.tag, sizeof(link.tag));
+		out->tags_len += sizeof(link.tag);
+		out->ifindex = link.lower;
+		ret = neigh_ask_link(&n->asks, out->ifindex, &link);
+		if (ret)
+			return ret;
+		out->reachable &= link.running;
+	}
+	return 0;
+}
+
 int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct neigh_entry *out)
 {
 	struct neigh_route route;
@@ -138,8 +159,9 @@ int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct nei
 	memcpy(out->src_mac, link.mac, sizeof(out->src_mac));
 	memcpy(out->src_addr, route.src, sizeof(out->src_addr));
 	out->reachable = link.running;
-	if (!link.running || link.no_arp)
-		return 0;
+	ret = resolve_vlans(n, &link, out);
+	if (ret || !out->reachable || link.no_arp)
+		return ret;
 	return resolve_hop(n, &route, out);
 }
 

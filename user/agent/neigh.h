@@ -12,12 +12,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "falcon/parse.h"
+
 struct neigh;
 struct neigh_hop;
 
 struct neigh_entry {
 	struct neigh_hop *hop;	/* that is watched as long as this answer is held; NULL: none */
-	int ifindex;		/* device the packets leave by */
+	int ifindex;		/* device the packets leave by: of a VLAN, that below it */
+	uint8_t tags[FALCON_MAX_VLANS * FALCON_VLAN_TAG_LEN];	/* VLAN tags as they stand in a frame */
+	uint32_t tags_len;	/* bytes of them */
 	uint8_t dst_mac[6];	/* of the next hop; valid if |reachable| */
 	uint8_t src_mac[6];	/* of the device */
 	uint8_t src_addr[16];	/* the kernel's choice; IPv4 in the first 4 bytes */
@@ -44,8 +48,9 @@ void neigh_process(struct neigh *n);
 /*
  * Look up |dst| (IPv4 in the first 4 bytes). 0 with |out| filled; if the next hop's link-layer
  * address is not known, |out->reachable| is false, the kernel has been asked to resolve it, and
- * |changed| follows when it has. Negative errno: no route, or netlink failed. Takes a few netlink
- * round trips and never waits for the network. |out| holds its next hop until neigh_release().
+ * |changed| follows when it has. Negative errno: no route, more VLANs on top of each other than
+ * FALCON_MAX_VLANS (-EOPNOTSUPP), or netlink failed. Takes a few netlink round trips and never waits for
+ * the network. |out| holds its next hop until neigh_release().
  */
 int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct neigh_entry *out);
 /* |e| is needed no more. Copies of it become invalid, but for what they say of link and addresses. */

@@ -2,7 +2,10 @@
 /* rtnetlink questions and answers: see neigh_msg.h. */
 #include "agent/neigh_msg.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -123,20 +126,97 @@ int neigh_ask_route(struct neigh_nl *nl, int family, const uint8_t dst[16],
 	return ret == 0 && out->ifindex == 0 ? -ENETUNREACH : ret;
 }
 
-static int parse_link(const struct nlmsghdr *nlh, void *arg)
+/* What RTM_NEWLINK says of a VLAN, before it is known whether all of it is there. */
+struct vlan {
+	bool is_vlan;		/* the link's kind */
+	bool elsewhere;		/* the device below is in another network namespace */
+	int lower;
+	uint16_t id;
+	uint16_t tpid;		/* network byte order */
+	uint32_t pcp;		/* of packets with the priority that ours have, 0 */
+};
+
+/* The map from a packet's priority to the PCP of its tag. */
+static void parse_egress_map(const struct nlattr *map, struct vlan *v)
 {
-	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
-	struct neigh_link *out = arg;
+	const struct nlattr *attr;
+	struct ifla_vlan_qos_mapping m = {};
+
+	mnl_attr_for_each_nested(attr, map) {
+		if (mnl_attr_get_type(attr) != IFLA_VLAN_QOS_MAPPING)
+			continue;
+		copy(&m, attr, sizeof(m));
+		if (m.from == 0)
+			v->pcp = m.to;
+	}
+}
+
+static void parse_vlan_data(const struct nlattr *data, struct vlan *v)
+{
 	const struct nlattr *attr;
 
-	out->running = (ifi->ifi_flags & IFF_UP) && (ifi->ifi_flags & IFF_RUNNING);
-	out->no_arp = ifi->ifi_flags & (IFF_NOARP | IFF_LOOPBACK);
-	mnl_attr_for_each(attr, nlh, sizeof(*ifi)) {
-		if (mnl_attr_get_type(attr) == IFLA_ADDRESS)
-			copy(out->mac, attr, sizeof(out->mac));
-		else if (mnl_attr_get_type(attr) == IFLA_MTU)
-			out->mtu = get_u32(attr);
+	mnl_attr_for_each_nested(attr, data) {
+		switch (mnl_attr_get_type(attr)) {
+		case IFLA_VLAN_ID: copy(&v->id, attr, sizeof(v->id)); break;
+		case IFLA_VLAN_PROTOCOL: copy(&v->tpid, attr, sizeof(v->tpid)); break;
+		case IFLA_VLAN_EGRESS_QOS: parse_egress_map(attr, v); break;
+		default: break;
+		}
 	}
+}
+
+static void parse_kind(const struct nlattr *info, struct vlan *v)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, info) {
+		if (mnl_attr_get_type(attr) == IFLA_INFO_KIND)
+			v->is_vlan = strcmp(mnl_attr_get_str(attr), "vlan") == 0;
+	}
+	/* Other kinds number their attributes in their own way. */
+	mnl_attr_for_each_nested(attr, info) {
+		if (v->is_vlan && mnl_attr_get_type(attr) == IFLA_INFO_DATA)
+			parse_vlan_data(attr, v);
+	}
+}
+
+static void put_tag(const struct vlan *v, struct neigh_link *out)
+{
+	uint16_t tci = htons((uint16_t)(v->pcp << 13 | (v->id & 0xfff)));
+
+	if (!v->is_vlan || v->elsewhere)
+		return;
+	out->lower = v->lower;
+	memcpy(out->tag, &v->tpid, sizeof(v->tpid));
+	memcpy(out->tag + sizeof(v->tpid), &tci, sizeof(tci));
+}
+
+void neigh_parse_link(const struct nlmsghdr *nlh, struct neigh_link *out)
+{
+	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
+	struct vlan vlan = { .tpid = htons(ETH_P_8021Q) };
+	const struct nlattr *attr;
+
+	*out = (struct neigh_link){
+		.running = (ifi->ifi_flags & IFF_UP) && (ifi->ifi_flags & IFF_RUNNING),
+		.no_arp = ifi->ifi_flags & (IFF_NOARP | IFF_LOOPBACK),
+	};
+	mnl_attr_for_each(attr, nlh, sizeof(*ifi)) {
+		switch (mnl_attr_get_type(attr)) {
+		case IFLA_ADDRESS: copy(out->mac, attr, sizeof(out->mac)); break;
+		case IFLA_MTU: out->mtu = get_u32(attr); break;
+		case IFLA_LINK: vlan.lower = (int)get_u32(attr); break;
+		case IFLA_LINK_NETNSID: vlan.elsewhere = true; break;
+		case IFLA_LINKINFO: parse_kind(attr, &vlan); break;
+		default: break;
+		}
+	}
+	put_tag(&vlan, out);
+}
+
+static int parse_link(const struct nlmsghdr *nlh, void *arg)
+{
+	neigh_parse_link(nlh, arg);
 	return MNL_CB_OK;
 }
 

@@ -3,6 +3,8 @@
 #ifndef FALCON_AGENT_NEIGH_MSG_H
 #define FALCON_AGENT_NEIGH_MSG_H
 
+#include "falcon/parse.h"
+
 #include <libmnl/libmnl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +27,8 @@ struct neigh_route {
 struct neigh_link {
 	uint32_t mtu;		/* bytes */
 	uint8_t mac[6];
+	int lower;		/* a VLAN's: the device below it, by index; else 0 */
+	uint8_t tag[FALCON_VLAN_TAG_LEN];	/* its frames have: TPID and TCI, as they stand there */
 	bool running;		/* administratively up, and has a carrier */
 	bool no_arp;		/* needs no link-layer addresses */
 };
@@ -47,6 +51,8 @@ int neigh_ask_state(struct neigh_nl *nl, int ifindex, int family, const uint8_t 
 /* Have the kernel find out, or confirm, the neighbour's link-layer address. */
 int neigh_ask_probe(struct neigh_nl *nl, int ifindex, int family, const uint8_t addr[16]);
 
+/* Read an RTM_NEWLINK. */
+void neigh_parse_link(const struct nlmsghdr *nlh, struct neigh_link *out);
 /* Read an RTM_NEWNEIGH or RTM_DELNEIGH; false if it is not about an IP neighbour. */
 bool neigh_parse_state(const struct nlmsghdr *nlh, struct neigh_state *out);
 

@@ -46,11 +46,11 @@ static uint32_t payload_of(const struct agent_conn *c, uint32_t mtu)
 /* What both links and our buffers allow, bytes. */
 static uint32_t link_mtu(const struct agent_conn *c)
 {
-	uint32_t mtu = c->route.mtu;
+	uint32_t mtu = c->route.mtu, room = XSK_MAX_FRAME - ETH_HLEN - c->route.tags_len;
 
 	if (c->peer.params.mtu && c->peer.params.mtu < mtu)
 		mtu = c->peer.params.mtu;
-	return mtu < XSK_MAX_FRAME - ETH_HLEN ? mtu : XSK_MAX_FRAME - ETH_HLEN;
+	return mtu < room ? mtu : room;
 }
 
 /* By what is known of links and path, both ways. */

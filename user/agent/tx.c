@@ -104,6 +104,8 @@ void agent_conn_route(struct agent_conn *c)
 	c->tx = &c->port->xsks[c->cfg.local_cid % c->port->nqueues];
 	memcpy(r.src_mac, c->route.src_mac, sizeof(r.src_mac));
 	memcpy(r.dst_mac, c->route.dst_mac, sizeof(r.dst_mac));
+	memcpy(r.tags, c->route.tags, sizeof(r.tags));
+	r.tags_len = c->route.tags_len;
 	memcpy(r.src_addr, c->cfg.local, sizeof(r.src_addr));
 	memcpy(r.dst_addr, c->cfg.remote, sizeof(r.dst_addr));
 	memcpy(r.inner_src, c->sec.inner_local, sizeof(r.inner_src));

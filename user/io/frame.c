@@ -2,6 +2,7 @@
 #include "io/frame.h"
 
 #include <arpa/inet.h>
+#include <stddef.h>
 #include <string.h>
 
 /* Two numbers that one instruction works on, whatever the processor: the compiler sees to it. */
@@ -120,18 +121,27 @@ static void add_contents(struct frame_template *t, const struct frame_route *r)
 	add_inner(t, r);
 }
 
+static void add_ethernet(struct frame_template *t, const struct frame_route *r)
+{
+	uint16_t type = htons(r->ipv6 ? ETH_P_IPV6 : ETH_P_IP);
+	struct ethhdr *eth = (void *)t->hdr;
+	uint8_t *tags = t->hdr + offsetof(struct ethhdr, h_proto);
+
+	memcpy(eth->h_dest, r->dst_mac, 6);
+	memcpy(eth->h_source, r->src_mac, 6);
+	memcpy(tags, r->tags, r->tags_len);
+	memcpy(tags + r->tags_len, &type, sizeof(type));
+	t->l3_off = (uint16_t)(ETH_HLEN + r->tags_len);
+}
+
 void frame_template_init(struct frame_template *t, const struct frame_route *r)
 {
-	struct ethhdr *eth = (void *)t->hdr;
 	size_t alen = r->ipv6 ? 16 : 4;
 	struct udphdr *udp;
 
 	memset(t->hdr, 0, sizeof(t->hdr));
-	memcpy(eth->h_dest, r->dst_mac, 6);
-	memcpy(eth->h_source, r->src_mac, 6);
-	eth->h_proto = htons(r->ipv6 ? ETH_P_IPV6 : ETH_P_IP);
+	add_ethernet(t, r);
 	t->ipv6 = r->ipv6;
-	t->l3_off = ETH_HLEN;
 	t->udp_off = add_outer(t, r);
 	udp = (void *)(t->hdr + t->udp_off);
 	udp->dest = htons(falcon_encap_is_esp(r->encap) ? FALCON_ESP_UDP_PORT : FALCON_PSP_UDP_PORT);

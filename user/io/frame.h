@@ -15,9 +15,8 @@
 #include "falcon/parse.h"
 
 enum frame_const {
-	/* All headers before Falcon's, with a cookie and in a tunnel. */
-	FRAME_MAX_HDR = ETH_HLEN + 40 + 8 + FALCON_PSP_HDR_LEN + FALCON_PSP_VC_LEN +
-			FALCON_INNER_IPV6_LEN,
+	/* All headers before Falcon's, with VLAN tags and a cookie, and in a tunnel. */
+	FRAME_MAX_HDR = FALCON_MAX_FALCON_OFF,
 	/* What may stand behind a packet: ESP's padding and trailer, the ICV. */
 	FRAME_MAX_TRAILER = FALCON_ESP_PAD_MAX + FALCON_ESP_TRAILER_LEN + FALCON_ICV_LEN,
 };
@@ -48,6 +47,8 @@ struct frame_route {
 	bool ipv6;
 	uint8_t src_mac[6];
 	uint8_t dst_mac[6];
+	uint8_t tags[FALCON_MAX_VLANS * FALCON_VLAN_TAG_LEN];	/* VLAN tags as they stand in a frame */
+	uint32_t tags_len;	/* bytes of them */
 	uint8_t src_addr[16];
 	uint8_t dst_addr[16];
 	uint8_t encap;		/* enum falcon_encap */
