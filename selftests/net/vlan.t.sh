@@ -59,7 +59,7 @@ switched()
 	falcon-lab status | sed -n 's/^switch:.*received \([0-9]*\).*tagged \([0-9]*\).*/\1 \2/p'
 }
 
-# Neither end has lost the route of connection CONNECTION of host a, nor its peer.
+# is_up CONNECTION: says host a.
 is_up()
 {
 	on a falconctl -j conn show "$1" | jq -e '.[0].state == "up"'

@@ -269,6 +269,12 @@ static void the_peers_link(void **state)
 	peer_found(1500 - HEADERS, 1500);
 	assert_int_equal(conn.mtu, 1500);
 	assert_int_equal(searches, 3);
+	/* For want of a route it does not know. */
+	peer_found(1500 - HEADERS, 0);
+	conn.route.mtu = 9000;
+	agent_path_follow(&conn);
+	assert_int_equal(conn.mtu, 1500);
+	assert_int_equal(searches, 3);
 	assert_int_equal(fails, 0);
 	peer_found(1, 1);
 	assert_int_equal(fails, 1);

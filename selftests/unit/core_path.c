@@ -304,6 +304,20 @@ static void shrinks_later(void **state)
 	assert_int_equal(env.fatals, 1);
 }
 
+/* Losses had made the result too small: a packet that is larger is reason to search again, not to end. */
+static void found_too_little(void **state)
+{
+	(void)state;
+	search();
+	network(1400);
+	push(sizeof(bytes));
+	assert_true(black_hole());
+	assert_int_equal(env.fatals, 0);
+	network(4000);
+	assert_int_equal(env.path_len, 4000);
+	assert_int_equal(env.fatals, 0);
+}
+
 /* What got there all the same, or was acknowledged in time, is no reason to end. */
 static void shrinks_with_nothing_under_way(void **state)
 {
@@ -393,6 +407,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(only_one_size, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(shrinks_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(found_too_little, setup, teardown),
 		cmocka_unit_test_setup_teardown(shrinks_with_nothing_under_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(small_packets_are_not_suspect, setup, teardown),
 		cmocka_unit_test_setup_teardown(never_searched, setup, teardown),

@@ -194,9 +194,9 @@ int agent_conn_go_up(struct agent_conn *c);
 int agent_path_limit(struct agent_conn *c, char *err, size_t errlen);
 /* The peer is ready: search what the path carries. A connection with a handshake goes up then. */
 void agent_path_search(struct agent_conn *c);
-/* The search has ended: struct fcore_ops.on_path(). */
+/* What the search found, of struct fcore_ops.on_path(). */
 void agent_path_found(struct agent_conn *c, uint32_t len);
-/* The peer's has. */
+/* What the peer says of its search and of its link: struct cm_ops.path(). */
 void agent_path_told(struct agent_conn *c, const struct cm_path *path);
 /* |c|, which is set up, has a route whose MTU may be another. */
 void agent_path_follow(struct agent_conn *c);

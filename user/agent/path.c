@@ -175,7 +175,8 @@ void agent_path_told(struct agent_conn *c, const struct cm_path *path)
 		return;
 	/* A peer that says less has its pull data lost on the way, and none but its own. */
 	c->peer_path_len = path->len < PATH_MIN_LEN ? PATH_MIN_LEN : path->len;
-	c->peer.params.mtu = path->mtu;
+	if (path->mtu)
+		c->peer.params.mtu = path->mtu;
 	agent_path_follow(c);
 	changed(c);
 }

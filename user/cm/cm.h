@@ -72,7 +72,7 @@ struct cm_params {
 /* What an end has found out of the path to the other. */
 struct cm_path {
 	uint32_t len;			/* bytes of payload in the packets that it carries, not 0 */
-	uint32_t mtu;			/* of the end's own link by now, as in struct cm_params */
+	uint32_t mtu;			/* of the end's own link by now, bytes; 0: it has no route */
 };
 
 enum cm_feature {

@@ -173,9 +173,10 @@ void fc_path_suspect(struct fcore_conn *c, uint32_t psn, const struct fc_ctx *ct
 	const struct fc_path *p = &c->path;
 	uint32_t len = payload_len(c, psn, ctx);
 
-	if (!p->sizes || p->searching || ctx->retx < FC_PATH_SUSPICION)
+	if (!p->sizes || p->searching)
 		return;
-	if (p->len && len > p->len)
+	/* Where many packets are lost, the search may be wrong: such a packet has more tries, too. */
+	if (p->len && len > p->len && ctx->retx >= FC_PATH_HOPELESS)
 		fc_fail(c, "the path carries less than a packet under way has");
 	else if (ctx->retx == FC_PATH_SUSPICION && len > p->len_of[0])
 		search(c, now);
