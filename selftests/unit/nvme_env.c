@@ -15,8 +15,20 @@ uint32_t fcore_conn_cid(const struct fcore_conn *c)
 	return c->cid;
 }
 
+static bool filtered(struct fcore_conn *c, bool pull)
+{
+	const struct env *e = c->env;
+
+	return chance(c->env, c->ulp == &e->near ? e->filtered_near :
+			      pull ? e->filtered_far_pulls : e->filtered_far_pushes);
+}
+
 static int start(struct fcore_conn *c, const struct fcore_txn *t, bool pull)
 {
+	if (filtered(c, pull)) {
+		nvme_ulp_ops.on_completion(c->ulp, c, t->cookie, kCmplLocalXlr, 0);
+		return 0;
+	}
 	for (unsigned int i = 0; i < c->env->limit; i++) {
 		struct env_txn *x = &c->txns[i];
 
@@ -139,6 +151,13 @@ static void end_conn(struct fcore_conn *c)
 		give_back(c, 0);
 }
 
+static void end_link(struct env_link *l)
+{
+	end_conn(&l->near);
+	end_conn(&l->far);
+	l->used = l->dead = false;
+}
+
 void env_cut(struct env *e, unsigned int i)
 {
 	struct env_link *l = &e->links[i];
@@ -173,9 +192,12 @@ static int dial(void *agent, const struct ulp_dial *d, char *err, size_t errlen)
 static void hangup(void *agent, uint32_t cid, const char *why)
 {
 	struct env *e = agent;
+	struct env_link *l = &e->links[(cid - 1) % ENV_CONNS];
 
 	(void)why;
-	e->links[(cid - 1) % ENV_CONNS].dead = true;
+	l->dead = true;
+	if (e->hangs_up_at_once)
+		end_link(l);
 }
 
 static const struct ulp_host host = { .dial = dial, .hangup = hangup };
@@ -256,9 +278,7 @@ static void run_link(struct env *e, unsigned int i)
 	struct fcore_conn *c = chance(e, 50) ? &l->near : &l->far;
 
 	if (l->dead) {
-		end_conn(&l->near);
-		end_conn(&l->far);
-		l->used = l->dead = false;
+		end_link(l);
 		return;
 	}
 	if (!l->used)

@@ -74,6 +74,9 @@ struct env {
 	uint32_t max_len;			/* of connections */
 	unsigned int limit;			/* transactions a connection and end */
 	bool refuse;				/* targets' agents accept nobody */
+	bool hangs_up_at_once;			/* not in the next step */
+	/* Of the pulls and pushes of either end, percent: they end as filtered before they are submitted. */
+	unsigned int filtered_near, filtered_far_pulls, filtered_far_pushes;
 	/* Looks at, or changes, data on their way: behind all that a transport could have checked. */
 	void (*on_wire)(struct env *e, uint8_t *packet, uint32_t len);
 	uint32_t wire_at;			/* |on_wire|'s */

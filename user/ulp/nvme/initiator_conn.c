@@ -138,7 +138,10 @@ static void fill(struct nvme_incmd *n)
 	falcon_nvme_request_pack(&h, &cmd, &n->req);
 }
 
-/* Push the request of |p|'s next nCMD. False: not now. */
+/*
+ * Push the request of |p|'s next nCMD. False: not now. The transaction may end before this returns, where
+ * a filter ends it (Falcon 11), and take the connection with it, and |p|.
+ */
 static bool send_one(struct nvme_iconn *c, struct nvme_piece *p)
 {
 	struct nvme_incmd *n = c->free;
@@ -155,10 +158,10 @@ static bool send_one(struct nvme_iconn *c, struct nvme_piece *p)
 	n->refs = 1;
 	n->used = true;
 	fill(n);
-	if (fcore_push(c->core, &txn, c->dev->in->now) == 0) {
-		p->next++;
+	c->open += p->next++ == 0;
+	if (fcore_push(c->core, &txn, c->dev->in->now) == 0)
 		return true;
-	}
+	c->open -= --p->next == 0;
 	n->used = false;
 	n->piece = NULL;
 	n->refs = 0;
@@ -195,6 +198,7 @@ void nvme_piece_unlink(struct nvme_piece *p)
 
 uint32_t nvme_iconn_send(struct nvme_iconn *c)
 {
+	const struct fcore_conn *core = c->core;
 	struct nvme_piece *p;
 	uint32_t sent = 0;
 
@@ -204,11 +208,9 @@ uint32_t nvme_iconn_send(struct nvme_iconn *c)
 				break;
 			number(p);
 		}
-		while (p->next < p->n && send_one(c, p)) {
-			c->open += p->next == 1;
+		while (c->core == core && !c->resetting && p->next < p->n && send_one(c, p))
 			sent++;
-		}
-		if (p->next < p->n)
+		if (c->core != core || p->next < p->n)
 			break;
 		TAILQ_REMOVE(&c->queue, p, link);
 		TAILQ_INSERT_TAIL(&c->active, p, link);

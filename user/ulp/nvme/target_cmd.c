@@ -403,22 +403,50 @@ static int reply(struct nvme_tncmd *n)
 	return rc;
 }
 
+/* Whether |cmd| is among what its connection has to send. */
+static void set_sending(struct nvme_tcmd *cmd, bool sending)
+{
+	struct nvme_tcmds *list = &cmd->conn->send;
+
+	if (sending)
+		TAILQ_INSERT_HEAD(list, cmd, send_link);
+	else
+		TAILQ_REMOVE(list, cmd, send_link);
+	cmd->sending = sending;
+}
+
+/* Start the transaction of |n| that the phase of its command asks for. */
+static int send_one(struct nvme_tncmd *n)
+{
+	if (n->cmd->phase == TCMD_PULL && n->state == TNCMD_HERE)
+		return pull(n);
+	if (n->cmd->phase == TCMD_ANSWER && n->state < TNCMD_ANSWERING)
+		return reply(n);
+	return 0;
+}
+
+/*
+ * A transaction may end before it has been submitted, where a filter ends it (Falcon 11). With the last
+ * of them |cmd| goes on to its next phase, and may ask to be sent again, or is over: nothing looks at it
+ * afterwards.
+ */
 bool nvme_tcmd_send(struct nvme_tcmd *cmd)
 {
-	for (; cmd->cursor < cmd->n; cmd->cursor++) {
-		struct nvme_tncmd *n = &cmd->ncmds[cmd->cursor];
-		int rc = 0;
+	for (;;) {
+		struct nvme_tncmd *n = &cmd->ncmds[cmd->cursor++];
+		bool last = cmd->cursor == cmd->n;
 
-		if (cmd->phase == TCMD_PULL && n->state == TNCMD_HERE)
-			rc = pull(n);
-		else if (cmd->phase == TCMD_ANSWER && n->state < TNCMD_ANSWERING)
-			rc = reply(n);
-		if (rc < 0)
+		if (last)
+			set_sending(cmd, false);
+		if (send_one(n) < 0) {
+			cmd->cursor--;
+			if (last)
+				set_sending(cmd, true);
 			return false;
+		}
+		if (last)
+			return true;
 	}
-	TAILQ_REMOVE(&cmd->conn->send, cmd, send_link);
-	cmd->sending = false;
-	return true;
 }
 
 /* Bring down what |n| pulled; what the initiator says of it may end the command. */

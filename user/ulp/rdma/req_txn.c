@@ -223,6 +223,9 @@ void rdma_qps_completion(struct rdma *r, uint64_t cookie, enum falcon_completion
 	/* Datagrams are lost silently. */
 	if (t->datagram)
 		status = IBV_WC_SUCCESS;
+	/* The target has not seen the packet: no mode lets the sequence go on. */
+	else if (t->qp && (code == kCmplLocalRsrc || code == kCmplLocalXlr))
+		t->qp->cie = false;
 	/* A response ends with its copy. */
 	if (t->move.pending)
 		t->state = RDMA_TXN_SINK;
