@@ -45,11 +45,16 @@ _falconctl()
 	0:*) words="$(_falconctl_words '') help -j -p -s -V -h" ;;
 	1:*) words="$(_falconctl_words "${rest[0]}") help" ;;
 	"2:conn show" | "2:conn del" | "2:conn reset" | "2:conn set" | "2:window show" | \
-		"2:flow show" | "2:rue show" | "2:rue set" | "2:key show") words=$(_falconctl_connections) ;;
+		"2:flow show" | "2:xlr show" | "2:rue show" | "2:rue set" | "2:key show") words=$(_falconctl_connections) ;;
 	"2:key rotate") words="all $(_falconctl_connections)" ;;
 	"3:rue set "*) words="swift fixed" ;;
 	*:"rue trace "*) words="--count --seconds --conn" ;;
 	*:"top "*) words="-d -n --batch --sort" ;;
+	"2:xlr add") words="initiator target" ;;
+	*:"xlr add "*)
+		words="connection= function= protocol= type="
+		compopt -o nospace
+		;;
 	"2:counters show") words=all ;;
 	*:"conn add "*)
 		words=$(_falconctl_keys)

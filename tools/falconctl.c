@@ -323,6 +323,10 @@ static const struct ctl_column pd_columns[] = {
 	{"pid", "PID"}, {"handle", "HANDLE"}, {"device", "DEVICE"}, {"objects", "OBJECTS"},
 	{NULL, NULL},
 };
+static const struct ctl_column xlr_columns[] = {
+	{"number", "NUMBER"},	  {"where", "WHERE"}, {"name", "CONNECTION"}, {"function", "FUNCTION"},
+	{"protocol", "PROTOCOL"}, {"type", "TYPE"},   {"hits", "HITS"},	      {NULL, NULL},
+};
 static const struct ctl_column config_columns[] = {
 	{"section", "SECTION"}, {"key", "KEY"},	      {"value", "VALUE"},
 	{"unit", "UNIT"},	{"source", "SOURCE"}, {NULL, NULL},
@@ -386,6 +390,11 @@ static const struct object objects[] = {
 	 {SHOW(show_all, "", "list regions, then windows")}},
 	{"pd", "protection domains of verbs applications", pd_columns,
 	 {SHOW(show_all, "", "list protection domains")}},
+	{"xlr", "filters that drop transactions", xlr_columns,
+	 {SHOW(show_named, "[NAME]", "list filters and what they have dropped"),
+	  {"add", "initiator|target [connection=NAME] [function=N] [protocol=P] [type=push|pull]",
+	   "end transactions that match", ctl_xlr_add},
+	  {"del", "NUMBER", "delete a filter", ctl_xlr_del}}},
 	{"config", "configuration in force", config_columns,
 	 {SHOW(show_all, "", "list every key with its value and where that comes from")}},
 	{"ca", "certificates for the sessions between agents", ca_columns,

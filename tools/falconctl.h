@@ -38,6 +38,10 @@ int ctl_nvme_reset(const struct options *o, const struct object *obj, int argc, 
 int ctl_namespace_set(const struct options *o, const struct object *obj, int argc, char **argv);
 int ctl_namespace_resize(const struct options *o, const struct object *obj, int argc, char **argv);
 
+/* falconctl_xlr.c */
+int ctl_xlr_add(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_xlr_del(const struct options *o, const struct object *obj, int argc, char **argv);
+
 /* falconctl_rue.c, falconctl_trace.c, falconctl_top.c */
 int ctl_conn_set(const struct options *o, const struct object *obj, int argc, char **argv);
 int ctl_rue_set(const struct options *o, const struct object *obj, int argc, char **argv);
@@ -46,6 +50,12 @@ int ctl_top(const struct options *o, const struct object *obj, int argc, char **
 
 /* Say on stderr what is wrong with the command line, |what| in the place of %s. CTL_USAGE. */
 int ctl_usage_error(const char *fmt, const char *what);
+
+/*
+ * A request |op| with KEY=VALUE ... as its members; the first argument may be a value alone, that of
+ * |first|. NULL after saying |usage|, with the argument in the place of %s.
+ */
+json_t *ctl_keys(const char *op, const char *first, const char *usage, int argc, char **argv);
 
 /*
  * Send |req|, which is released, to the agent at |path| and wait for its reply. The reply, to be

@@ -6,25 +6,12 @@
 
 #include "falconctl.h"
 
-/* NAME KEY=VALUE ... as the members of a request; |usage| if it is something else. */
 static int send_keys(const struct options *o, const char *op, const char *usage, int argc,
 		     char **argv)
 {
-	json_t *req = json_pack("{s:s}", "op", op);
+	json_t *req = ctl_keys(op, "name", usage, argc, argv);
 
-	for (int i = 0; i < argc; i++) {
-		char *value = strchr(argv[i], '=');
-		const char *key = value ? argv[i] : "name";
-
-		if (value)
-			*value++ = 0;
-		if ((!value && i > 0) || strcmp(key, "op") == 0 || json_object_get(req, key)) {
-			json_decref(req);
-			return ctl_usage_error(usage, argv[i]);
-		}
-		json_object_set_new(req, key, json_string(value ? value : argv[i]));
-	}
-	return ctl_send(o, req);
+	return req ? ctl_send(o, req) : CTL_USAGE;
 }
 
 int ctl_nvme_connect(const struct options *o, const struct object *obj, int argc, char **argv)

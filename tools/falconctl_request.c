@@ -156,6 +156,26 @@ json_t *ctl_call(int fd, const char *path, json_t *req, int pass)
 	return ctl_ask(fd, path, req, pass) < 0 ? NULL : ctl_answer(fd, path);
 }
 
+json_t *ctl_keys(const char *op, const char *first, const char *usage, int argc, char **argv)
+{
+	json_t *req = json_pack("{s:s}", "op", op);
+
+	for (int i = 0; i < argc; i++) {
+		char *value = strchr(argv[i], '=');
+		const char *key = value ? argv[i] : first;
+
+		if (value)
+			*value++ = 0;
+		if ((!value && i > 0) || strcmp(key, "op") == 0 || json_object_get(req, key)) {
+			json_decref(req);
+			ctl_usage_error(usage, argv[i]);
+			return NULL;
+		}
+		json_object_set_new(req, key, json_string(value ? value : argv[i]));
+	}
+	return req;
+}
+
 json_t *ctl_request(const char *path, json_t *req)
 {
 	int fd = ctl_connect(path);

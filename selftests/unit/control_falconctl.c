@@ -255,6 +255,27 @@ static void congestion_control(void **state)
 	assert_int_equal(run("rue trace f g"), 1);
 }
 
+static void filters(void **state)
+{
+	(void)state;
+	answer_with("{\"number\": 5}");
+	assert_int_equal(run("xlr add initiator connection=x type=push"), 0);
+	assert_string_equal(out, "5\n");
+	assert_string_equal(asked_for("op"), "xlr-add");
+	assert_string_equal(asked_for("where"), "initiator");
+	assert_string_equal(asked_for("connection"), "x");
+	assert_string_equal(asked_for("type"), "push");
+	assert_int_equal(run("xlr del 5"), 0);
+	assert_string_equal(asked_for("op"), "xlr-del");
+	assert_int_equal(json_integer_value(json_object_get(asked, "number")), 5);
+	assert_int_equal(run("xlr add"), 1);
+	assert_int_equal(run("xlr add target type"), 1);
+	assert_int_equal(run("xlr add target op=show"), 1);
+	assert_int_equal(run("xlr del"), 1);
+	assert_int_equal(run("xlr del five"), 1);
+	assert_int_equal(run("xlr del 5 6"), 1);
+}
+
 static void namespaces(void **state)
 {
 	(void)state;
@@ -332,7 +353,7 @@ static void abbreviations(void **state)
 	assert_int_equal(run("con"), 1);
 	assert_string_equal(out, "falconctl: ambiguous object \"con\"; there are conn counters "
 				 "window flow rue top key port pool client agent user nvme "
-				 "namespace device qp cq mr pd config ca version\n");
+				 "namespace device qp cq mr pd xlr config ca version\n");
 	assert_int_equal(run("bogus"), 1);
 	assert_int_equal(run("conn bogus"), 1);
 	assert_string_equal(out, "falconctl: unknown action \"bogus\"; there are show add del "
@@ -380,7 +401,7 @@ int main(void)
 		TEST(large_table), TEST(add),		TEST(del_and_reset), TEST(refused),
 		TEST(abbreviations), TEST(help),	TEST(no_agent), TEST(congestion_control),
 		TEST(abbreviations), TEST(help),	TEST(no_agent), TEST(namespaces),
-		TEST(top),
+		TEST(top),	   TEST(filters),
 	};
 	char self[PATH_MAX] = "";
 	int ret;

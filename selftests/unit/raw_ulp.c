@@ -316,6 +316,21 @@ static void backpressure__narrow_core(void **state)
 	get__any_size(state);
 }
 
+/* A filter, or the lack of resources without flow control, ends transactions before they are submitted. */
+static void refused__before_submission_returns(void **state)
+{
+	static const uint8_t ops[] = { FALCON_RAW_PUT, FALCON_RAW_GET };
+	struct pair *p = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++) {
+		p->near.conns[0].ends_at_once = kCmplLocalRsrc;
+		assert_status(pair_do(p, ops[i], 0, 0, 300 * PAIR_SEGMENT), kCmplLocalRsrc, 0, 0);
+		assert_status(pair_do(p, ops[i], 0, 0, 1), kCmplLocalRsrc, 0, 0);
+		p->near.conns[0].ends_at_once = kCmplAck;
+		assert_status(pair_do(p, ops[i], 0, 0, 300 * PAIR_SEGMENT), kCmplAck, 0, 300 * PAIR_SEGMENT);
+	}
+}
+
 static void backpressure__other_connection_goes_on(void **state)
 {
 	struct pair *p = *state;
@@ -393,7 +408,7 @@ int main(void)
 		T(refused__no_such_service), T(refused__outside_of_what_is_open),
 		T(refused__direction_not_open), T(refused__half_way),
 		T(refused__garbage_from_the_peer), T(refused__garbage_from_the_application),
-		T(refused__connection_of_another_user),
+		T(refused__connection_of_another_user), T(refused__before_submission_returns),
 		T(backpressure__narrow_core), T(backpressure__other_connection_goes_on),
 		T(completions__never_overflow), T(operations__all_in_use),
 	};

@@ -174,6 +174,8 @@ struct port *agent_port_by_ifindex(struct agent *a, uint32_t ifindex);
 void agent_conns_init(struct agent *a);
 /* 0, or a negative errno. */
 int agent_conns_open(struct agent *a);
+/* xlr.c: |c| is deleted, and filters that name it with it. */
+void agent_xlr_conn_gone(struct agent_conn *c);
 /*
  * conn.c: the life of connections. agent_conn_add() takes a copy of |cfg|; on failure a negative
  * errno with the reason in |err|. agent_conn_reset() starts the handshake over.

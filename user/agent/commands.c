@@ -197,6 +197,8 @@ static const struct command {
 	{ "conn-reset", conn_reset, false },
 	{ "conn-set", agent_conn_set, true },
 	{ "rue-trace", agent_rue_trace, true },
+	{ "xlr-add", agent_xlr_add, true },
+	{ "xlr-del", agent_xlr_del, true },
 	{ "key-rotate", key_rotate, true },
 	{ "key-export", key_export, true },
 	{ "nvme-attach", agent_nvme_attach, false },

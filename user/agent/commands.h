@@ -13,4 +13,15 @@ int agent_show(struct agent *a, json_t *req, json_t **reply);
 /* pools.c: rows of the core's accounts: those that are shared, or the one of connection |only|. */
 void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows);
 
+/*
+ * xlr.c: {"op":"xlr-add","where":"initiator"|"target"} and, each of them a string, what is to be compared:
+ * "connection", "function", "protocol", "type" -> {"number":N}. {"op":"xlr-del","number":N}. Rows have
+ * only what is compared; "name" is the connection's.
+ */
+int agent_xlr_add(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		  json_t **reply);
+int agent_xlr_del(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		  json_t **reply);
+void agent_show_xlr(struct agent *a, const struct agent_conn *only, json_t *rows);
+
 #endif /* FALCON_AGENT_COMMANDS_H */

@@ -21,6 +21,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const char *const off_on[] = {"off", "on", NULL};
+static const char *const on_off[] = {"on", "off", NULL};	/* of fields that say "no" */
 static const char *const protections[] = {"off", "type1", "type2", "type3", NULL};
 static const char *const block_sizes[] = {"512", "4096", NULL};
 static const char *const orderings[] = {"unordered", "ordered", NULL};
@@ -293,6 +294,8 @@ static const struct config_key conn_keys[] = {
 	 .help = "the peer's connection ID: its local_cid"},
 	{"ordering", ENUM(orderings), AT(struct conn_config, params.ordered), .def = "ordered",
 	 .help = "whether transactions are delivered in the order they were started"},
+	{"flow_control", ENUM(on_off), AT(struct conn_config, params.no_flow_control), .def = "on",
+	 .help = "off: transactions for which resources are short end in error and do not wait"},
 	SECURITY_KEY(struct conn_config, false),
 	{"mode", ENUM(modes), AT(struct conn_config, mode), .def = "transport",
 	 .help = "tunnel: an inner IP header, with inner_local and inner_remote, goes along"},

@@ -115,6 +115,7 @@ static void hide(struct agent_conn *c)
 	if (c->by_name.tbl)
 		HASH_DELETE(by_name, a->conn_names, c);
 	c->by_name.tbl = NULL;
+	agent_xlr_conn_gone(c);
 	remotes_leave(&a->remotes, c);
 }
 

@@ -365,7 +365,7 @@ static const struct {
 	{ "user", show_user },	       { "agent", show_agent },	  { "nvme", agent_show_nvme },
 	{ "namespace", agent_show_namespace },
 	{ "device", agent_show_device }, { "qp", agent_show_qp }, { "cq", agent_show_cq },
-	{ "mr", agent_show_mr },       { "pd", agent_show_pd },
+	{ "mr", agent_show_mr },       { "pd", agent_show_pd },	  { "xlr", agent_show_xlr },
 };
 
 int agent_show(struct agent *a, json_t *req, json_t **reply)

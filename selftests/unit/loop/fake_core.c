@@ -26,6 +26,10 @@ static int start(struct fcore_conn *c, const struct fcore_txn *t, bool pull)
 {
 	struct fake_txn *txn = &c->txns[c->count];
 
+	if (c->ends_at_once) {
+		raw_on_completion(c->ulp, c, t->cookie, c->ends_at_once, 0);
+		return 0;
+	}
 	if (c->count >= c->limit) {
 		c->refused = true;
 		return -EAGAIN;

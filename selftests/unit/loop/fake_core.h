@@ -27,6 +27,7 @@ struct fcore_conn {
 	bool unordered;		/* the youngest transaction is delivered first */
 	bool stalled;		/* nothing is delivered */
 	bool refused;		/* owes an on_xon */
+	uint8_t ends_at_once;	/* transactions end so before they are submitted; kCmplAck: they do not */
 	uint32_t limit;		/* transactions at a time */
 	uint32_t next_rsn;
 	uint32_t count;
