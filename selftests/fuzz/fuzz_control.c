@@ -41,6 +41,7 @@
 #include "agent/rdma_show.h"
 #include "agent/rue.h"
 #include "check.h"
+#include "core/xlr.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -126,6 +127,50 @@ void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, u
 {
 	(void)now;
 	CHECK(c >= cores && c < cores + CONNS && falcon_res_get(r, fcwnd));
+}
+
+/* The filters that are there. */
+static struct {
+	struct fcore_xlr_rule rule;
+	bool used;
+} filters[FCORE_XLR_RULES];
+
+int fcore_xlr_add(struct fcore *core, const struct fcore_xlr_rule *rule)
+{
+	(void)core;
+	/* What the core refuses, the request must have refused before. */
+	CHECK(rule->where < FCORE_XLR_WHERES);
+	CHECK(!(rule->fields & FCORE_XLR_TYPE) || rule->type == FALCON_PUSH_DATA ||
+	       rule->type == FALCON_PULL_REQUEST);
+	for (int i = 0; i < FCORE_XLR_RULES; i++) {
+		if (filters[i].used)
+			continue;
+		filters[i].rule = *rule;
+		filters[i].used = true;
+		return i;
+	}
+	return -ENOSPC;
+}
+
+int fcore_xlr_del(struct fcore *core, uint32_t number)
+{
+	bool used = number < FCORE_XLR_RULES && filters[number].used;
+
+	(void)core;
+	if (used)
+		filters[number].used = false;
+	return used ? 0 : -ENOENT;
+}
+
+int fcore_xlr_get(const struct fcore *core, uint32_t number, struct fcore_xlr_rule *rule,
+		  uint64_t *hits)
+{
+	(void)core;
+	if (number >= FCORE_XLR_RULES || !filters[number].used)
+		return -ENOENT;
+	*rule = filters[number].rule;
+	*hits = UINT64_MAX;
+	return 0;
 }
 
 const char *agent_conn_state_name(enum agent_conn_state s)

@@ -52,6 +52,10 @@ static const char *const requests[] = {
 	"{\"op\":\"show\",\"object\":\"config\"}",
 	"{\"op\":\"show\",\"object\":\"version\"}",
 	"{\"op\":\"conn-reset\",\"name\":\"b\"}",
+	"{\"op\":\"xlr-add\",\"where\":\"target\",\"connection\":\"b\",\"type\":\"push\"}",
+	"{\"op\":\"xlr-add\",\"where\":\"initiator\",\"function\":\"7\",\"protocol\":\"nvme\"}",
+	"{\"op\":\"xlr-del\",\"number\":0}",
+	"{\"op\":\"show\",\"object\":\"xlr\"}",
 	"{\"op\":\"conn-del\",\"name\":\"b\"}",
 };
 
