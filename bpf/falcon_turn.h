@@ -87,7 +87,7 @@ FALCON_INLINE void falcon_turn_csum(struct xdp_md *ctx, const struct falcon_work
 static __noinline void falcon_turn_compose(const struct falcon_work *w, enum falcon_verdict v,
 					   struct falcon_ack *a)
 {
-	falcon_rx_answer(w->conn, v, w->frame.flow, &w->hdr, a);
+	falcon_rx_answer(w->conn, w->config, v, w->frame.flow, &w->hdr, a);
 }
 
 /* Put |a| in place of the Falcon packet and let the frame end there. Returns its length, or 0. */

@@ -62,7 +62,6 @@ FALCON_INLINE void falcon_ack_common(const struct falcon_conn *c, __u32 flow,
 	a->t1 = (__u32)(t >> 32);
 	a->t2 = (__u32)t;
 	a->hops = (__u8)falcon_load(&rx->hops);
-	a->buffer_level = (__u8)falcon_load(&c->rx_acked.buffer_level);
 	a->ecn = falcon_load(&rx->ecn_count) & 0x3fff;
 	a->rue_info = falcon_load(&c->rx_acked.rue_info);
 }

@@ -68,6 +68,7 @@ static void agent_step(uint32_t cid)
 		falcon_ring_release(h->rx.data_rx, FALCON_DATA_WORDS, psn);
 		falcon_ring_release(b->rx.data_rx, FALCON_DATA_WORDS, psn);
 	}
+	env.config->rx_level = ref.config.rx_level = traffic_random(&traffic, 32);
 	h->id.flags &= ~(uint32_t)FALCON_CONN_STEER;
 	if (traffic_random(&traffic, 50) == 0)
 		h->id.flags |= FALCON_CONN_STEER;

@@ -198,6 +198,7 @@ void env_reset(struct env *e)
 	memset(e->config, 0, sizeof(*e->config));
 	e->config->replay_margin = 1000000;
 	e->config->cur_spi_gen = CONN_SPI_GEN;
+	e->config->rx_level = 17;
 	e->config->rue_threshold[0] = 1 << 18;
 	e->config->rue_threshold[1] = 1 << 19;
 	e->config->rue_threshold[2] = 3 << 18;

@@ -146,7 +146,7 @@ static enum falcon_verdict take_reliable(struct reference *ref, struct falcon_co
 		ref->credits += !falcon_verdict_delivers(r->verdict);
 	}
 	if (falcon_verdict_answers(r->verdict))
-		falcon_rx_answer(c, r->verdict, r->frame.flow, &r->hdr, &r->ack);
+		falcon_rx_answer(c, &ref->config, r->verdict, r->frame.flow, &r->hdr, &r->ack);
 	return r->verdict;
 }
 

@@ -208,7 +208,6 @@ void traffic_agent(struct traffic *t, struct falcon_conn *c)
 		    &c->rx_acked.data_base);
 	acknowledge(t, c->rx.req_rx, c->rx_acked.req_ack, FALCON_REQ_WORDS, FALCON_REQ_WINDOW,
 		    &c->rx_acked.req_base);
-	c->rx_acked.buffer_level = traffic_random(t, 32);
 	c->rx_acked.rue_info = random32(t) & 0x3fffff;
 	c->rx_acked.zone = one_in(t, 4) ? traffic_random(t, FALCON_ZONE_CLOSED + 1) : 0;
 	c->rx_acked.next_rsn = traffic_random(t, TRAFFIC_RSNS);

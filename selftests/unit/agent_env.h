@@ -90,12 +90,6 @@ void agent_rue_ack(struct agent *a, struct agent_conn *c, uint32_t flow,
 		stage.rue_acked += (uint32_t)falcon_ev_get(&e, num_packets_acked);
 }
 
-uint32_t agent_rx_level(const struct agent *a, struct xsk *x)
-{
-	(void)a, (void)x;
-	return 0;
-}
-
 int cm_rekey(struct cm *cm, uint32_t cid)
 {
 	(void)cm;

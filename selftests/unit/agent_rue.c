@@ -350,33 +350,38 @@ static void thread__result_of_the_past_is_dropped(void **state)
 	assert_int_equal(results, 2);
 }
 
-static void level__follows_the_fuller_pool(void **state)
+/* What the core was told of receive rings. */
+static uint32_t waiting_level = UINT32_MAX;
+
+void fcore_rx_waiting(struct fcore *core, uint32_t level)
 {
-	static struct xsk x;
-	struct falcon_credit credit = { .credits = 1024 };
+	assert_ptr_equal(core, agent.core);
+	waiting_level = level;
+}
+
+/* Of two ports' rings the fuller one counts. */
+static void level__of_the_fullest_ring(void **state)
+{
+	struct fcore_occupancy ring[3];
 
 	(void)state;
-	agent.config.agent.rx_ema_packets = agent.config.agent.rx_ema_ring = 100;
-	x = (struct xsk){ .credit = &credit, .in_fill = 1024, .rx_nfree = XSK_RX_FRAMES - 1024 };
-	assert_int_equal(agent_rx_level(&agent, &x), 0);
-	credit.credits = 1024 - 32;
-	assert_int_equal(agent_rx_level(&agent, &x), 1);
-	credit.credits = 512;
-	assert_int_equal(agent_rx_level(&agent, &x), 16);
-	credit.credits = -2048;
-	assert_int_equal(agent_rx_level(&agent, &x), 31);
-	credit.credits = 1024;
-	x.rx_nfree = XSK_RX_FRAMES - 1024 - 5120 / 2;
-	assert_int_equal(agent_rx_level(&agent, &x), 16);
-	x.rx_nfree = 0;
-	x.in_fill = 0;
-	assert_int_equal(agent_rx_level(&agent, &x), 31);
-	/* A quarter of the way each time. */
-	agent.config.agent.rx_ema_packets = agent.config.agent.rx_ema_ring = 25;
-	x = (struct xsk){ .credit = &credit, .in_fill = 1024, .rx_nfree = XSK_RX_FRAMES - 1024 };
-	credit.credits = 0;
-	assert_int_equal(agent_rx_level(&agent, &x), 8);
-	assert_int_equal(agent_rx_level(&agent, &x), 14);
+	agent.config.agent.rx_ema_ring = 100;
+	for (int i = 0; i < 3; i++)
+		agent_rx_level_init(&agent, &ring[i]);
+	agent.nports = 2;
+	agent.ports[0] = (struct port){ .nqueues = 2, .waiting = ring };
+	agent.ports[1] = (struct port){ .nqueues = 1, .waiting = &ring[2] };
+	agent_rx_level_set(&agent, &ring[1], XSK_FILL_TARGET / 2);
+	assert_int_equal(waiting_level, 16);
+	agent_rx_level_set(&agent, &ring[2], XSK_FILL_TARGET);
+	assert_int_equal(waiting_level, 31);
+	agent_rx_level_set(&agent, &ring[1], 0);
+	assert_int_equal(waiting_level, 31);
+	agent_rx_level_set(&agent, &ring[2], XSK_FILL_TARGET / 32);
+	assert_int_equal(waiting_level, 1);
+	agent_rx_level_set(&agent, &ring[2], 0);
+	assert_int_equal(waiting_level, 0);
+	agent.nports = 0;
 }
 
 /* An engine in another process, but for the process. */
@@ -555,7 +560,7 @@ int main(void)
 		INLINE(stats__are_of_the_latest_result),
 		THREAD(thread__merges_what_comes_meanwhile),
 		THREAD(thread__result_of_the_past_is_dropped),
-		INLINE(level__follows_the_fuller_pool),
+		INLINE(level__of_the_fullest_ring),
 		PROCESS(process__computes_once_it_is_there),
 		PROCESS(process__ends_and_windows_stay),
 		PROCESS(process__learns_of_engines_and_flows),

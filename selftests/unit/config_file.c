@@ -194,7 +194,8 @@ static void congestion_control(void **state)
 		"[swift far]\n"
 		"[rue aimd]\npercent = 70\nincrease = 2\n"
 		"[agent]\ncc = aimd\ncc_profile = default\nrue_mode = thread\n"
-		"rx_level_packets_percent = 100\nrx_level_ring_percent = 1\n";
+		"rx_level_packets_percent = 100\nrx_level_ring_percent = 1\n"
+		"rx_level_buffers_percent = 50\n";
 	struct agent_config cfg;
 
 	(void)state;
@@ -202,6 +203,7 @@ static void congestion_control(void **state)
 	assert_int_equal(cfg.agent.rue_mode, CONFIG_RUE_THREAD);
 	assert_int_equal(cfg.agent.rx_ema_packets, 100);
 	assert_int_equal(cfg.agent.rx_ema_ring, 1);
+	assert_int_equal(cfg.agent.rx_ema_buffers, 50);
 	assert_string_equal(cfg.conns[0].cc.algorithm, "swift");
 	assert_string_equal(cfg.conns[0].cc.profile, "near");
 	assert_int_equal(cfg.conns[0].cc.delay_select, kRueDelayFull);

@@ -137,7 +137,7 @@ static void shows_a_connection(void **state)
 				json_object_get(row, "value"));
 	if (config_conn_from_json(again, &cfg.agent, &d, err, sizeof(err)))
 		fail_msg("%s", err);
-	c.set = d.set = 0;
+	c.set = d.set = (struct config_set){};
 	assert_memory_equal(&c, &d, sizeof(c));
 	json_decref(again);
 	json_decref(rows);

@@ -64,6 +64,7 @@ static struct env {
 	unsigned int rnr_times;
 	bool rnr_for_ever;	/* what on_rnr() answers */
 	uint32_t zone, zones;	/* as told to on_zone(); how often */
+	uint32_t rx_level, rx_levels;	/* as told to on_rx_level(); how often */
 	uint32_t probe_t1;	/* of the latest probe */
 	uint32_t path_len, path_ends;	/* as told to on_path(); how often */
 	struct falcon_rue_event last_rue;
@@ -226,6 +227,13 @@ static void env_on_zone(void *arg, enum falcon_zone zone)
 	env.zones++;
 }
 
+static void env_on_rx_level(void *arg, uint32_t level)
+{
+	(void)arg;
+	env.rx_level = level;
+	env.rx_levels++;
+}
+
 static void env_on_path(void *arg, struct fcore_conn *c, uint32_t len)
 {
 	(void)arg;
@@ -257,6 +265,7 @@ static const struct fcore_ops env_ops = {
 	.on_xon = env_on_xon,
 	.on_rnr = env_on_rnr,
 	.on_zone = env_on_zone,
+	.on_rx_level = env_on_rx_level,
 	.on_path = env_on_path,
 	.on_fatal = env_on_fatal,
 };

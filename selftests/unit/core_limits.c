@@ -98,6 +98,9 @@ static void config_bounds(void **state)
 	REFUSED(max_len, 0);
 	REFUSED(max_len, FALCON_MAX_REQUEST_LEN + 1);
 	REFUSED(red_percent, 101);
+	REFUSED(rx_ema[0], 0);
+	REFUSED(rx_ema[1], 0);
+	REFUSED(rx_ema[1], 101);
 #undef REFUSED
 }
 

@@ -92,6 +92,13 @@ static void on_zone(void *arg, enum falcon_zone zone)
 	h->config.zone = zone;
 }
 
+static void on_rx_level(void *arg, uint32_t level)
+{
+	struct host *h = arg;
+
+	h->config.rx_level = level;
+}
+
 const struct fcore_ops host_ops = {
 	.transmit = transmit,
 	.frame_put = frame_put,
@@ -103,6 +110,7 @@ const struct fcore_ops host_ops = {
 	.on_completion = ulp_on_completion,
 	.on_xon = ulp_on_xon,
 	.on_zone = on_zone,
+	.on_rx_level = on_rx_level,
 	.on_fatal = on_fatal,
 };
 

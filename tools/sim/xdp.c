@@ -127,7 +127,7 @@ static void tell_level(const struct work *w)
 		return;
 	h->level += h->lent - h->level / 16;
 	level = h->level / 16 * 32 / h->cfg->rx_buffer;
-	w->e->shared->rx_acked.buffer_level = level < 31 ? (uint32_t)level : 31;
+	fcore_rx_waiting(h->core, level < 31 ? (uint32_t)level : 31);
 }
 
 static enum falcon_verdict take_reliable(struct work *w, const uint8_t *falcon)
@@ -237,7 +237,7 @@ static void answer(struct work *w, enum falcon_verdict v)
 	struct fcore_packet p = { .flow = w->frame.flow, .path = w->frame.path };
 	struct falcon_ack a;
 
-	falcon_rx_answer(e->shared, v, w->frame.flow, &w->hdr, &a);
+	falcon_rx_answer(e->shared, &w->h->config, v, w->frame.flow, &w->hdr, &a);
 	check_ack(e, &a, w->frame.flow);
 	sim_trace(e->sim, "xdp-tx", e, a.type, a.rdbpsn, a.rrbpsn);
 	p.hdr_len = falcon_ack_pack(&a, p.hdr);

@@ -35,6 +35,7 @@ struct port {
 	uint32_t index;			/* in falcon_ports; sockets are index * FALCON_MAX_QUEUES + q */
 	uint32_t nqueues;
 	struct xsk *xsks;		/* nqueues of them */
+	struct fcore_occupancy *waiting;	/* of their receive rings (Falcon 10.2) */
 	bool native;			/* XDP attached in the driver, not in generic mode */
 	bool trusted_csum;		/* rx_csum = trusted: connections skip the UDP checksum */
 };

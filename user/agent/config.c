@@ -30,7 +30,7 @@ struct parser {
 	const struct config_section *section;	/* that lines are read into; NULL: none yet */
 	void *base;				/* its struct; NULL for [swift] and [rue] */
 	int number;				/* of this profile or engine in cfg->rue */
-	uint64_t *set;				/* the struct's |set| */
+	struct config_set *set;			/* the struct's |set| */
 	char title[CONFIG_NAME_MAX + 16];	/* as written, for messages */
 	unsigned int line;
 	char *err;
@@ -343,13 +343,13 @@ static int on_key(void *arg, const char *section, const char *name, const char *
 	i = config_key_find(p->section, name);
 	if (i < 0)
 		fail(p, "unknown key %s in %s", name, p->title);
-	else if (*p->set & 1ULL << i)
+	else if (config_set_has(p->set, (unsigned int)i))
 		fail(p, "key %s is given twice in %s", name, p->title);
 	else if (config_key_set(p->section, (unsigned int)i, p->base, value, why, sizeof(why)))
 		fail(p, "%s: %s", p->title, why);
 	if (p->ret)
 		return 0;
-	*p->set |= 1ULL << i;
+	config_set_add(p->set, (unsigned int)i);
 	return 1;
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "agent/config_rue.h"
+#include "agent/config_set.h"
 #include "agent/log.h"
 #include "agent/quota.h"
 #include "cm/chan.h"
@@ -96,13 +97,13 @@ struct agent_options {
 	uint32_t rue_p2_packets;		/* Falcon 10.6.1 P2 */
 	enum config_rue_mode rue_mode;
 	char rue_socket[CONFIG_SOCKET_MAX];	/* of an engine in another process */
-	uint32_t rx_ema_packets;		/* Falcon 10.2 alpha, percent, of frames held */
-	uint32_t rx_ema_ring;			/* and of those that wait in the rings */
+	uint32_t rx_ema_packets, rx_ema_buffers;	/* Falcon 10.2 alpha, percent, of the pools */
+	uint32_t rx_ema_ring;			/* and of the receive rings */
 	enum config_security security;		/* of connections that say nothing else, and dialled ones */
 	struct cc_options cc;			/* likewise */
 	struct pool_options pools;
 	struct fcore_params params;		/* what connections start from */
-	uint64_t set;				/* keys that were given, one bit a key */
+	struct config_set set;			/* keys that were given, one bit a key */
 	unsigned int line;			/* of the section; 0: not in the file */
 };
 
@@ -112,7 +113,7 @@ struct port_config {
 	uint32_t queues;			/* RX queues to serve; 0: all that the device has */
 	enum config_xsk_mode mode;
 	enum config_rx_csum rx_csum;
-	uint64_t set;
+	struct config_set set;
 	unsigned int line;
 };
 
@@ -136,7 +137,7 @@ struct conn_config {
 	uint32_t remote_spi;			/* handshake off: of packets we send, not 0 */
 	struct cc_options cc;
 	struct fcore_params params;		/* ordered, function and protocol values; PSNs 0 */
-	uint64_t set;
+	struct config_set set;
 	unsigned int line;
 };
 
@@ -146,7 +147,7 @@ struct peer_config {
 	char functions[CONFIG_PATH_MAX];	/* Destination Functions: "any", or "0,16-31" */
 	uint32_t max_connections;
 	bool clear;				/* connections without encryption are accepted */
-	uint64_t set;
+	struct config_set set;
 	unsigned int line;
 };
 
@@ -164,7 +165,7 @@ struct namespace_config {
 	uint64_t iops;				/* commands a second; 0: no limit */
 	uint64_t bytes_per_s;			/* 0: no limit */
 	uint64_t memory;			/* bytes for data under way; the largest counts */
-	uint64_t set;
+	struct config_set set;
 	unsigned int line;
 };
 
@@ -189,7 +190,7 @@ struct nvme_config {
 	uint32_t protection;			/* type that applications see; 0: none */
 	char controller[CONFIG_NAME_MAX];	/* whose namespace it is; "": of its own */
 	char key_file[CONFIG_PATH_MAX];		/* AES-256-XTS key; "": data are not encrypted */
-	uint64_t set;
+	struct config_set set;
 	unsigned int line;
 };
 

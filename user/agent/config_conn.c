@@ -39,7 +39,7 @@ static void inherit_keys(struct conn_config *c, const struct agent_options *a)
 	for (unsigned int i = 0; i < to->nkeys; i++) {
 		const struct config_key *k = &to->keys[i];
 
-		if (k->inherited && !(c->set & 1ULL << i))
+		if (k->inherited && !config_set_has(&c->set, i))
 			memcpy((char *)c + k->offset,
 			       (const char *)a + from->keys[config_key_find(from, k->name)].offset,
 			       k->size);
@@ -55,7 +55,7 @@ void config_conn_inherit(struct conn_config *c, const struct agent_options *a)
 	for (unsigned int i = 0; i < s->nparams; i++) {
 		const struct config_key *k = &s->params[i];
 
-		if (!(c->set & 1ULL << (s->nkeys + i)))
+		if (!config_set_has(&c->set, s->nkeys + i))
 			memcpy((char *)&c->params + k->offset,
 			       (const char *)&a->params + k->offset, k->size);
 	}
@@ -67,7 +67,7 @@ static const char *missing_key(const struct conn_config *c)
 	const struct config_section *s = &config_sections[CONFIG_CONNECTION];
 
 	for (unsigned int i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
-		if (!(c->set & 1ULL << config_key_find(s, required[i])))
+		if (!config_set_has(&c->set, (unsigned int)config_key_find(s, required[i])))
 			return required[i];
 	}
 	return NULL;

@@ -24,8 +24,8 @@ static int value_text(const json_t *v, bool is_enum, char *text, size_t size)
 }
 
 /* Key |key| of the section whose struct is |base|, with its |set|. */
-static int set_member(const struct config_section *s, void *base, uint64_t *set, const char *key,
-		      const json_t *v, char *err, size_t errlen)
+static int set_member(const struct config_section *s, void *base, struct config_set *set,
+		      const char *key, const json_t *v, char *err, size_t errlen)
 {
 	int i = config_key_find(s, key);
 	char text[CONFIG_PATH_MAX];
@@ -42,13 +42,13 @@ static int set_member(const struct config_section *s, void *base, uint64_t *set,
 	}
 	if (config_key_set(s, (unsigned int)i, base, text, err, errlen))
 		return -EINVAL;
-	*set |= 1ULL << i;
+	config_set_add(set, (unsigned int)i);
 	return 0;
 }
 
 /* Every member of |obj| but "op" and "name". */
 static int set_members(const json_t *obj, const struct config_section *s, void *base,
-		       uint64_t *set, char *err, size_t errlen)
+		       struct config_set *set, char *err, size_t errlen)
 {
 	const char *key;
 	json_t *value;
@@ -115,9 +115,10 @@ int config_conn_from_json(const json_t *obj, const struct agent_options *default
 }
 
 /* Whether key |i| was given, stems from [agent] or is the built-in default. */
-static const char *source_of(const struct config_section *s, uint64_t set, unsigned int i)
+static const char *source_of(const struct config_section *s, const struct config_set *set,
+			     unsigned int i)
 {
-	if (set & 1ULL << i)
+	if (config_set_has(set, i))
 		return "configured";
 	if (s == &config_sections[CONFIG_CONNECTION] && (i >= s->nkeys || s->keys[i].inherited))
 		return "agent";
@@ -126,7 +127,7 @@ static const char *source_of(const struct config_section *s, uint64_t set, unsig
 
 /* Append one row for every key of the section whose struct is |base|. */
 static int show_section(json_t *rows, const struct config_section *s, const char *title,
-			const void *base, uint64_t set)
+			const void *base, const struct config_set *set)
 {
 	const struct config_key *k;
 	char text[CONFIG_PATH_MAX];
@@ -150,7 +151,7 @@ int config_show_conn(json_t *rows, const struct conn_config *c)
 	char title[CONFIG_NAME_MAX + 16];
 
 	snprintf(title, sizeof(title), "connection %s", c->name);
-	return show_section(rows, &config_sections[CONFIG_CONNECTION], title, c, c->set);
+	return show_section(rows, &config_sections[CONFIG_CONNECTION], title, c, &c->set);
 }
 
 static int show_nvme(json_t *rows, const struct agent_config *cfg)
@@ -162,13 +163,13 @@ static int show_nvme(json_t *rows, const struct agent_config *cfg)
 		const struct namespace_config *ns = &cfg->namespaces[i];
 
 		snprintf(title, sizeof(title), "namespace %s", ns->name);
-		ret = show_section(rows, &config_sections[CONFIG_NAMESPACE], title, ns, ns->set);
+		ret = show_section(rows, &config_sections[CONFIG_NAMESPACE], title, ns, &ns->set);
 	}
 	for (unsigned int i = 0; i < cfg->nnvmes && !ret; i++) {
 		const struct nvme_config *dev = &cfg->nvmes[i];
 
 		snprintf(title, sizeof(title), "nvme %s", dev->name);
-		ret = show_section(rows, &config_sections[CONFIG_NVME], title, dev, dev->set);
+		ret = show_section(rows, &config_sections[CONFIG_NVME], title, dev, &dev->set);
 	}
 	return ret;
 }
@@ -179,18 +180,18 @@ static int show_agent_and_ports(json_t *rows, const struct agent_config *cfg)
 	int ret;
 
 	ret = show_section(rows, &config_sections[CONFIG_AGENT], "agent", &cfg->agent,
-			   cfg->agent.set);
+			   &cfg->agent.set);
 	for (unsigned int i = 0; i < cfg->nports && !ret; i++) {
 		const struct port_config *p = &cfg->ports[i];
 
 		snprintf(title, sizeof(title), "port %s", p->ifname);
-		ret = show_section(rows, &config_sections[CONFIG_PORT], title, p, p->set);
+		ret = show_section(rows, &config_sections[CONFIG_PORT], title, p, &p->set);
 	}
 	for (unsigned int i = 0; i < cfg->npeers && !ret; i++) {
 		const struct peer_config *p = &cfg->peers[i];
 
 		snprintf(title, sizeof(title), "peer %s", p->name);
-		ret = show_section(rows, &config_sections[CONFIG_PEER], title, p, p->set);
+		ret = show_section(rows, &config_sections[CONFIG_PEER], title, p, &p->set);
 	}
 	for (unsigned int i = 0; i < cfg->nusers && !ret; i++) {
 		const struct quota_section *s = &cfg->users[i];
@@ -198,7 +199,7 @@ static int show_agent_and_ports(json_t *rows, const struct agent_config *cfg)
 			&config_sections[s->group ? CONFIG_GROUP : CONFIG_USER];
 
 		snprintf(title, sizeof(title), "%s %s", kind->name, s->name);
-		ret = show_section(rows, kind, title, s, s->set);
+		ret = show_section(rows, kind, title, s, &s->set);
 	}
 	return ret ? ret : show_nvme(rows, cfg);
 }

@@ -121,7 +121,10 @@ static const struct config_key agent_keys[] = {
 	 .help = "with rue_mode = process: where falcon-rue --serve listens"},
 	{"rx_level_packets_percent", UINT(1, 100), AT(struct agent_options, rx_ema_packets),
 	 .unit = "percent", .def = "25",
-	 .help = "weight of the latest value in the fill of receive frames that ACKs report"},
+	 .help = "weight of the latest value in the fill of Net Req Pkt Rx that ACKs report"},
+	{"rx_level_buffers_percent", UINT(1, 100), AT(struct agent_options, rx_ema_buffers),
+	 .unit = "percent", .def = "25",
+	 .help = "weight of the latest value in the fill of Net Req Buf Rx that ACKs report"},
 	{"rx_level_ring_percent", UINT(1, 100), AT(struct agent_options, rx_ema_ring),
 	 .unit = "percent", .def = "25",
 	 .help = "weight of the latest value in the fill of receive rings that ACKs report"},
@@ -334,8 +337,8 @@ const struct config_section config_sections[CONFIG_SECTION_COUNT] = {
 	[CONFIG_RUE] = {"rue", NULL, 0, NULL, 0, 0},
 };
 
-_Static_assert(COUNT(agent_keys) + COUNT(param_keys) <= 64, "one bit a key in |set|");
-_Static_assert(COUNT(conn_keys) + COUNT(param_keys) <= 64, "one bit a key in |set|");
+_Static_assert(COUNT(agent_keys) + COUNT(param_keys) <= CONFIG_KEYS_MAX, "one bit a key in |set|");
+_Static_assert(COUNT(conn_keys) + COUNT(param_keys) <= CONFIG_KEYS_MAX, "one bit a key in |set|");
 
 const struct config_key *config_key_at(const struct config_section *s, unsigned int i,
 				       size_t *offset)

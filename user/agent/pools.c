@@ -44,6 +44,8 @@ void agent_pools_config(const struct agent *a, struct fcore_config *cfg)
 	cfg->max_len = XSK_MAX_FRAME;
 	cfg->functions = CONFIG_FUNCTIONS;
 	cfg->red_percent = opt->red_percent;
+	cfg->rx_ema[0] = a->config.agent.rx_ema_packets;
+	cfg->rx_ema[1] = a->config.agent.rx_ema_buffers;
 	set(&cfg->total[FCORE_NET_PKT_RX], net);
 	set(&cfg->total[FCORE_NET_BUF_RX], cells(net, cfg->rx_cell));
 	set(&cfg->total[FCORE_REQ_BUF_RX], cells(frames - net, cfg->rx_cell));

@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/log.h"
+#include "agent/rue.h"
 
 /* Receive queues of |ifname|, from sysfs; 1 if sysfs is not there. */
 static uint32_t count_queues(const char *ifname)
@@ -77,8 +78,11 @@ static int open_queues(struct agent *a, struct port *p, enum xsk_mode mode)
 	char err[256];
 
 	p->xsks = calloc(p->nqueues, sizeof(*p->xsks));
-	if (!p->xsks)
+	p->waiting = calloc(p->nqueues, sizeof(*p->waiting));
+	if (!p->xsks || !p->waiting) {
+		p->nqueues = 0;
 		return -ENOMEM;
+	}
 	for (uint32_t q = 0; q < p->nqueues; q++) {
 		uint32_t index = p->index * FALCON_MAX_QUEUES + q;
 		int rc = xsk_open(&p->xsks[q], p->ifname, q, mode, a->maps.xsks_fd, index,
@@ -89,6 +93,7 @@ static int open_queues(struct agent *a, struct port *p, enum xsk_mode mode)
 			p->nqueues = q;
 			return rc;
 		}
+		agent_rx_level_init(a, &p->waiting[q]);
 	}
 	return 0;
 }
@@ -145,6 +150,7 @@ void agent_ports_close(struct agent *a)
 			xsk_shut(&p->xsks[q]);
 		}
 		free(p->xsks);
+		free(p->waiting);
 	}
 	a->nports = 0;
 }

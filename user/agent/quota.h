@@ -25,6 +25,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agent/config_set.h"
+
 /* What is counted. A new kind needs a name in quota.c and a key in config_keys.c. */
 enum quota_kind {
 	QUOTA_CLIENTS,		/* connections to the control socket */
@@ -45,7 +47,7 @@ struct quota_section {
 	char name[QUOTA_NAME_MAX];	/* or a number; "any", of users: all others */
 	bool group;
 	uint64_t limit[QUOTA_KINDS];
-	uint64_t set;			/* keys that were given, one bit a key */
+	struct config_set set;		/* keys that were given, one bit a key */
 	unsigned int line;
 };
 

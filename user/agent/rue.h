@@ -53,8 +53,12 @@ const char *agent_rue_where(const struct agent *a);
 bool agent_rue_trace_set(struct agent *a, struct rue_trace *t, int fd, uint32_t records,
 			 int64_t only);
 
-/* rue_level.c: the fill of socket |x|'s receive buffers as ACKs tell it, 0 to 31 (10.2). */
-uint32_t agent_rx_level(const struct agent *a, struct xsk *x);
+/*
+ * rue_level.c: what waits in receive rings counts in the buffer level of ACKs (10.2) beside the
+ * core's pools. |n| frames wait now in the ring that |ring|, of one of |a|'s ports, is of.
+ */
+void agent_rx_level_init(const struct agent *a, struct fcore_occupancy *ring);
+void agent_rx_level_set(struct agent *a, struct fcore_occupancy *ring, uint32_t n);
 
 /* rue_show.c: what "show rue" shows. */
 void agent_rue_show(struct agent *a, const struct agent_conn *only, json_t *rows);

@@ -71,7 +71,7 @@ static uint32_t show_flow(const struct agent_conn *c, uint32_t flow, json_t *row
 	put_engine(row, c);
 	put_windows(row, &c->shared->cc, &core, s);
 	put_plb(row, c, flow);
-	put(row, "buffer_level", falcon_load(&c->shared->rx_acked.buffer_level));
+	put(row, "buffer_level", fcore_rx_level(c->agent->core));
 	put(row, "events", s->events);
 	put(row, "results", s->results);
 	/* XDP counts for the connection. */

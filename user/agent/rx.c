@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/rue.h"
 
 enum rx_const {
 	RX_BURST = 64,		/* frames a socket and turn */
@@ -94,12 +95,13 @@ static void handle(struct agent *a, const struct xsk_rx_item *it)
 		xsk_frame_put(it->frame);
 }
 
-static uint32_t receive_burst(struct agent *a, struct xsk *x)
+static uint32_t receive_burst(struct agent *a, struct xsk *x, struct fcore_occupancy *waiting)
 {
 	struct xsk_rx_item items[RX_BURST];
 	uint32_t n;
 
 	a->rx_waiting = xsk_rx_waiting(x);
+	agent_rx_level_set(a, waiting, a->rx_waiting);
 	n = xsk_rx(x, items, RX_BURST);
 	for (uint32_t i = 0; i < n; i++) {
 		if (i + 1 < n)
@@ -116,7 +118,7 @@ uint32_t agent_receive(struct agent *a)
 
 	for (unsigned i = 0; i < a->nports; i++)
 		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
-			n += receive_burst(a, &a->ports[i].xsks[q]);
+			n += receive_burst(a, &a->ports[i].xsks[q], &a->ports[i].waiting[q]);
 	a->rx_waiting = 0;
 	a->stats.rx_frames += n;
 	return n;

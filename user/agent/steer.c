@@ -35,7 +35,6 @@ void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct f
 		const struct xsk_rx_item *it)
 {
 	uint32_t hdr_len = falcon_hdr_len(h->type);
-	uint32_t level = it->frame->xsk ? agent_rx_level(c->agent, it->frame->xsk) : 0;
 	struct fcore_rx rx = {
 		.hdr = *h,
 		.payload = it->data + m->falcon_off + hdr_len,
@@ -46,7 +45,6 @@ void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct f
 		.now = m->rx_ns,
 	};
 
-	falcon_store(&c->shared->rx_acked.buffer_level, level);
 	fcore_receive(c->core, &rx);
 }
 
@@ -100,7 +98,7 @@ static enum falcon_verdict take_reliable(struct agent_conn *c, const struct falc
 		*kept = true;
 		agent_give(c, &h, m, it);
 	} else if (falcon_verdict_answers(v)) {
-		falcon_rx_answer(shared, v, f->flow, &h, &ack);
+		falcon_rx_answer(shared, c->agent->maps.config, v, f->flow, &h, &ack);
 		answer(c, shared, &ack, f);
 	}
 	return v;

@@ -125,6 +125,13 @@ static void on_zone(void *arg, enum falcon_zone zone)
 	falcon_store(&a->maps.config->zone, (__u32)zone);
 }
 
+static void on_rx_level(void *arg, uint32_t level)
+{
+	struct agent *a = arg;
+
+	falcon_store(&a->maps.config->rx_level, level);
+}
+
 static void on_path(void *arg, struct fcore_conn *c, uint32_t len)
 {
 	(void)arg;
@@ -163,6 +170,7 @@ const struct fcore_ops agent_core_ops = {
 	.on_xon = on_xon,
 	.on_rnr = on_rnr,
 	.on_zone = on_zone,
+	.on_rx_level = on_rx_level,
 	.on_path = on_path,
 	.on_fatal = on_fatal,
 };

@@ -99,6 +99,7 @@ enum fc_sent fc_ack_send(struct fcore_conn *c)
 	struct falcon_ack a;
 
 	falcon_ack_compose(c->shared, flow, &a);
+	a.buffer_level = (uint8_t)c->core->rx_level;
 	if (transmit_ack(c, flow, &a)) {
 		restore_own(c, a.own);
 		return FC_STALLED;
@@ -113,6 +114,7 @@ int fc_ack_send_nack(struct fcore_conn *c, uint32_t flow, const struct falcon_ac
 	struct falcon_ack a;
 
 	falcon_nack_compose(c->shared, flow, &a);
+	a.buffer_level = (uint8_t)c->core->rx_level;
 	a.nack_psn = nack->nack_psn;
 	a.nack_code = nack->nack_code;
 	a.nack_req_window = nack->nack_req_window;

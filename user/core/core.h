@@ -75,7 +75,7 @@ enum fcore_push_outcome {
 /*
  * Effects. All are called from within an fcore_* call, with the arg of fcore_create(). They may
  * call back into the core, fcore_conn_close() included; transmit() alone may not. rue_event(),
- * on_xon(), on_rnr(), on_zone(), on_path() and on_fatal() may be NULL.
+ * on_xon(), on_rnr(), on_zone(), on_rx_level(), on_path() and on_fatal() may be NULL.
  */
 struct fcore_ops {
 	/* Send |p| on |c|. 0, or -EAGAIN if there is no room: it is tried again at fcore_run(). */
@@ -125,6 +125,8 @@ struct fcore_ops {
 	bool (*on_rnr)(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times);
 	/* Target side. What all connections together may be sent: for falcon_config.zone. */
 	void (*on_zone)(void *arg, enum falcon_zone zone);
+	/* Target side. fcore_rx_level() has become |level|: for falcon_config.rx_level. */
+	void (*on_rx_level)(void *arg, uint32_t level);
 
 	/*
 	 * A search has ended: the path carries packets of |len| bytes of payload; 0: nothing was ever

@@ -128,6 +128,9 @@ void fc_rx_accept(struct fcore_conn *c, const struct fcore_rx *rx, bool ar);
 bool fc_res_config_ok(const struct fcore_config *cfg);
 /* core->host has room for the accounts of |cfg|'s hosts and functions, all zero. */
 void fc_res_open(struct fcore *core, const struct fcore_config *cfg);
+/* rx_level.c: pools' sizes are set; what network requests hold at the NIC has changed. */
+void fc_rx_level_open(struct fcore *core, const uint32_t percent[2]);
+void fc_rx_level_update(struct fcore *core);
 /* False: no such host or function. */
 bool fc_res_conn_open(struct fcore_conn *c);
 /* What a Push or Pull Request of |len| takes of the ULP Requests region (8.2.3). */

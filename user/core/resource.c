@@ -21,6 +21,7 @@ enum {
 	DEFAULT_CELLS = DEFAULT_TXNS * 4,	/* a packet fills the largest MTU XDP takes by itself */
 	DEFAULT_FUNCTIONS = 16,
 	DEFAULT_RED_PERCENT = 75,
+	DEFAULT_RX_EMA = 25,		/* percent */
 	MAX_ACCOUNTS = 65536,		/* hosts, functions */
 };
 
@@ -46,6 +47,7 @@ void fcore_config_default(struct fcore_config *cfg, uint32_t max_conns)
 		.max_len = FALCON_MAX_REQUEST_LEN,
 		.red_percent = DEFAULT_RED_PERCENT,
 		.alpha = FCORE_ALPHA_ONE,
+		.rx_ema = { DEFAULT_RX_EMA, DEFAULT_RX_EMA },
 	};
 	for (unsigned int r = 0; r < FCORE_RESOURCES; r++)
 		cfg->total[r] = is_buf(r) ? DEFAULT_CELLS : DEFAULT_TXNS;
@@ -102,7 +104,8 @@ bool fc_res_config_ok(const struct fcore_config *cfg)
 {
 	return is_cell(cfg->tx_cell) && is_cell(cfg->rx_cell) &&
 	       cfg->hosts - 1 < MAX_ACCOUNTS && cfg->functions - 1 < MAX_ACCOUNTS &&
-	       cfg->max_len && cfg->max_len <= FALCON_MAX_REQUEST_LEN && cfg->red_percent <= 100;
+	       cfg->max_len && cfg->max_len <= FALCON_MAX_REQUEST_LEN && cfg->red_percent <= 100 &&
+	       cfg->rx_ema[0] - 1 < 100 && cfg->rx_ema[1] - 1 < 100;
 }
 
 void fc_res_open(struct fcore *core, const struct fcore_config *cfg)
@@ -118,6 +121,7 @@ void fc_res_open(struct fcore *core, const struct fcore_config *cfg)
 	for (uint32_t i = 0; i < cfg->hosts + cfg->functions; i++)
 		set_no_limits(&core->host[i]);
 	set_zones(core, cfg->red_percent);
+	fc_rx_level_open(core, cfg->rx_ema);
 	fc_list_init(&core->xon.list);
 	fc_list_init(&core->data.list);
 }
@@ -348,6 +352,13 @@ static void publish_zone(struct fcore_conn *c)
 		core->ops.on_zone(core->arg, all);
 }
 
+/* What network requests hold has changed by a packet of |c|'s. */
+static void publish(struct fcore_conn *c)
+{
+	fc_rx_level_update(c->core);
+	publish_zone(c);
+}
+
 uint32_t fc_res_take_net(struct fcore_conn *c, bool pull, uint32_t len, bool hol)
 {
 	bool ahead = c->ordered && !hol;
@@ -359,7 +370,7 @@ uint32_t fc_res_take_net(struct fcore_conn *c, bool pull, uint32_t len, bool hol
 		o = beyond_share(c, &k, ahead ? c->core->keep_nic : keep_none);
 	if (!take_unless(c, &k, o))
 		return FC_RES_REFUSED;
-	publish_zone(c);
+	publish(c);
 	return k.of[1];
 }
 
@@ -368,7 +379,7 @@ void fc_res_give_net(struct fcore_conn *c, uint32_t taken)
 	const struct fc_need k = { .first = FCORE_NET_PKT_RX, .n = 2, .of = { 1, taken } };
 
 	give(c, &k);
-	publish_zone(c);
+	publish(c);
 }
 
 void fc_res_reclaim_tx(struct fcore_conn *c)

@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/occupancy.h"
 #include "falcon/maps.h"
 
 struct fcore;
@@ -76,6 +77,7 @@ struct fcore_config {
 	uint32_t max_len;		/* bytes of the largest transaction, 1..65535 */
 	uint32_t red_percent;		/* of the network region: beyond it only head-of-line requests */
 	uint32_t alpha;			/* what connections start with; 1/FCORE_ALPHA_ONE */
+	uint32_t rx_ema[2];		/* 10.2's averaging constants, percent: Net Req Pkt, Buf Rx */
 };
 
 /* The upper layer's credits on a connection (8.2.3): what it could allocate now. */
@@ -121,5 +123,13 @@ const char *fcore_level_name(enum fcore_level level);
 
 /* The zone of the pools (8.2.4): what fcore_ops.on_zone() was told, or is about to be. */
 enum falcon_zone fcore_zone(const struct fcore *core);
+
+/*
+ * The buffer level of ACKs and NACKs (10.2), 0..FCORE_RX_LEVELS - 1: that of the fullest of the
+ * pools for network requests, packets and buffers, and of what waits in front of the core.
+ */
+uint32_t fcore_rx_level(const struct fcore *core);
+/* Frames that the core has not been given yet fill their rings to |level|, in the same steps. */
+void fcore_rx_waiting(struct fcore *core, uint32_t level);
 
 #endif /* FALCON_CORE_RESOURCE_H */

@@ -62,7 +62,6 @@ struct xsk {
 	uint32_t index;			/* in falcon_xsks and falcon_credits */
 	bool zerocopy;
 	uint64_t rx_packets, tx_packets, tx_no_slot, rx_kicks, tx_kicks;
-	uint32_t held_ema, waiting_ema;	/* the agent's, see rue_level.c; 1/256 frames */
 	uint64_t drops_seen;		/* the socket's drop counters when last looked at */
 };
 
