@@ -84,10 +84,13 @@ sed -i 's/^\[peer any\]/[peer a]\nfunctions = 0,7/; s/^max_connections = .*/max_
 falcon-lab agent b start
 serve b
 tap_run "host a dials" on a falconctl conn add dialled local=10.250.0.1 remote=10.250.0.2 \
-	function=7 security=psp-aes-gcm-256
+	function=7 security=psp-aes-gcm-256 data_window=5 req_window=2
 tap_wait 10 is_up dialled
 tap_run "and is accepted" is_up dialled
 tap_run "a file arrives on it" put a dialled b small
+tap_is "$(on b falconctl -j window show | jq -c '.[] | select(.name | startswith("a.")) |
+	[.data_window, .req_window]')" "[5,2]" "host b keeps to the windows of host a"
+tap_run "and comes back" get a dialled b small
 tap_is "$(on b falconctl -j conn show | jq -r '.[] | select(.name | startswith("a.")) | .up')" true \
 	"host b names it by the peer's certificate"
 on a falconctl conn add second local=10.250.0.1 remote=10.250.0.2 function=7

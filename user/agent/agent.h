@@ -87,6 +87,7 @@ struct agent_conn {
 	uint32_t path_len;		/* payload that gets to the peer, bytes; 0: not found out yet */
 	uint32_t peer_path_len;		/* payload that gets here; 0: the peer has not told */
 	uint32_t flows;			/* paths used at a time: what both ends can */
+	uint32_t data_window, req_window;	/* packets under way: what both ends take */
 	uint64_t tx_unrouted;		/* packets dropped for want of a route */
 	uint64_t tx_unsealed;		/* packets not sent because they could not be sealed */
 	uint64_t rx_answered;		/* ACKs and NACKs the agent itself sent for refused packets */

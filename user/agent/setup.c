@@ -135,13 +135,20 @@ void agent_conn_ends(const struct agent_conn *c, struct ulp_ends *out)
 	memcpy(out->remote, c->cfg.remote, sizeof(out->remote));
 }
 
+/* Without a handshake the peer has not said, and is configured alike. */
+static uint32_t agreed(uint32_t ours, uint32_t peer)
+{
+	return peer && peer < ours ? peer : ours;
+}
+
 static void fill_params(struct agent_conn *c, struct fcore_params *p)
 {
-	/* Without a handshake the peer has not said, and is configured alike. */
-	c->flows = c->cfg.params.flows;
-	if (c->peer.params.flows && c->peer.params.flows < c->flows)
-		c->flows = c->peer.params.flows;
+	const struct cm_params *peer = &c->peer.params;
+
+	c->flows = agreed(c->cfg.params.flows, peer->flows);
 	*p = c->cfg.params;
+	p->data_window = c->data_window = agreed(p->data_window, peer->data_window);
+	p->req_window = c->req_window = agreed(p->req_window, peer->req_window);
 	p->tx_data_psn = c->ours.data_psn;
 	p->tx_req_psn = c->ours.req_psn;
 	p->tx_rsn = c->ours.rsn;
@@ -312,8 +319,8 @@ void agent_conn_offer(struct agent_conn *c, struct cm_local *out)
 		.params = {
 			.features = CM_FEATURE_PATH,
 			.flows = (uint8_t)c->cfg.params.flows,
-			.data_window = FALCON_DATA_WINDOW,
-			.req_window = FALCON_REQ_WINDOW,
+			.data_window = (uint16_t)c->cfg.params.data_window,
+			.req_window = (uint16_t)c->cfg.params.req_window,
 		},
 	};
 

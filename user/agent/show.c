@@ -94,6 +94,8 @@ static void show_one_window(const struct agent_conn *c, json_t *rows)
 	json_t *row = json_pack("{s:s}", "name", c->cfg.name);
 
 	put(row, "local_cid", c->cfg.local_cid);
+	put(row, "data_window", c->data_window);
+	put(row, "req_window", c->req_window);
 	put(row, "rx_data_base", falcon_load(&s->rx_acked.data_base));
 	put(row, "rx_req_base", falcon_load(&s->rx_acked.req_base));
 	put(row, "rx_accepted", falcon_load(&s->rx.accepted));

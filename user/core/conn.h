@@ -106,6 +106,7 @@ struct fc_win {
 	uint32_t next;		/* RNPSN or DNPSN */
 	uint32_t limit;		/* min(fcwnd, most): at most so many from |base| on */
 	uint32_t size;		/* FALCON_DATA_WINDOW or FALCON_REQ_WINDOW */
+	uint32_t most;		/* what the peer's window takes, 1..|size| */
 	uint32_t orc;		/* RORC or DORC: requests sent and not acknowledged */
 	uint32_t orrc;		/* RORRC or DORRC: those of them retransmitted */
 	uint32_t npending;	/* bits set in |pending| */
@@ -337,10 +338,10 @@ struct fcore {
 	struct fc_waiters xon;	/* Xoff; woken by what is given back to ULP Requests */
 	struct fc_waiters data;	/* responses; woken by what is given back to ULP Data */
 	struct fcore_account nic;
-	struct fcore_account *host, *function;	/* one allocation; |hosts| and |functions| of them */
 	struct fcore_occupancy rx_occupancy[2];	/* of Net Req Pkt Rx and Net Req Buf Rx, at the NIC */
 	uint32_t rx_waiting;	/* as fcore_rx_waiting() was told */
 	uint32_t rx_level;	/* the highest of the three; as on_rx_level() was told */
+	struct fcore_account *host, *function;	/* one allocation; |hosts| and |functions| of them */
 	uint32_t hosts, functions;
 	uint32_t tx_shift, rx_shift;	/* log2 of the cell sizes */
 	uint32_t max_len;	/* bytes of the largest transaction */

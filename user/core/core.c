@@ -10,6 +10,8 @@ void fcore_params_default(struct fcore_params *p)
 		.ordered = true,
 		.pool_percent = 100,
 		.alpha_percent = 100,
+		.data_window = FALCON_DATA_WINDOW,
+		.req_window = FALCON_REQ_WINDOW,
 		.fcwnd = FALCON_DATA_WINDOW,
 		.ncwnd = FALCON_DATA_WINDOW,
 		.rto_ns = 4000000,
@@ -83,6 +85,11 @@ static void init_shared(struct falcon_conn *s, const struct fcore_params *p)
 	s->cc_event.last_acked = p->tx_data_psn + p->tx_req_psn;
 }
 
+static uint32_t most_of(uint32_t peer, uint32_t size)
+{
+	return peer && peer < size ? peer : size;
+}
+
 static void init_windows(struct fcore_conn *c, struct fc_ctx *ctx)
 {
 	struct falcon_conn *s = c->shared;
@@ -91,6 +98,7 @@ static void init_windows(struct fcore_conn *c, struct fc_ctx *ctx)
 		.base = c->params.tx_data_psn,
 		.next = c->params.tx_data_psn,
 		.size = FALCON_DATA_WINDOW,
+		.most = most_of(c->params.data_window, FALCON_DATA_WINDOW),
 		.words = FALCON_DATA_WORDS,
 		.ctx = ctx,
 		.shared_next = &s->cc.data_next,
@@ -103,6 +111,7 @@ static void init_windows(struct fcore_conn *c, struct fc_ctx *ctx)
 		.base = c->params.tx_req_psn,
 		.next = c->params.tx_req_psn,
 		.size = FALCON_REQ_WINDOW,
+		.most = most_of(c->params.req_window, FALCON_REQ_WINDOW),
 		.words = FALCON_REQ_WORDS,
 		.ctx = ctx + FALCON_DATA_WINDOW,
 		.shared_next = &s->cc.req_next,

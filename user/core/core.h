@@ -161,6 +161,8 @@ struct fcore_params {
 	uint32_t rx_req_psn;		/* the peer's first request PSN */
 	uint32_t tx_rsn;		/* our first RSN */
 	uint32_t rx_rsn;		/* the peer's first RSN */
+	/* What the peer's receive windows take, packets; 0 and more than ours: as many as ours. */
+	uint32_t data_window, req_window;
 	uint32_t fcwnd;			/* initial fabric congestion window, packets, 1..255 */
 	uint32_t ncwnd;			/* initial NIC congestion window, packets, 1..1023 */
 	uint64_t rto_ns;		/* initial Retransmit Timeout */

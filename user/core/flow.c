@@ -146,8 +146,8 @@ void fc_flow_windows(struct fcore_conn *c, uint32_t ncwnd)
 	/* Below one packet means one packet, paced; no window may stop a connection for good. */
 	c->fcwnd = sum >> FRACTION ? sum >> FRACTION : 1;
 	c->ncwnd = ncwnd ? ncwnd : 1;
-	c->data.limit = fc_min(c->fcwnd, c->data.size);
-	c->req.limit = fc_min(c->fcwnd, c->req.size);
+	c->data.limit = fc_min(c->fcwnd, c->data.most);
+	c->req.limit = fc_min(c->fcwnd, c->req.most);
 }
 
 void fc_flow_init(struct fcore_conn *c)
