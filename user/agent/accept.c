@@ -80,8 +80,11 @@ int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct c
 
 static int refuse(struct agent *a, int rc, const char *err)
 {
+	/* Of two applications that connect, one comes first, and dials again. */
+	enum log_level level = rc == -ENOENT ? LOG_LEVEL_INFO : LOG_LEVEL_WARN;
+
 	a->stats.dials_refused++;
-	log_ratelimited(LOG_LEVEL_WARN, &a->refusals, "connection refused: %s", err);
+	log_ratelimited(level, &a->refusals, "connection refused: %s", err);
 	return rc;
 }
 

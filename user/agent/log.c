@@ -45,9 +45,18 @@ static size_t put_prefix(char *line, size_t size, enum log_level level)
 	/* syslog priorities: LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG */
 	static const int priority[LOG_LEVEL_COUNT] = {3, 4, 6, 7};
 
+	struct timespec now;
+	struct tm utc;
+	size_t len;
+
 	if (stderr_is_journal())
 		return (size_t)snprintf(line, size, "<%d>", priority[level]);
-	return (size_t)snprintf(line, size, "%s ", log_level_name(level));
+	/* UTC, since the local time would need files of time zones. */
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &utc);
+	len = strftime(line, size, "%Y-%m-%dT%H:%M:%S", &utc);
+	return len + (size_t)snprintf(line + len, size - len, ".%06ldZ %s ", now.tv_nsec / 1000,
+				      log_level_name(level));
 }
 
 static void sanitize(char *line, size_t len)
