@@ -51,6 +51,7 @@ struct env_host {
 	} dials[ENV_CONNS];		/* that have not been answered */
 	uint32_t ndials;
 	bool deaf;			/* nobody answers its dials */
+	bool dark;			/* nothing arrives there but what it sends itself */
 	bool still;			/* its layer is not pumped */
 	bool ending;			/* its layer is told that a connection ends */
 };

@@ -65,8 +65,18 @@ struct env_packet env_pop(void)
 	}
 }
 
+/* Both ends of |c| are on one host. */
+static bool is_own(const struct env_conn *c)
+{
+	const struct env_host *h = &env.host[c->peer_host];
+
+	return c >= h->conns && c < h->conns + ENV_CONNS;
+}
+
 void env_send(const struct env_conn *c, uint8_t flow, const void *bytes, uint32_t len)
 {
+	if (env.host[c->peer_host].dark && !is_own(c))
+		return;
 	if (!env_chance(env.faults.loss))
 		put(c, flow, bytes, len);
 	if (env_chance(env.faults.dup))

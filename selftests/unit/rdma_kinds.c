@@ -156,6 +156,15 @@ static uint32_t ah_open(struct env_app *app, const struct env_host *to)
 	return h.handle;
 }
 
+/* With its connection: what the path carries is known. */
+static uint32_t ah_connected(struct env_app *app, const struct env_host *to)
+{
+	uint32_t handle = ah_open(app, to);
+
+	env_steps(20);
+	return handle;
+}
+
 static void ud_open(void)
 {
 	pair_open(&(struct env_qp_opts){ .type = IBV_QPT_UD });
@@ -207,7 +216,7 @@ static void ud_drops_silently(void **state)
 
 	(void)state;
 	ud_open();
-	w = datagram(ah_open(&a, &env.host[1]));
+	w = datagram(ah_connected(&a, &env.host[1]));
 	sge = sge_of(&a, &amr, 0, 100);
 	env_post_send(&aqp, &w, &sge);
 	done(&acq, 1, IBV_WC_SEND);
@@ -240,7 +249,7 @@ static void ud_send_error(void **state)
 
 	(void)state;
 	ud_open();
-	w = datagram(ah_open(&a, &env.host[1]));
+	w = datagram(ah_connected(&a, &env.host[1]));
 	sge = sge_of(&a, &amr, 0, ENV_MAX_LEN);
 	env_post_send(&aqp, &w, &sge);
 	assert_int_equal(env_wait(&acq).status, IBV_WC_LOC_LEN_ERR);

@@ -123,7 +123,7 @@ struct waiter {
 	int up, failed;
 };
 
-static void done(struct rdma_link_wait *w, bool up)
+static bool done(struct rdma_link_wait *w, bool up)
 {
 	struct waiter *x = (struct waiter *)w;
 
@@ -131,6 +131,7 @@ static void done(struct rdma_link_wait *w, bool up)
 		x->up++;
 	else
 		x->failed++;
+	return true;
 }
 
 static void waiting(void **state)
@@ -158,6 +159,43 @@ static void waiting(void **state)
 	env_b.deaf = NULL;
 	env_settle(20 * SECOND);
 	assert_non_null(rdma_link_core(a));
+}
+
+static bool full(struct rdma_link_wait *w, bool up)
+{
+	return up ? false : done(w, up);
+}
+
+/* Of a link that is up and takes nothing, and of one that takes something now and then. */
+static void waiting_for_room(void **state)
+{
+	struct waiter w[4] = { { .w.done = full }, { .w.done = full }, { .w.done = full },
+			       { .w.done = full } };
+	struct rdma_link *a = handle(&env_a, &env_b, 0);
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		w[i].w.held = i;
+		rdma_link_wait(a, &w[i].w);
+	}
+	assert_int_equal(rdma_link_places(a), LINK_HELD_MAX - 3);
+	env_settle(SECOND);
+	assert_true(rdma_link_has_waits(a));
+	rdma_link_unwait(&w[1].w);
+	assert_int_equal(rdma_link_places(a), LINK_HELD_MAX - 2);
+	for (int i = 0; i < 2; i++)
+		w[2 * i].w.done = done;
+	rdma_link_room(a);
+	env_settle(3 * SECOND);
+	assert_int_equal(w[0].up + w[2].up, 2);
+	assert_int_equal(w[3].up + w[3].failed, 0);
+	env_settle(7 * SECOND);
+	assert_int_equal(w[3].failed, 1);
+	assert_int_equal(rdma_link_places(a), LINK_HELD_MAX);
+	assert_false(rdma_link_has_waits(a));
+	rdma_link_put(a);
+	env_settle(8 * SECOND);
+	assert_int_equal(env_live(&env_a), 1);
 }
 
 /* Datagrams to the own address arrive on the other end's connection, of the same link. */
@@ -246,6 +284,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(taken_over, setup, teardown),
 		cmocka_unit_test_setup_teardown(made_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(waiting, setup, teardown),
+		cmocka_unit_test_setup_teardown(waiting_for_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(to_oneself, setup, teardown),
 		cmocka_unit_test_setup_teardown(bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(malformed, setup, teardown),

@@ -84,6 +84,7 @@ static void qp_stats(const struct rdma_qp_stats *s, json_t *row)
 	put(row, "flushed", s->flushed);
 	put(row, "refused", s->refused);
 	put(row, "not_ready", s->not_ready);
+	put(row, "lost", s->lost);
 	put(row, "copies_failed", s->copies_failed);
 	if (s->copy_error)
 		json_object_set_new(row, "copy_error", json_string(strerror(-s->copy_error)));

@@ -34,7 +34,7 @@ struct rdma_link *link_new(struct rdma *r, enum link_kind kind, const struct ulp
 	link->qpn = qpn;
 	link->dest_qpn = dest_qpn;
 	link->pause_ms = LINK_REDIAL_MS;
-	LIST_INIT(&link->waits);
+	TAILQ_INIT(&link->waits);
 	LIST_INSERT_HEAD(&r->links->buckets[hash(ends, qpn)], link, bucket);
 	return link;
 }
@@ -58,9 +58,15 @@ void link_wake(struct rdma_link *link, bool up)
 {
 	struct rdma_link_wait *w;
 
-	while ((w = LIST_FIRST(&link->waits))) {
-		LIST_REMOVE(w, entry);
-		w->done(w, up);
+	while ((w = TAILQ_FIRST(&link->waits))) {
+		rdma_link_unwait(w);
+		if (!w->done(w, up)) {
+			TAILQ_INSERT_HEAD(&link->waits, w, entry);
+			link->nheld += w->held;
+			break;
+		}
+		/* It is not stuck: patience begins anew. */
+		link->give_up_at = 0;
 	}
 }
 
@@ -157,15 +163,34 @@ struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device,
 
 void rdma_link_wait(struct rdma_link *link, struct rdma_link_wait *w)
 {
-	if (LIST_EMPTY(&link->waits))
+	if (TAILQ_EMPTY(&link->waits))
 		link->give_up_at = 0;
-	LIST_INSERT_HEAD(&link->waits, w, entry);
+	w->link = link;
+	TAILQ_INSERT_TAIL(&link->waits, w, entry);
+	link->nheld += w->held;
 	link_due(link);
 }
 
 void rdma_link_unwait(struct rdma_link_wait *w)
 {
-	LIST_REMOVE(w, entry);
+	TAILQ_REMOVE(&w->link->waits, w, entry);
+	w->link->nheld -= w->held;
+}
+
+bool rdma_link_has_waits(const struct rdma_link *link)
+{
+	return !TAILQ_EMPTY(&link->waits);
+}
+
+uint32_t rdma_link_places(const struct rdma_link *link)
+{
+	return link->nheld < LINK_HELD_MAX ? LINK_HELD_MAX - link->nheld : 0;
+}
+
+void rdma_link_room(struct rdma_link *link)
+{
+	if (!TAILQ_EMPTY(&link->waits))
+		link_due(link);
 }
 
 void rdma_link_put(struct rdma_link *link)

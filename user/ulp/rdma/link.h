@@ -20,7 +20,8 @@ enum link_const {
 	LINK_REDIAL_MAX_MS = 4000,
 	LINK_HIGHER_MS = 500,		/* that the higher end waits longer than the lower one */
 	LINK_IDLE_MS = 30000,		/* that datagrams' links outlive their last address handle */
-	LINK_WAIT_MS = 3000,		/* that datagrams wait for their link */
+	LINK_WAIT_MS = 3000,		/* that datagrams wait for their link, or for any room in it */
+	LINK_HELD_MAX = 256,		/* of their datagrams that a link keeps, sends of which are over */
 	LINK_LEAVE_MS = 1000,		/* that a connection outlives its queue pair */
 	LINK_LEAVING_MAX = 256,		/* connections that do; with more, the oldest goes at once */
 };
@@ -82,7 +83,8 @@ struct rdma_link {
 	uint64_t timeout;		/* ns from the first round on; 0: none */
 	uint64_t give_up_at;		/* ns; 0: not known yet; UINT64_MAX: never */
 	char why[128];			/* it is not up */
-	LIST_HEAD(, rdma_link_wait) waits;
+	TAILQ_HEAD(, rdma_link_wait) waits;	/* oldest first */
+	uint32_t nheld;			/* of |waits| */
 	LIST_ENTRY(rdma_link) bucket;
 	LIST_ENTRY(rdma_link) in_timed;
 };
@@ -155,7 +157,7 @@ struct rdma_link *link_find(const struct rdma_links *l, const struct ulp_ends *e
 			    uint32_t dest_qpn);
 /* Ends its connection. Whoever waits for it does no longer. */
 void link_free(struct rdma_link *link, const char *why);
-/* Tell all who wait. */
+/* Tell those who wait; |up|: until the link is full. */
 void link_wake(struct rdma_link *link, bool up);
 
 #endif /* FALCON_ULP_RDMA_LINK_H */

@@ -11,8 +11,8 @@
  * Times that a link waits for are kept in one list, which rdma_links_run() goes through when the
  * earliest has come:
  *
- *   give_up_at   RC: the queue pair's patience; datagrams: of those who wait, or without address
- *                handles the time that the connection is kept
+ *   give_up_at   RC: the queue pair's patience; datagrams: of those who wait, for the connection or for
+ *                room in it, or without address handles the time that it is kept
  *   redial_at    after a refusal LINK_REDIAL_MS, doubling; after a loss at once, or LINK_HIGHER_MS
  */
 #include <errno.h>
@@ -298,7 +298,7 @@ int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn)
 	if (link->ops)
 		link->ops->up(link->owner, link);
 	else
-		link_wake(link, true);
+		link_due(link);	/* who waits is woken in the layer's round, where the core can be told */
 	return 0;
 }
 
@@ -370,9 +370,9 @@ static uint64_t patience(const struct rdma_link *link)
 	if (link->kind == LINK_RC)
 		return link->timeout && link->state != LINK_UP ? link->r->now + link->timeout
 							       : UINT64_MAX;
-	if (!link->handles)
-		return link->r->now + ms(LINK_IDLE_MS);
-	return LIST_EMPTY(&link->waits) ? UINT64_MAX : link->r->now + ms(LINK_WAIT_MS);
+	if (!TAILQ_EMPTY(&link->waits))
+		return link->r->now + ms(LINK_WAIT_MS);
+	return link->handles ? UINT64_MAX : link->r->now + ms(LINK_IDLE_MS);
 }
 
 /* False: |link| may be gone. */
@@ -386,11 +386,14 @@ static bool out_of_patience(struct rdma_link *link)
 		die(link, why);
 		return false;
 	}
-	link->give_up_at = UINT64_MAX;
-	if (link->handles) {
+	if (!TAILQ_EMPTY(&link->waits)) {
 		link_wake(link, false);
+		link->give_up_at = patience(link);
 		return true;
 	}
+	link->give_up_at = UINT64_MAX;
+	if (link->handles)
+		return true;
 	/* Who has dialled ends it. */
 	if (link->cid && !link->dialled)
 		return true;
@@ -403,6 +406,9 @@ static void serve(struct rdma_link *link)
 	uint64_t now = link->r->now, at;
 	char err[128];
 
+	/* What has waited is sent before the queue pairs have their turns with what comes later. */
+	if (link->state == LINK_UP)
+		link_wake(link, true);
 	if (!link->give_up_at)
 		link->give_up_at = patience(link);
 	if (link->give_up_at <= now && !out_of_patience(link))

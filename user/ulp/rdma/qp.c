@@ -360,16 +360,11 @@ void rdma_qps_xon(struct rdma *r, struct rdma_link *link)
 {
 	struct rdma_qp *qp = link ? rdma_link_qp(link) : NULL;
 
+	(void)r;
 	if (qp) {
 		qp->blocked = false;
 		rdma_qp_kick(qp);
-		return;
-	}
-	for (uint32_t i = 0; i < r->qps->nslots; i++) {
-		qp = r->qps->slots[i].qp;
-		if (!qp || qp->type != IBV_QPT_UD || !qp->blocked)
-			continue;
-		qp->blocked = false;
-		rdma_qp_kick(qp);
+	} else if (link) {
+		rdma_link_room(link);
 	}
 }

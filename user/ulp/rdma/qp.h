@@ -129,6 +129,7 @@ struct rdma_cut {
 enum rdma_txn_state {
 	RDMA_TXN_FETCH,			/* its bytes are being copied */
 	RDMA_TXN_READY,			/* waits for its turn, or for room in the core */
+	RDMA_TXN_HELD,			/* a datagram that waits for its link */
 	RDMA_TXN_CORE,
 	RDMA_TXN_SINK,			/* its response is being copied to the application */
 };
@@ -137,12 +138,13 @@ enum rdma_txn_state {
 struct rdma_txn {
 	struct rdma_qps *qps;
 	struct rdma_qp *qp;		/* NULL: has lost interest */
-	struct rdma_op *op;		/* valid while |qp| */
+	struct rdma_op *op;		/* valid while |qp|; NULL: its send is over, it is still held */
 	LIST_ENTRY(rdma_txn) all;	/* of |qp| */
 	STAILQ_ENTRY(rdma_txn) queue;	/* of |qp|, until the core has it */
 	struct rdma_move move;
 	struct falcon_rdma_hdr hdr;
 	uint32_t ah;			/* |datagram|: handle of the address handle */
+	struct rdma_link_wait wait;	/* HELD */
 	struct rdma_span span;		/* READ: where it goes; direct: what keeps the memory */
 	void *buf;			/* of the pool; NULL: none */
 	uint32_t buf_len;		/* as the pool was asked */
@@ -240,14 +242,13 @@ struct rdma_qp {
 	struct rdma_cut cut;
 	STAILQ_HEAD(, rdma_txn) txq;	/* made, and not in the core */
 	LIST_HEAD(, rdma_txn) txns;
-	uint32_t ntxns;
+	uint32_t ntxns;			/* that have an op */
 	uint32_t reads;			/* ops under way that count for max_rd_atomic */
 	uint32_t tx_sn, tx_rmsn, tx_read_rmsn;
 	uint32_t sends;			/* unordered: messages under way that take a receive request */
 	bool blocked;			/* the core had no room; on_xon() comes */
 	bool stopped;			/* a request has failed: none is started any more */
-	struct rdma_link_wait wait;	/* UD */
-	bool waiting;			/* |wait| is with a link */
+	uint32_t nheld;			/* UD: places of links that its datagrams have */
 
 	/* Responder */
 	LIST_HEAD(, rdma_item) items;
@@ -331,6 +332,10 @@ uint32_t rdma_req_submit(struct rdma_qp *qp);
 void rdma_req_fail(struct rdma_qp *qp, struct rdma_op *op, uint8_t status, uint8_t vendor);
 /* Give completions of what is done. */
 void rdma_req_retire(struct rdma_qp *qp);
+/* Hand |t| to the core, to |c|. 0 or a negative errno; it may end before this returns. */
+int rdma_txn_submit(struct rdma_txn *t, struct fcore_conn *c);
+/* |t|'s request is over before |t| is. */
+void rdma_txn_leave_op(struct rdma_txn *t);
 /* |t| has ended with |status|. It is freed. */
 void rdma_txn_end(struct rdma_txn *t, uint8_t status, uint8_t vendor);
 void rdma_txn_free(struct rdma_txn *t);
@@ -386,12 +391,19 @@ void rdma_resp_took(struct rdma_qp *qp, const struct falcon_rdma_hdr *h);
 /* Whose memory requests of peers reach; with XRC the SRQ's. NULL: no such SRQ. */
 struct rdma_pd *rdma_qp_remote_pd(struct rdma_qp *qp, const struct falcon_rdma_hdr *h);
 
+/* ---- ud_send.c -------------------------------------------------------------------------------------- */
+
+/* qp->cut is a datagram: how long may it be? False: it has failed. */
+bool rdma_ud_begin(struct rdma_qp *qp);
+/* |t| is READY, in no queue: it is sent, held or lost. */
+void rdma_ud_submit(struct rdma_txn *t);
+/* |t|, HELD, is held no more. */
+void rdma_ud_unhold(struct rdma_txn *t);
+
 /* ---- ud.c ------------------------------------------------------------------------------------------- */
 
 /* A datagram has come on |link|; it may always be dropped. */
 void rdma_ud_receive(struct rdma *r, struct rdma_link *link, const struct falcon_rdma_hdr *h,
 		     const uint8_t *data, uint32_t len);
-/* qp->cut is a datagram: find its link. False: it is to wait, or has failed. */
-bool rdma_ud_ready(struct rdma_qp *qp);
 
 #endif /* FALCON_ULP_RDMA_QP_H */

@@ -7,17 +7,18 @@
 
 /*
  * Transactions that the core has end when it says so; nobody is told then. What waits for its bytes
- * ends with the copies, which touch nothing any more.
+ * ends with the copies, which touch nothing any more. |keep|: datagrams whose sends are over are sent on.
  */
-static void abandon_requests(struct rdma_qp *qp)
+static void abandon_requests(struct rdma_qp *qp, bool keep)
 {
 	struct rdma_txn *t, *next;
 
-	if (qp->waiting)
-		rdma_link_unwait(&qp->wait);
-	qp->waiting = false;
 	for (t = LIST_FIRST(&qp->txns); t; t = next) {
 		next = LIST_NEXT(t, all);
+		if (keep && !t->op)
+			continue;
+		if (t->state == RDMA_TXN_HELD)
+			rdma_ud_unhold(t);
 		LIST_REMOVE(t, all);
 		rdma_txn_orphan(t);
 		rdma_move_cancel(&t->move);
@@ -170,7 +171,7 @@ static void flush_ops(struct rdma_qp *qp, bool flush)
 
 void rdma_qp_abandon(struct rdma_qp *qp, bool flush)
 {
-	abandon_requests(qp);
+	abandon_requests(qp, false);
 	abandon_items(qp, flush);
 	flush_ops(qp, flush);
 	if (qp->deadline != UINT64_MAX)
@@ -268,7 +269,7 @@ void rdma_qp_fatal(struct rdma_qp *qp, int event)
 void rdma_qp_send_error(struct rdma_qp *qp)
 {
 	qp->state = IBV_QPS_SQE;
-	abandon_requests(qp);
+	abandon_requests(qp, true);
 	flush_ops(qp, true);
 	begin_flush(qp);
 }

@@ -319,6 +319,7 @@ struct rdma_qp_stats {
 	uint64_t flushed;		/* requests of both queues */
 	uint64_t refused;		/* the peer's requests, with a NAK */
 	uint64_t not_ready;		/* the peer's, for want of a receive request */
+	uint64_t lost;			/* datagrams that never went to their peer, which was not there */
 	uint64_t copies_failed;		/* to or from its application's memory */
 	int copy_error;			/* of the latest of them: an errno, negative; 0: none */
 };
@@ -385,16 +386,27 @@ struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_a
 struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device,
 				     const struct fverbs_ah_attr *ah, char *err, size_t errlen);
 
-/* Somebody who waits for a link for datagrams. */
+/* A datagram that waits for its link, or for room in it. */
 struct rdma_link_wait {
-	LIST_ENTRY(rdma_link_wait) entry;	/* the link's */
-	/* Once: |up|, or the peer is not to be reached, and what waits is lost on the way. */
-	void (*done)(struct rdma_link_wait *w, bool up);
+	TAILQ_ENTRY(rdma_link_wait) entry;	/* the link's */
+	struct rdma_link *link;
+	bool held;			/* takes one of the link's places */
+	/*
+	 * |up|: the link may have room; false: it has none, and |w| goes on waiting, before the others. Else
+	 * the peer is not to be reached, and what waits is lost on the way.
+	 */
+	bool (*done)(struct rdma_link_wait *w, bool up);
 };
 
-/* |link| is not up. |w| stays until done() or rdma_link_unwait(). */
+/* |w|, with done() and |held| filled in, stays until done() returns true, or rdma_link_unwait(). */
 void rdma_link_wait(struct rdma_link *link, struct rdma_link_wait *w);
 void rdma_link_unwait(struct rdma_link_wait *w);
+/* Somebody waits: who comes now has to go behind. */
+bool rdma_link_has_waits(const struct rdma_link *link);
+/* How many more may be held. */
+uint32_t rdma_link_places(const struct rdma_link *link);
+/* The core may take more. */
+void rdma_link_room(struct rdma_link *link);
 
 /* The owner is done with it. May be called from anywhere, its own down() included. */
 void rdma_link_put(struct rdma_link *link);

@@ -122,7 +122,7 @@ static uint32_t prepare(struct rdma_qp *qp)
 		if (!cut->op && !fetch(qp))
 			break;
 		if (!cut->started) {
-			if (!may_start(qp) || (qp->type == IBV_QPT_UD && !rdma_ud_ready(qp)))
+			if (!may_start(qp) || (qp->type == IBV_QPT_UD && !rdma_ud_begin(qp)))
 				break;
 			start(qp);
 		} else if (!rdma_req_cut(qp)) {
@@ -189,19 +189,30 @@ uint32_t rdma_req_run(struct rdma_qp *qp)
 	return n;
 }
 
-static int hand_over(struct rdma_qp *qp, struct rdma_txn *t)
+int rdma_txn_submit(struct rdma_txn *t, struct fcore_conn *c)
 {
-	const struct rdma_ah *ah = t->datagram ? rdma_ah_find(qp->init.ctx, t->ah) : NULL;
-	struct fcore_conn *c = ah ? rdma_link_core(rdma_ah_link(ah)) : qp->core;
-	uint8_t hdr[FALCON_RDMA_MAX_HDR];
+	struct rdma_qp *qp = t->qp;
+	uint32_t len = t->pull ? 0 : t->len - t->hdr.pad;
+	uint8_t hdr[FALCON_RDMA_MAX_HDR], was = t->state;
 	struct fcore_txn txn = { .proto = FALCON_PROTO_RDMA, .ulp_hdr = hdr,
 				 .payload = t->payload, .len = t->len, .cookie = (uintptr_t)t };
+	int rc;
 
 	if (!c)
 		return -ENOTCONN;
 	t->hdr.sn = t->datagram ? 0 : qp->tx_sn;
 	txn.ulp_hdr_len = falcon_rdma_pack(&t->hdr, hdr);
-	return t->pull ? fcore_pull(c, &txn, qp->r->now) : fcore_push(c, &txn, qp->r->now);
+	t->state = RDMA_TXN_CORE;
+	/* It may end before this returns, and with it the queue pair's work. */
+	rc = t->pull ? fcore_pull(c, &txn, qp->r->now) : fcore_push(c, &txn, qp->r->now);
+	if (rc) {
+		t->state = was;
+		return rc;
+	}
+	qp->tx_sn++;
+	qp->stats.tx_packets++;
+	qp->stats.tx_bytes += len;
+	return 0;
 }
 
 uint32_t rdma_req_submit(struct rdma_qp *qp)
@@ -210,29 +221,21 @@ uint32_t rdma_req_submit(struct rdma_qp *qp)
 	uint32_t n = 0;
 
 	while (!qp->blocked && (t = STAILQ_FIRST(&qp->txq)) && t->state == RDMA_TXN_READY) {
-		uint32_t len = t->pull ? 0 : t->len - t->hdr.pad;
 		int rc;
 
 		STAILQ_REMOVE_HEAD(&qp->txq, queue);
-		t->state = RDMA_TXN_CORE;
-		/* It may end before this returns, and with it the queue pair's work. */
-		rc = hand_over(qp, t);
-		if (!rc) {
-			qp->tx_sn++;
-			qp->stats.tx_packets++;
-			qp->stats.tx_bytes += len;
+		if (t->datagram) {
+			rdma_ud_submit(t);
 			n++;
 			continue;
 		}
-		t->state = RDMA_TXN_READY;
-		STAILQ_INSERT_HEAD(&qp->txq, t, queue);
-		if (rc == -EAGAIN) {
-			qp->blocked = true;
-		} else if (t->datagram) {
-			STAILQ_REMOVE_HEAD(&qp->txq, queue);
-			rdma_txn_end(t, IBV_WC_SUCCESS, kCmplDeadConn);
+		rc = rdma_txn_submit(t, qp->core);
+		if (!rc) {
+			n++;
 			continue;
 		}
+		STAILQ_INSERT_HEAD(&qp->txq, t, queue);
+		qp->blocked = rc == -EAGAIN;
 		break;
 	}
 	return n;
@@ -332,19 +335,35 @@ void rdma_req_fail(struct rdma_qp *qp, struct rdma_op *op, uint8_t status, uint8
 		op_ended(qp, op);
 }
 
+/* Of |op|, one transaction less is under way. */
+static void one_less(struct rdma_qp *qp, struct rdma_op *op)
+{
+	qp->ntxns--;
+	op->left--;
+}
+
+void rdma_txn_leave_op(struct rdma_txn *t)
+{
+	struct rdma_qp *qp = t->qp;
+	struct rdma_op *op = t->op;
+
+	t->op = NULL;
+	one_less(qp, op);
+	if (op->cut && !op->left && !op->done)
+		op_ended(qp, op);
+}
+
 void rdma_txn_end(struct rdma_txn *t, uint8_t status, uint8_t vendor)
 {
 	struct rdma_qp *qp = t->qp;
 	struct rdma_op *op = t->op;
 
-	if (qp) {
+	if (qp)
 		LIST_REMOVE(t, all);
-		qp->ntxns--;
-		op->left--;
-	}
 	rdma_txn_free(t);
-	if (!qp)
+	if (!qp || !op)
 		return;
+	one_less(qp, op);
 	if (status != IBV_WC_SUCCESS)
 		rdma_req_fail(qp, op, status, vendor);
 	else if (op->cut && !op->left && !op->done)

@@ -1,52 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Datagrams: many queue pairs, few connections (RDMA 6.6.3). What cannot be delivered is lost. */
+/* Datagrams that come: many queue pairs, few connections. What cannot be delivered is lost. */
 #include <errno.h>
 #include <string.h>
 
 #include "falcon/maps.h"
 #include "ulp/rdma/qp.h"
-
-/* ---- sending ---- */
-
-static void link_ready(struct rdma_link_wait *w, bool up)
-{
-	struct rdma_qp *qp = (struct rdma_qp *)((char *)w - offsetof(struct rdma_qp, wait));
-	struct rdma_op *op = qp->cut.op;
-
-	qp->waiting = false;
-	rdma_qp_kick(qp);
-	if (up || !op)
-		return;
-	/* Nobody is there: a datagram that gets lost on its way. */
-	qp->cut.op = NULL;
-	op->cut = op->done = true;
-	rdma_req_retire(qp);
-}
-
-bool rdma_ud_ready(struct rdma_qp *qp)
-{
-	const struct rdma_ah *ah = rdma_ah_find(qp->init.ctx, qp->cut.wqe.ah);
-	struct rdma_op *op = qp->cut.op;
-	struct rdma_link *link;
-
-	if (qp->waiting)
-		return false;
-	if (!ah || rdma_ah_pd(ah) != qp->init.pd) {
-		rdma_req_fail(qp, op, IBV_WC_LOC_QP_OP_ERR, kCmplAck);
-		return false;
-	}
-	link = rdma_ah_link(ah);
-	if (!rdma_link_core(link)) {
-		qp->waiting = true;
-		qp->wait.done = link_ready;
-		rdma_link_wait(link, &qp->wait);
-		return false;
-	}
-	qp->segment = rdma_qp_segment(rdma_link_max_len(link));
-	return true;
-}
-
-/* ---- receiving ---- */
 
 /*
  * What stands in front of a datagram (InfiniBand 11.4.1.2): the header of IPv6, or, with IPv4, that in
