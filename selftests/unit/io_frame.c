@@ -96,6 +96,27 @@ static void frame_build__iv_grows_when_the_clock_does_not(void **state)
 	}
 }
 
+/* T1 is part of the IV: one that stood still until the clock came round would end all round-trip times. */
+static void frame_build__iv_follows_a_clock_that_wraps(void **state)
+{
+	static const uint64_t clocks[] = { 1ULL << 63, UINT64_MAX - 7, 0, 4000, 3000 };
+	static const uint64_t ivs[] = { 1ULL << 63, UINT64_MAX - 7, 0, 4000, 4001 };
+	struct frame_route r = route(false);
+	struct frame_template t = {};
+	struct fcore_packet p = push(NULL, 0);
+	struct falcon_frame f;
+	uint8_t out[256];
+
+	(void)state;
+	frame_template_init(&t, &r);
+	for (int i = 0; i < 5; i++) {
+		uint32_t n = (uint32_t)frame_build(&t, NULL, &p, clocks[i], out);
+
+		assert_int_equal(falcon_parse_frame(out, out + n, &f), FALCON_V_rx_data);
+		assert_true(f.iv == ivs[i]);
+	}
+}
+
 static void frame_checksum_ok__sees_every_flipped_byte(void **state)
 {
 	struct frame_route r = route(false);
@@ -187,6 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frame_build__parses_at_every_length),
 		cmocka_unit_test(frame_build__iv_grows_when_the_clock_does_not),
+		cmocka_unit_test(frame_build__iv_follows_a_clock_that_wraps),
 		cmocka_unit_test(frame_checksum_ok__sees_every_flipped_byte),
 		cmocka_unit_test(frame_build__ipv4_header_checksum),
 		cmocka_unit_test(frame_max_payload__leaves_nothing_unused),

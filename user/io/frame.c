@@ -151,9 +151,10 @@ void frame_template_init(struct frame_template *t, const struct frame_route *r)
 					 sum_bytes(r->dst_addr, alen, 0) + htons(IPPROTO_UDP));
 }
 
+/* A clock of ps starts over after 213 days; receivers compare IVs modulo 2^64, too (Falcon 9.2.2.2). */
 static uint64_t next_iv(struct frame_template *t, uint64_t iv)
 {
-	if (iv <= t->last_iv)
+	if (t->last_iv && (int64_t)(iv - t->last_iv) <= 0)
 		iv = t->last_iv + 1;
 	t->last_iv = iv;
 	return iv;

@@ -39,7 +39,7 @@ struct frame_template {
 	uint32_t pseudo_sum;	/* of the addresses and protocol, for the UDP checksum */
 	uint32_t ip_sum;	/* IPv4: of the header with length 0 */
 	uint32_t inner_sum;	/* the same of the inner header */
-	uint64_t last_iv;	/* of clear packets: IVs only grow */
+	uint64_t last_iv;	/* of clear packets: IVs only grow, modulo 2^64; 0: none yet */
 };
 
 /* Where a connection's packets go. Addresses are network order, IPv4 in the first 4 bytes. */
