@@ -9,6 +9,8 @@
 #include "sim.h"
 
 /* check_tx.c */
+/* |e| has heard |a| on its flow |flow|, |took| ns by its clock after the packet whose T1 it echoes. */
+void check_heard(struct endpoint *e, uint32_t flow, const struct falcon_ack *a, uint64_t took);
 /* The core of |e| sends |p|. Called before the packet leaves. */
 void check_tx(struct endpoint *e, const struct fcore_packet *p);
 /* |e| states |a| to |flow|: the core, or the receive path. */

@@ -7,6 +7,10 @@
 
 #include <core/parts.h>
 
+enum {
+	CLOCK_UNITS = 2 * 132,	/* ns: times in packets are rounded */
+};
+
 static bool acked(struct fc_win *w, uint32_t psn)
 {
 	return *fc_bits(w, w->done, psn >> FALCON_GROUP_SHIFT) >> (psn & 31) & 1;
@@ -36,12 +40,13 @@ static void check_window(struct endpoint *e, struct fc_win *w)
 			 w->npending, npending);
 }
 
-/* A round trip takes no less, whatever else there is. */
+/* A round trip takes no less by the clock of |e|, whatever else there is. */
 static uint64_t shortest_rtt(const struct endpoint *e)
 {
 	uint64_t rtt = link_delay(e->sim, e->host->index, e->peer->host->index) +
 		       link_delay(e->sim, e->peer->host->index, e->host->index);
 
+	rtt -= rtt * e->host->cfg->clock_slow / SIM_PPM;
 	/* Times in packets are rounded, and averages of them, too. */
 	return rtt > SIM_US ? rtt - SIM_US : 0;
 }
@@ -55,6 +60,26 @@ static uint64_t shortest_wait(const struct endpoint *e)
 	uint64_t rtt = shortest_rtt(e);
 
 	return e->cfg->flows == 1 || rtt < e->cfg->rto ? rtt : e->cfg->rto;
+}
+
+/*
+ * 9.2.3: the latest T1 that came back has given an RTT, which is no longer than its ACK took and no shorter
+ * than the way, whatever clocks show. Where an earlier ACK had the same T1, it was that one's.
+ */
+static void check_rtt(struct endpoint *e, const struct fc_flow *f)
+{
+	uint32_t t1 = (uint32_t)(e->shared->tx_acked.t1_t4[f->index] >> 32);
+	uint64_t took = e->heard[f->index];
+
+	if (f->seen_t1 != t1)
+		sim_fail(e->sim, e, "flow %u: T1 %u came back, and %u was the last to be measured",
+			 f->index, t1, f->seen_t1);
+	/* What takes as long is taken for a clock that jumped. */
+	if (!t1 || took > 2 * SIM_S)
+		return;
+	if (f->rtt > took + CLOCK_UNITS || f->rtt < shortest_rtt(e))
+		sim_fail(e->sim, e, "flow %u: RTT %u ns, of an ACK that took %u ns", f->index,
+			 (uint32_t)f->rtt, (uint32_t)took);
 }
 
 /* UR rule, 9.1.5: no request that is to be sent again comes before |rsn|. */
@@ -82,9 +107,9 @@ void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last)
 		sim_fail(e->sim, e, "PSN %u sent again with base %u and fcwnd %u", psn, w->base,
 			 e->fcwnd);
 	if ((ctx->reason == FC_RETX_EARLY || ctx->reason == FC_RETX_OWN) &&
-	    e->sim->now - last < shortest_wait(e))
+	    host_since(e->host, last) < shortest_wait(e))
 		sim_fail(e->sim, e, "PSN %u sent again after %u ns", psn,
-			 (uint32_t)(e->sim->now - last));
+			 (uint32_t)host_since(e->host, last));
 }
 
 /* The peer's transmitter cannot know more acknowledged than this receiver has; both only grow. */
@@ -138,6 +163,8 @@ void check_state(struct endpoint *e, bool whole)
 
 	check_bases(e, &e->data, &c->data, tx->data_base, rx->data_base);
 	check_bases(e, &e->req, &c->req, tx->req_base, rx->req_base);
+	for (uint32_t i = 0; i < c->nflows && c->seen_acks == tx->acks; i++)
+		check_rtt(e, &c->flow[i]);
 	if (!whole)
 		return;
 	check_window(e, &c->data);

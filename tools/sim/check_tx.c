@@ -116,7 +116,7 @@ static bool code_is_true(const struct endpoint *e, const struct psn *p, uint8_t 
 	case FALCON_RESYNC_TARGET_CID: return o == FCORE_PUSH_INVALID_CID;
 	case FALCON_RESYNC_RETX_ERROR: return p->sends - p->resyncs > (int)e->cfg->max_retx;
 	case FALCON_RESYNC_TXN_TIMEOUT:
-		return e->sim->now - t->submitted >= e->cfg->txn_timeout;
+		return host_since(e->host, t->submitted) >= e->cfg->txn_timeout;
 	default: return false;
 	}
 }
@@ -167,9 +167,9 @@ static void check_tx_ack(struct endpoint *e, const struct fcore_packet *p)
 /* 10.6.2.1: an fcwnd below one packet means a gap between any two. */
 static void check_pace(struct endpoint *e)
 {
-	if (e->pace_gap && e->pace_last && e->sim->now - e->pace_last < e->pace_gap)
+	if (e->pace_gap && e->pace_last && host_since(e->host, e->pace_last) < e->pace_gap)
 		sim_fail(e->sim, e, "sends after %u ns, the gap is %u",
-			 (uint32_t)(e->sim->now - e->pace_last), (uint32_t)e->pace_gap);
+			 (uint32_t)host_since(e->host, e->pace_last), (uint32_t)e->pace_gap);
 	e->pace_last = e->sim->now;
 }
 
@@ -243,7 +243,7 @@ static void check_bits(struct endpoint *e, bool req, uint32_t base, const uint32
 /* The upper layer was not ready for |t|, and the connection's patience is over: the peer may be told. */
 static bool is_rnred(const struct endpoint *e, const struct txn *t)
 {
-	return t->rnr && e->sim->now - t->rnr_at >= e->cfg->rnr_patience;
+	return t->rnr && host_since(e->host, t->rnr_at) >= e->cfg->rnr_patience;
 }
 
 /* 8.5.3.4: what comes after an RNRed request is RNRed, too. What a Resync voided does not count. */
@@ -311,6 +311,19 @@ void check_ack(struct endpoint *e, const struct falcon_ack *a, uint32_t flow)
 	check_bits(e, false, a->rdbpsn, a->data_ack, 4, PSN_DONE);
 	check_bits(e, false, a->rdbpsn, a->data_rx, 4, PSN_ARRIVED);
 	check_bits(e, true, a->rrbpsn, a->req, 2, PSN_DONE);
+}
+
+/* Times in packets have 32 bits: what they differ by is right, whenever it was and whoever's clock wraps. */
+void check_heard(struct endpoint *e, uint32_t flow, const struct falcon_ack *a, uint64_t took)
+{
+	uint32_t t4 = (uint32_t)e->shared->tx_acked.t1_t4[flow];
+	uint64_t units = took * FALCON_PS_PER_NS >> FALCON_TIME_SHIFT;
+
+	e->heard[flow] = took;
+	e->sim->totals.wraps += a->t1 && t4 < a->t1;
+	if (e->sim->cfg->checks && a->t1 && t4 - a->t1 - (uint32_t)units > 1)
+		sim_fail(e->sim, e, "T1 %u and T4 %u of an ACK that took %u units", a->t1, t4,
+			 (uint32_t)units);
 }
 
 void check_claimed(struct endpoint *e, const struct falcon_hdr *h)

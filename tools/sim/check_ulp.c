@@ -45,7 +45,7 @@ static bool timed_out(struct endpoint *e, uint32_t i)
 	const struct shadow *w = ulp_is_pull(e, i) ? &e->req : &e->data;
 	const struct psn *p = &w->psn[t->psn];
 
-	if (e->sim->now - t->submitted >= e->cfg->txn_timeout)
+	if (host_since(e->host, t->submitted) >= e->cfg->txn_timeout)
 		return true;
 	/* 11: the attempts are used up; an ACK may still come before the Resync leaves. */
 	return !is_patient(e) && p->sends - p->resyncs > (int)e->cfg->max_retx;
@@ -85,7 +85,7 @@ static bool is_late(const struct endpoint *e, uint32_t i)
 {
 	uint64_t slack = 2 * SIM_MS + 2 * e->host->cfg->pause_for + e->cfg->txn_timeout / 16;
 
-	return e->sim->now - txn_of(e, i)->submitted > e->cfg->txn_timeout + slack;
+	return host_since(e->host, txn_of(e, i)->submitted) > e->cfg->txn_timeout + slack;
 }
 
 bool check_completion(struct endpoint *e, uint32_t i, enum falcon_completion_code code,
@@ -108,8 +108,8 @@ bool check_completion(struct endpoint *e, uint32_t i, enum falcon_completion_cod
 			 falcon_completion_name((__u8)code), ulp_code);
 	if (is_late(e, i) && code != kCmplDeadConn)
 		sim_fail(e->sim, e, "transaction %u ends %llu us after its timeout", i,
-			 (unsigned long long)(e->sim->now - t->submitted - e->cfg->txn_timeout) /
-				 1000);
+			 (unsigned long long)(host_since(e->host, t->submitted) -
+					      e->cfg->txn_timeout) / 1000);
 	if (t->data && code != kCmplAck)
 		sim_fail(e->sim, e, "pull %u has its data and completed with %s", i,
 			 falcon_completion_name((__u8)code));

@@ -55,6 +55,8 @@ struct sim_host_cfg {
 	uint64_t nic_rate;	/* 0: infinite */
 	uint64_t nic_queue;	/* bytes; beyond it transmit() says -EAGAIN; 0: unlimited */
 	uint64_t nic_clock;	/* T1 is when a packet leaves the NIC, not when it is handed to it */
+	uint64_t clock;		/* what its clock shows at the beginning */
+	uint64_t clock_fast, clock_slow;	/* the one less the other: by how much it gains, ppm */
 	uint64_t offload;	/* 0: XDP only steers, the agent runs the receive path */
 	uint64_t latency;	/* from an event until the agent's loop runs */
 	uint64_t budget;	/* packets a turn of fcore_run() */

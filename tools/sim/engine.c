@@ -163,7 +163,7 @@ void engine_apply(struct endpoint *e, const struct falcon_rue_result *r)
 	e->ncwnd = ncwnd ? ncwnd : 1;
 	e->pace_gap = fcwnd || e->cfg->flows > 1 ? 0 : gap;
 	e->pace_last = 0;
-	fcore_rue_result(e->core, r, e->sim->now);
+	fcore_rue_result(e->core, r, host_now(e->host));
 	host_touch(e);
 	host_kick(e->host, e->sim->now);
 }
@@ -177,6 +177,6 @@ void engine_result(struct host *h)
 	if (!w->ep->core || !fcore_rue_event(h->core, &w->event))
 		return;
 	h->sim->totals.rue++;
-	g->algorithm->process(g->state, &w->event, falcon_time_of_ns(h->sim->now) & 0xffffff, &r);
+	g->algorithm->process(g->state, &w->event, falcon_time_of_ns(host_now(h)) & 0xffffff, &r);
 	engine_apply(w->ep, &r);
 }

@@ -7,6 +7,10 @@
 #include "config.h"
 #include "rng.h"
 
+/* Where 2^32 units of T1 and 2^64 ps end. */
+#define T1_WRAP_NS 562949953421ULL
+#define IV_WRAP_NS 18446744073709551ULL
+
 /* True once in |n|. */
 static bool once_in(struct rng *r, uint64_t n)
 {
@@ -241,6 +245,31 @@ static void make_clean(struct sim_cfg *cfg)
 	cfg->conn[0].txn_timeout = 30 * SIM_S;
 }
 
+/*
+ * A clock that goes wrong by up to 500 ppm, and that shows a time shortly before T1 wraps, before all the
+ * ps that an IV has room for are over, or none in particular.
+ */
+static void random_clock(struct sim_host_cfg *h, struct rng *r, uint64_t heal)
+{
+	uint64_t wrap = once_in(r, 3) ? IV_WRAP_NS : T1_WRAP_NS * rng_range(r, 1, 1000);
+
+	if (once_in(r, 2))
+		return;
+	h->clock = once_in(r, 3) ? spread(r, SIM_S, 10000000 * SIM_S)
+				 : wrap - spread(r, 10 * SIM_US, 2 * heal);
+	*(once_in(r, 2) ? &h->clock_fast : &h->clock_slow) = spread(r, 1, 500);
+}
+
+/* What has come later, from numbers of its own: all else stays as it was with the same seed. */
+static void random_more(struct sim_cfg *cfg, uint64_t seed)
+{
+	struct rng r;
+
+	rng_seed(&r, seed, 2);
+	for (uint64_t i = 0; i < cfg->hosts; i++)
+		random_clock(&cfg->host[i], &r, cfg->heal);
+}
+
 void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
@@ -271,4 +300,5 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 		make_clean(cfg);
 	else if (once_in(&r, 24))
 		make_sluggish(cfg, &r);
+	random_more(cfg, seed);
 }

@@ -135,10 +135,10 @@ static void receive_nack(struct endpoint *e, const struct frame *f)
 
 	if (falcon_ack_unpack(falcon, falcon + f->falcon_len, &a) != FALCON_WIRE_OK)
 		return;
-	fcore_acked(e->core, e->sim->now);
+	fcore_acked(e->core, host_now(e->host));
 	/* A callback may have closed it. */
 	if (e->core)
-		fcore_nacked(e->core, &a, e->sim->now);
+		fcore_nacked(e->core, &a, host_now(e->host));
 }
 
 void host_accept(struct host *h, struct frame *f)
@@ -190,7 +190,7 @@ static void take_dirty(struct host *h)
 		if (!e->core)
 			continue;
 		host_touch(e);
-		fcore_acked(e->core, h->sim->now);
+		fcore_acked(e->core, host_now(h));
 	}
 	h->ndirty = 0;
 }
@@ -261,9 +261,9 @@ void host_turn(struct host *h)
 	receive_burst(h);
 	take_dirty(h);
 	recover_drops(h);
-	fcore_run(h->core, s->now, budget(h));
+	fcore_run(h->core, host_now(h), budget(h));
 	check_touched(h);
-	next = fcore_next_deadline(h->core, s->now);
+	next = host_when(h, fcore_next_deadline(h->core, host_now(h)));
 	if (next <= s->now && nic_full(h))
 		next = nic_relief(h);
 	else if (next <= s->now)

@@ -31,6 +31,8 @@
 #define RATES 0, 10000000000000ULL
 #define BYTES 0, 1ULL << 40
 #define PPM 1000000ULL
+#define MAX_CLOCK (40000000 * SIM_S)
+#define MAX_DRIFT 10000ULL
 
 const char *const key_section_names[S_SECTIONS] = {
 	"run", "link", "trunk", "host", "connection", "swift",
@@ -76,6 +78,9 @@ static const struct key keys[] = {
 	HOST(nic_rate, T_RATE, RATES),
 	HOST(nic_queue, T_COUNT, BYTES),
 	HOST(nic_clock, T_BOOL, 0, 1),
+	HOST_FAULT(clock, T_TIME, MAX_CLOCK),
+	HOST_FAULT(clock_fast, T_CHANCE, MAX_DRIFT),
+	HOST_FAULT(clock_slow, T_CHANCE, MAX_DRIFT),
 	HOST(offload, T_BOOL, 0, 1),
 	HOST(latency, T_TIME, TIMES),
 	HOST(budget, T_COUNT, 1, 100000),
@@ -174,6 +179,7 @@ const struct sim_link_cfg link_defaults = {
 const struct sim_host_cfg host_defaults = {
 	.nic_rate = 10000000000ULL,
 	.nic_queue = 1 << 16,
+	.clock = 1000 * SIM_S,
 	.offload = 1,
 	.latency = SIM_US,
 	.budget = 256,

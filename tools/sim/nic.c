@@ -110,10 +110,13 @@ struct frame *nic_frame(const struct endpoint *e, const struct fcore_packet *p,
 		at = departure(e->host, len) / PS_PER_NS;
 	bare.payload_len -= absent;
 	f->len = len;
-	f->stored = (uint32_t)frame_build(t, NULL, &bare, at * FALCON_PS_PER_NS, f->data);
+	f->stored = (uint32_t)frame_build(t, NULL, &bare, host_clock(e->host, at) * FALCON_PS_PER_NS,
+					 f->data);
 	if (absent)
 		announce(t, f->data, absent);
 	f->iv = t->last_iv;
+	f->sent = at;
+	f->echoed = e->flow[p->flow].sent;
 	f->label = label_of(t, f->data);
 	f->src = (uint16_t)e->host->index;
 	f->dst = (uint16_t)e->peer->host->index;

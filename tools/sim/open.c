@@ -165,7 +165,7 @@ static void open_core(struct endpoint *e)
 		.path_seed = e->salt,
 	};
 
-	e->core = fcore_conn_open(e->host->core, e->cid, e->shared, &p, e->sim->now);
+	e->core = fcore_conn_open(e->host->core, e->cid, e->shared, &p, host_now(e->host));
 	if (!e->core)
 		abort();
 	fcore_conn_set_user(e->core, e);

@@ -32,6 +32,8 @@ struct frame {
 	struct frame *next;	/* in a host's ring */
 	struct endpoint *verdict_ep;	/* in the ring: whose it is */
 	uint64_t iv;		/* as it was sent, whatever has become of the bytes */
+	uint64_t sent;		/* the virtual time of its T1 */
+	uint64_t echoed;	/* ACKs: |sent| of the packet whose T1 they echo */
 	uint32_t len;		/* bytes on the wire */
 	uint32_t stored;	/* of them in |data|; without the payload if there is none */
 	uint32_t label;		/* what ECMP hashes beside the hosts: flow label or source port */
@@ -42,7 +44,7 @@ struct frame {
 	uint16_t path;
 	bool corrupt;
 	bool marked;		/* ECN CE */
-	uint64_t rx_ns;
+	uint64_t rx_ns;		/* by the receiver's clock */
 	uint8_t data[] __attribute__((aligned(8)));
 };
 
@@ -107,6 +109,7 @@ struct shadow {
 /* What the next ACK of a flow has to echo. */
 struct measured {
 	uint32_t t1, t2, ecn;
+	uint64_t sent;		/* the virtual time of |t1| */
 	bool any;		/* a packet has come */
 };
 
@@ -200,6 +203,7 @@ struct endpoint {
 
 	/* Receiver: what the next ACK has to echo. */
 	struct measured flow[FALCON_MAX_FLOWS];
+	uint64_t heard[FALCON_MAX_FLOWS];	/* what the latest ACK took, from its T1 on, by our clock */
 	uint32_t own;		/* enum falcon_own */
 	struct fcore_stats stats;	/* kept when it closes */
 };
@@ -240,6 +244,7 @@ struct sim_totals {
 	uint64_t events, packet_events, packets;
 	uint64_t completions[16];	/* by enum falcon_completion_code */
 	uint64_t rnr, fatal, refused, pauses, rue;
+	uint64_t wraps;		/* ACKs between whose T1 and T4 the clock has wrapped */
 	uint64_t retx_rto, retx_early, retx_own, retx_rack, resyncs, released;
 	uint64_t verdicts[FALCON_VERDICT_COUNT];
 };
@@ -349,6 +354,15 @@ void host_accept(struct host *h, struct frame *f);
 void host_close_ep(struct endpoint *e);
 /* |e| is to be checked after this turn. */
 void host_touch(struct endpoint *e);
+
+/* clock.c */
+/* What the clock of |h| shows at virtual time |at|, and now. */
+uint64_t host_clock(const struct host *h, uint64_t at);
+uint64_t host_now(const struct host *h);
+/* What has passed by the clock of |h| since virtual time |then|. */
+uint64_t host_since(const struct host *h, uint64_t then);
+/* The virtual time at which the clock of |h| first shows |shows|; FCORE_NEVER is never. */
+uint64_t host_when(const struct host *h, uint64_t shows);
 
 /* xdp.c */
 /*

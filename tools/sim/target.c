@@ -15,7 +15,7 @@ static void respond(struct endpoint *e, uint32_t i)
 	r.payload = b + r.ulp_hdr_len;
 	r.len = len - r.ulp_hdr_len;
 	e->responses++;
-	fcore_pull_respond(e->core, e->peer->first_rsn + i, &r, e->sim->now);
+	fcore_pull_respond(e->core, e->peer->first_rsn + i, &r, host_now(e->host));
 }
 
 /* The final answer to the peer's transaction |i|. */
@@ -34,7 +34,7 @@ static void answer(struct endpoint *e, uint32_t i)
 	o = ulp_outcome(p, i);
 	if (o == FCORE_PUSH_ACK)
 		check_accepted(e, i);
-	fcore_push_done(e->core, p->first_rsn + i, o, 0, (uint8_t)i, e->sim->now);
+	fcore_push_done(e->core, p->first_rsn + i, o, 0, (uint8_t)i, host_now(e->host));
 }
 
 static void not_ready(struct endpoint *e, uint32_t i)
@@ -52,9 +52,9 @@ static void not_ready(struct endpoint *e, uint32_t i)
 		e->cursor = i;
 	sim_trace(e->sim, "rnr", e, i, code, 0);
 	if (ulp_is_pull(p, i))
-		fcore_pull_rnr(e->core, p->first_rsn + i, code, e->sim->now);
+		fcore_pull_rnr(e->core, p->first_rsn + i, code, host_now(e->host));
 	else
-		fcore_push_done(e->core, p->first_rsn + i, FCORE_PUSH_RNR, code, 0, e->sim->now);
+		fcore_push_done(e->core, p->first_rsn + i, FCORE_PUSH_RNR, code, 0, host_now(e->host));
 }
 
 static bool is_ready(struct endpoint *e)

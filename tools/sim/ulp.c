@@ -43,6 +43,7 @@ static int submit_one(struct endpoint *e)
 		.len = ulp_length(e, i),
 		.cookie = i,
 	};
+	uint64_t now = host_now(e->host);
 	int rc;
 
 	*txn = (struct txn){ .submitted = e->sim->now };
@@ -50,7 +51,7 @@ static int submit_one(struct endpoint *e)
 		t.payload = txn->payload = ulp_make_bytes(e, i, t.len);
 	e->submitting = true;
 	e->turned_away = false;
-	rc = pull ? fcore_pull(e->core, &t, e->sim->now) : fcore_push(e->core, &t, e->sim->now);
+	rc = pull ? fcore_pull(e->core, &t, now) : fcore_push(e->core, &t, now);
 	e->submitting = false;
 	if (rc || e->turned_away) {
 		ulp_put_bytes(e, txn->payload);

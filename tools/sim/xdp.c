@@ -12,7 +12,7 @@ struct work {
 	struct endpoint *e;
 	struct falcon_frame frame;
 	struct falcon_hdr hdr;
-	uint64_t now;		/* of reception */
+	uint64_t now;		/* of reception, by the host's clock */
 	bool agent;		/* in the agent, which has the frame already */
 };
 
@@ -39,7 +39,7 @@ static void mark_dirty(struct work *w)
 	struct host *h = w->h;
 
 	if (w->agent) {
-		fcore_acked(e->core, h->sim->now);
+		fcore_acked(e->core, host_now(h));
 		return;
 	}
 	if (!e->dirty) {
@@ -76,6 +76,8 @@ static enum falcon_verdict take_ack(struct work *w, const uint8_t *falcon)
 	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
 		return v;
 	falcon_rx_remote_time(&e->shared->rx, w->frame.iv);
+	check_heard(e, falcon_ack_flow(e->shared, w->frame.flow), &a,
+		    w->now - host_clock(w->h, w->f->echoed));
 	mark_dirty(w);
 	return v;
 }
@@ -102,6 +104,7 @@ static void note(struct work *w)
 	falcon_rx_measure(e->shared, &w->frame, w->now);
 	m->t1 = falcon_time_of_iv(w->f->iv);
 	m->t2 = falcon_time_of_ns(w->now);
+	m->sent = w->f->sent;
 	m->ecn += w->f->marked;
 	m->any = true;
 	if (falcon_piggyback(e->shared, w->hdr.rdbpsn, w->hdr.rrbpsn))
@@ -219,7 +222,7 @@ static void hand_over(struct work *w, enum falcon_verdict v)
 		pool_put(&h->sim->frames, f);
 	} else {
 		f->next = NULL;
-		f->rx_ns = h->sim->now;
+		f->rx_ns = host_now(h);
 		note_verdict(w, v);
 		*h->ring_end = f;
 		h->ring_end = &f->next;
@@ -249,7 +252,7 @@ static void answer(struct work *w, enum falcon_verdict v)
 
 void xdp_receive(struct host *h, struct frame *f, bool agent)
 {
-	struct work w = { .h = h, .f = f, .agent = agent, .now = agent ? f->rx_ns : h->sim->now };
+	struct work w = { .h = h, .f = f, .agent = agent, .now = agent ? f->rx_ns : host_now(h) };
 	enum falcon_verdict v = decide(&w);
 
 	h->counters[v]++;
