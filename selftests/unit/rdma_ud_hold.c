@@ -265,10 +265,14 @@ static void from_shared_memory(void **state)
 /* Of a peer that is not there, no more is kept than there is room for; the rest is lost, and counted. */
 static void bounded(void **state)
 {
-	uint32_t n = 0, sent = 0;
+	uint32_t n = 0, sent = 1;
 
 	(void)state;
 	stage_without_peer();
+	/* In vain for once: it is unreachable. */
+	post_there(0);
+	run_for(4000000000ULL);
+	assert_int_equal(lost(), 1);
 	for (; sent < 600; sent++) {
 		post_there(sent);
 		env_step();
@@ -285,8 +289,24 @@ static void bounded(void **state)
 	assert_int_equal(rdma_qp_stats(rdma_qp_find(env.host[0].r, filler.num))->lost, 0);
 	env.host[0].deaf = false;
 	for (uint32_t i = 0; i < sent - lost(); i++)
-		arrives_there(i);
+		arrives_there(1 + i);
 	assert_int_equal(env_wait(&bcq).src_qp, filler.num);
+	pair_close();
+}
+
+/* More than may be held, before the peer is there for the first time: all of it arrives. */
+static void first_burst(void **state)
+{
+	(void)state;
+	stage_without_peer();
+	for (uint32_t i = 0; i < BUFFERS; i++)
+		post_there(i);
+	run_for(100000);
+	assert_in_range(polled(&acq), 1, LINK_HELD_MAX / 2);
+	env.host[0].deaf = false;
+	for (uint32_t i = 0; i < BUFFERS; i++)
+		arrives_there(i);
+	assert_int_equal(lost(), 0);
 	pair_close();
 }
 
@@ -388,6 +408,7 @@ int main(void)
 		cmocka_unit_test(in_order_when_full),
 		cmocka_unit_test(from_shared_memory),
 		cmocka_unit_test(bounded),
+		cmocka_unit_test(first_burst),
 		cmocka_unit_test(link_fails),
 		cmocka_unit_test(connection_ends),
 		cmocka_unit_test(owners_go),

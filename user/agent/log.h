@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Log lines to standard error, one write(2) a line: "time level message key=value ...", the time in UTC
- * as RFC 3339 has it, with microseconds.
+ * Log lines to standard error, one write(2) a line: "time level message key=value ...", the time in
+ * UTC as RFC 3339 has it, with microseconds.
  *
- * When standard error is the journal's stream (JOURNAL_STREAM names it), which has times of its own, the
- * level goes out as systemd's "<N>" priority prefix instead. Characters that could forge or tear a line (control
- * characters, which may have come from a peer or a client) are written as '?'. The level is the
- * only state here.
+ * When standard error is the journal's stream (JOURNAL_STREAM names it), which has times of its own,
+ * the level goes out as systemd's "<N>" priority prefix instead. Characters that could forge or tear a
+ * line (control characters, which may have come from a peer or a client) are written as '?'. The level
+ * is the only state here.
  */
 #ifndef FALCON_AGENT_LOG_H
 #define FALCON_AGENT_LOG_H

@@ -105,8 +105,8 @@ struct ulp_ops {
 
 	/*
 	 * A peer dials. 0, with what the other end is to know in |reply|: conn_up() or conn_down()
-	 * follows; or a negative errno with a sentence for the peer in |err|, -ENOENT if all that is missing is an
-	 * application that may still come. NULL: nobody may.
+	 * follows; or a negative errno with a sentence for the peer in |err|: -ENOENT
+	 * if all that is missing is an application that may still come. NULL: nobody may.
 	 */
 	int (*accept)(void *ulp, const struct ulp_request *req, struct ulp_data *reply, char *err,
 		      size_t errlen);

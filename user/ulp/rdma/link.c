@@ -182,6 +182,11 @@ bool rdma_link_has_waits(const struct rdma_link *link)
 	return !TAILQ_EMPTY(&link->waits);
 }
 
+bool rdma_link_unreachable(const struct rdma_link *link)
+{
+	return link->unreachable;
+}
+
 uint32_t rdma_link_places(const struct rdma_link *link)
 {
 	return link->nheld < LINK_HELD_MAX ? LINK_HELD_MAX - link->nheld : 0;

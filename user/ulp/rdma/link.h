@@ -83,6 +83,7 @@ struct rdma_link {
 	uint64_t timeout;		/* ns from the first round on; 0: none */
 	uint64_t give_up_at;		/* ns; 0: not known yet; UINT64_MAX: never */
 	char why[128];			/* it is not up */
+	bool unreachable;		/* datagrams have waited in vain, and it has not been up since */
 	TAILQ_HEAD(, rdma_link_wait) waits;	/* oldest first */
 	uint32_t nheld;			/* of |waits| */
 	LIST_ENTRY(rdma_link) bucket;

@@ -289,6 +289,7 @@ int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn)
 		return 0;
 	}
 	link->state = LINK_UP;
+	link->unreachable = false;
 	link->extensions = o.extensions & LINK_REASONS;
 	link->core = conn->core;
 	link->peer_max_len = o.max_len;
@@ -387,6 +388,7 @@ static bool out_of_patience(struct rdma_link *link)
 		return false;
 	}
 	if (!TAILQ_EMPTY(&link->waits)) {
+		link->unreachable = link->state != LINK_UP;
 		link_wake(link, false);
 		link->give_up_at = patience(link);
 		return true;

@@ -403,6 +403,8 @@ void rdma_link_wait(struct rdma_link *link, struct rdma_link_wait *w);
 void rdma_link_unwait(struct rdma_link_wait *w);
 /* Somebody waits: who comes now has to go behind. */
 bool rdma_link_has_waits(const struct rdma_link *link);
+/* It is not up, and datagrams have waited long enough to say that it will not be. */
+bool rdma_link_unreachable(const struct rdma_link *link);
 /* How many more may be held. */
 uint32_t rdma_link_places(const struct rdma_link *link);
 /* The core may take more. */

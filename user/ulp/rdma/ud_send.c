@@ -4,11 +4,12 @@
  * or is slow, must not hold up those to others behind it. So what its link cannot take now waits with the
  * link, in order, in a buffer of the pool, and its send is over:
  *
- *   the link is not up     beyond what it may hold, datagrams are lost: nobody may be there for long
- *   the link is full       beyond that, a datagram keeps its place in the send queue and waits all the
- *                          same: who sends faster than the link is slowed down, and loses nothing. Those
- *                          to others go on while the send queue has room, and, if the peer takes nothing
- *                          at all, when the link has lost its patience (LINK_WAIT_MS)
+ *   the link is full, or   beyond what it may hold, a datagram keeps its place in the send queue and
+ *   not up yet             waits all the same: who sends faster than the link is slowed down, and the
+ *                          first datagrams to a peer, sent at once, are not lost. Those to others go on
+ *                          while the send queue has room, and, if the peer takes nothing at all, when
+ *                          the link has lost its patience (LINK_WAIT_MS)
+ *   it is unreachable      patience was lost before: beyond what the link may hold, datagrams are lost
  *
  * A link's places are shared as the pools are: who has some already has no more than are free. So a queue
  * pair with datagrams to many that are not there cannot take them all, and has LINK_HELD_MAX at most.
@@ -105,7 +106,7 @@ static void hold(struct rdma_txn *t, struct rdma_link *link)
 	struct rdma_qp *qp = t->qp;
 	bool held = has_place(qp, link) && take_bytes(t);
 
-	if (!held && !rdma_link_core(link)) {
+	if (!held && rdma_link_unreachable(link)) {
 		lose(t);
 		return;
 	}
