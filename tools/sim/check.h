@@ -36,7 +36,7 @@ void check_fatal(struct endpoint *e);
 void check_clean(struct endpoint *e);
 
 /* pools.c */
-/* No account of |h| holds more than it may; |whole|: and the connections' add up to the NIC's. */
+/* No account of |h| holds more than it may; |whole|: and the connections' add up at every level. */
 void check_pools(struct host *h, bool whole);
 /* Nothing is held by anybody; |when| is for the message. */
 void check_pools_full(struct host *h, const char *when);

@@ -17,6 +17,7 @@ enum sim_limits {
 	SIM_MAX_SPINES = 8,
 	SIM_MAX_TRUNKS = SIM_MAX_LEAVES * SIM_MAX_SPINES,
 	SIM_MAX_CONNS = 64,	/* sections; each may stand for many connections */
+	SIM_MAX_FUNCTIONS = 16,
 	SIM_MAX_TXNS = 1000000,
 	SIM_MAX_SIZE = 8192,	/* bytes of a transaction */
 	SIM_MAX_SWIFT = 16,	/* parameters of the rate update engine */
@@ -75,6 +76,9 @@ struct sim_host_cfg {
 	uint64_t pool;		/* packets in each pool (8.2.2); 0: never the limit */
 	uint64_t pool_cells;	/* cells in each buffer pool; 0: as many as packets may need */
 	uint64_t conn_pool;	/* of both, what a connection may hold, packets; 0: no limit */
+	uint64_t functions;	/* PCI functions, among which connections go round */
+	uint64_t function_pool;	/* of both, what a function may hold; 0: no limit */
+	uint64_t host_pool;	/* the same of the host that they are of */
 	uint64_t tx_cell, rx_cell;	/* bytes */
 	uint64_t red;		/* percent of the network region, zone threshold (8.2.4) */
 	uint64_t alpha;		/* share of a connection (paper 4.6), 1/256 */

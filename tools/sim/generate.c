@@ -238,6 +238,7 @@ static void make_clean(struct sim_cfg *cfg)
 		cfg->host[i].requests = 0;
 		cfg->host[i].budget = 64;
 		cfg->host[i].pool = cfg->host[i].pool_cells = cfg->host[i].conn_pool = 0;
+		cfg->host[i].host_pool = cfg->host[i].function_pool = 0;
 		cfg->host[i].mem_rate = cfg->host[i].rx_buffer = 0;
 	}
 	cfg->conn[0].late = late;
@@ -260,14 +261,32 @@ static void random_clock(struct sim_host_cfg *h, struct rng *r, uint64_t heal)
 	*(once_in(r, 2) ? &h->clock_fast : &h->clock_slow) = spread(r, 1, 500);
 }
 
-/* What has come later, from numbers of its own: all else stays as it was with the same seed. */
-static void random_more(struct sim_cfg *cfg, uint64_t seed)
+/* Connections of some functions, which together may hold no more than this. */
+static void random_levels(struct sim_host_cfg *h, struct rng *r)
+{
+	h->functions = spread(r, 1, 4);
+	h->function_pool = once_in(r, 2) ? spread(r, 16, 512) : 0;
+	h->host_pool = once_in(r, 2) ? spread(r, 32, 1024) : 0;
+}
+
+/* What has come later is drawn from numbers of its own: all else stays as it was with the same seed. */
+static void random_clocks(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
 
 	rng_seed(&r, seed, 2);
 	for (uint64_t i = 0; i < cfg->hosts; i++)
 		random_clock(&cfg->host[i], &r, cfg->heal);
+}
+
+static void random_accounts(struct sim_cfg *cfg, uint64_t seed)
+{
+	struct rng r;
+
+	rng_seed(&r, seed, 3);
+	for (uint64_t i = 0; i < cfg->hosts; i++)
+		if (once_in(&r, 4))
+			random_levels(&cfg->host[i], &r);
 }
 
 void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
@@ -294,11 +313,12 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 	nconns = spread(&r, 1, 12);
 	for (uint64_t i = 0; i < nconns; i++)
 		random_connection(sim_cfg_add_conn(cfg), &r, cfg->hosts, cfg->heal);
+	random_accounts(cfg, seed);
 	if (once_in(&r, 12))
 		make_harsh(cfg, &r);
 	else if (once_in(&r, 12))
 		make_clean(cfg);
 	else if (once_in(&r, 24))
 		make_sluggish(cfg, &r);
-	random_more(cfg, seed);
+	random_clocks(cfg, seed);
 }

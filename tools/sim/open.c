@@ -163,6 +163,7 @@ static void open_core(struct endpoint *e)
 		.flows = (uint32_t)c->flows,
 		.prr_threshold = (uint32_t)c->prr_threshold,
 		.path_seed = e->salt,
+		.local_function = pool_function(e),
 	};
 
 	e->core = fcore_conn_open(e->host->core, e->cid, e->shared, &p, host_now(e->host));

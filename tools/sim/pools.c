@@ -19,6 +19,26 @@ static uint64_t cells_a_packet(const struct host *h)
 	return h->sim->frame_len / cell + 1;
 }
 
+/* The limits of the host and its functions. */
+static void limit_levels(struct host *h)
+{
+	const struct sim_host_cfg *c = h->cfg;
+	uint32_t limit[FCORE_RESOURCES];
+
+	fill(limit, c->host_pool, c->host_pool * cells_a_packet(h));
+	if (c->host_pool && fcore_limit_host(h->core, 0, limit))
+		abort();
+	fill(limit, c->function_pool, c->function_pool * cells_a_packet(h));
+	for (uint32_t i = 0; c->function_pool && i < c->functions; i++)
+		if (fcore_limit_function(h->core, i, limit))
+			abort();
+}
+
+uint32_t pool_function(const struct endpoint *e)
+{
+	return e->cid % (uint32_t)e->host->cfg->functions;
+}
+
 void pool_config(struct host *h)
 {
 	const struct sim_host_cfg *c = h->cfg;
@@ -42,6 +62,7 @@ void pool_config(struct host *h)
 	h->core = fcore_create(&host_ops, h, &cfg);
 	if (!h->core)
 		abort();
+	limit_levels(h);
 }
 
 void pool_limit(struct endpoint *e)
@@ -63,12 +84,23 @@ static void check_limits(struct host *h, const struct endpoint *e, const struct 
 				 a->limit[r], fcore_resource_name(r));
 }
 
+/* What its connections hold is what |level|'s account |index| says, within its limits. */
+static void check_level(struct host *h, enum fcore_level level, uint32_t index, const uint32_t *sum)
+{
+	const struct fcore_account *a = fcore_resources(h->core, level, index);
+
+	check_limits(h, NULL, a);
+	for (uint32_t r = 0; r < FCORE_RESOURCES; r++)
+		if (sum[r] != a->used[r])
+			sim_fail(h->sim, NULL, "host %u: connections hold %u %s, the %s %u", h->index,
+				 sum[r], fcore_resource_name(r), fcore_level_name(level), a->used[r]);
+}
+
 void check_pools(struct host *h, bool whole)
 {
-	const struct fcore_account *nic = fcore_resources(h->core, FCORE_LEVEL_NIC, 0);
-	uint32_t sum[FCORE_RESOURCES] = { 0 };
+	uint32_t sum[SIM_MAX_FUNCTIONS][FCORE_RESOURCES] = { 0 }, all[FCORE_RESOURCES] = { 0 };
 
-	check_limits(h, NULL, nic);
+	check_limits(h, NULL, fcore_resources(h->core, FCORE_LEVEL_NIC, 0));
 	for (uint32_t i = 0; whole && i < h->neps; i++) {
 		const struct endpoint *e = h->ep[i];
 		const struct fcore_account *a;
@@ -78,20 +110,28 @@ void check_pools(struct host *h, bool whole)
 		a = fcore_resources(h->core, FCORE_LEVEL_CONN, e->cid);
 		check_limits(h, e, a);
 		for (uint32_t r = 0; r < FCORE_RESOURCES; r++)
-			sum[r] += a->used[r];
+			sum[pool_function(e)][r] += a->used[r], all[r] += a->used[r];
 	}
-	for (uint32_t r = 0; whole && r < FCORE_RESOURCES; r++)
-		if (sum[r] != nic->used[r])
-			sim_fail(h->sim, NULL, "host %u: connections hold %u %s, the NIC %u",
-				 h->index, sum[r], fcore_resource_name(r), nic->used[r]);
+	if (!whole)
+		return;
+	check_level(h, FCORE_LEVEL_NIC, 0, all);
+	check_level(h, FCORE_LEVEL_HOST, 0, all);
+	for (uint32_t i = 0; i < h->cfg->functions; i++)
+		check_level(h, FCORE_LEVEL_FUNCTION, i, sum[i]);
+}
+
+static void check_empty(struct host *h, const struct fcore_account *a, const char *when)
+{
+	for (uint32_t r = 0; r < FCORE_RESOURCES; r++)
+		if (a->used[r])
+			sim_fail(h->sim, NULL, "host %u: %u %s are held at %s", h->index, a->used[r],
+				 fcore_resource_name(r), when);
 }
 
 void check_pools_full(struct host *h, const char *when)
 {
-	const struct fcore_account *nic = fcore_resources(h->core, FCORE_LEVEL_NIC, 0);
-
-	for (uint32_t r = 0; r < FCORE_RESOURCES; r++)
-		if (nic->used[r])
-			sim_fail(h->sim, NULL, "host %u: %u %s are held at %s", h->index,
-				 nic->used[r], fcore_resource_name(r), when);
+	check_empty(h, fcore_resources(h->core, FCORE_LEVEL_NIC, 0), when);
+	check_empty(h, fcore_resources(h->core, FCORE_LEVEL_HOST, 0), when);
+	for (uint32_t i = 0; i < h->cfg->functions; i++)
+		check_empty(h, fcore_resources(h->core, FCORE_LEVEL_FUNCTION, i), when);
 }

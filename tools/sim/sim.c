@@ -63,7 +63,8 @@ static uint64_t reckon_limit(const struct sim_cfg *cfg)
 		slowest = slower(slowest, cfg->host[i].nic_rate);
 		slowest = slower(slowest, cfg->host[i].mem_rate);
 		slowest = slower(slowest, cfg->host[i].slow_rate);
-		starved |= cfg->host[i].credits < 64 || cfg->host[i].pool;
+		starved |= cfg->host[i].credits < 64 || cfg->host[i].pool ||
+			   cfg->host[i].host_pool || cfg->host[i].function_pool;
 		delay += cfg->link[i].delay + cfg->link[i].jitter + 4 * cfg->host[i].latency;
 	}
 	for (uint64_t i = 0; i < cfg->leaves * cfg->spines; i++) {

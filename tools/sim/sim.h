@@ -300,6 +300,8 @@ void sim_close(struct sim *s);
 /* pools.c */
 /* The core of |h|, with the resources that are configured. */
 void pool_config(struct host *h);
+/* The function of |e|, whose accounts it uses. */
+uint32_t pool_function(const struct endpoint *e);
 /* The limits of connection |e|. */
 void pool_limit(struct endpoint *e);
 
