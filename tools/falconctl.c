@@ -308,7 +308,8 @@ static const struct ctl_column qp_columns[] = {
 	{"type", "TYPE"},     {"state", "STATE"},   {"remote_qpn", "REMOTE"},
 	{"remote", "GID"},    {"tx_packets", "TX"}, {"rx_packets", "RX"},
 	{"sent", "SENT"},     {"received", "RECEIVED"}, {"sent_in_error", "FAILED"},
-	{"not_ready", "NOT_READY"}, {"copies_failed", "COPIES_FAILED"}, {NULL, NULL},
+	{"not_ready", "NOT_READY"}, {"lost", "LOST"}, {"copies_failed", "COPIES_FAILED"},
+	{NULL, NULL},
 };
 static const struct ctl_column cq_columns[] = {
 	{"pid", "PID"},	      {"handle", "HANDLE"}, {"entries", "ENTRIES"},

@@ -128,10 +128,10 @@ enum falcon_zone {
 struct falcon_rx_acked {
 	__u32 data_base;	/* DBPSN: oldest data PSN not acknowledged */
 	__u32 req_base;		/* RBPSN: oldest request PSN not acknowledged */
+	__u32 pad;
 	__u32 rue_info;		/* value driven from RUE for ACKs, 22 bits */
 	__u32 zone;		/* enum falcon_zone of the connection alone */
 	__u32 next_rsn;		/* NRSN (Falcon 8.5.1): the head of the line */
-	__u32 pad;
 	__u64 data_ack[FALCON_DATA_WORDS];	/* Data Window ACK Bitmap */
 	__u64 req_ack[FALCON_REQ_WORDS];	/* Request Window Bitmap, as EACKs report it */
 } FALCON_ALIGNED;
