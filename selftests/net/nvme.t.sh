@@ -70,21 +70,26 @@ disk_writes()
 	device disk writes
 }
 
-# Killed again and again while a copy is made: what the copy was told is stored is on the medium.
+# Killed again and again while copies are made: what the last one was told is stored is on the medium.
 killed_often()
 {
 	local pid before killed=0
 
-	nbd device=disk "qemu-io -f raw -c 'write -P 0 0 ${MB}M' \$uri >/dev/null &&
-		nbdcopy --requests=4 --request-size=65536 '$SCRATCH/in' \$uri" &
+	rm -f "$SCRATCH/enough"
+	nbd device=disk "qemu-io -f raw -c 'write -P 0 0 ${MB}M' \$uri >/dev/null || exit
+		while [ ! -e '$SCRATCH/enough' ]; do
+			nbdcopy --requests=4 --request-size=65536 '$SCRATCH/in' \$uri || exit
+		done" &
 	pid=$!
 	while [ $killed -lt "$KILLS" ]; do
 		before=$(disk_writes)
-		tap_wait 30 writes_beyond $((before + 8)) || break
-		falcon-lab agent b kill && falcon-lab agent b start || return 1
+		tap_wait 30 writes_beyond_or_ended $((before + 8)) $pid
+		kill -0 $pid 2>/dev/null || break
+		falcon-lab agent b kill && falcon-lab agent b start || break
 		killed=$((killed + 1))
 	done
-	wait "$pid" && [ $killed -gt 0 ] && cmp -n $((MB << 20)) "$SCRATCH/in" "$SCRATCH/one"
+	touch "$SCRATCH/enough"
+	wait "$pid" && [ $killed -eq "$KILLS" ] && cmp -n $((MB << 20)) "$SCRATCH/in" "$SCRATCH/one"
 }
 
 # Encrypted on its way and on the medium; who has no key reads noise.
@@ -113,6 +118,12 @@ add_secret_device()
 writes_beyond()
 {
 	[ "$(disk_writes)" -gt "$1" ]
+}
+
+# writes_beyond_or_ended COUNT PID: or who writes has ended.
+writes_beyond_or_ended()
+{
+	writes_beyond "$1" || ! kill -0 "$2"
 }
 
 strangers()
