@@ -29,10 +29,10 @@ FALCON_INLINE bool falcon_trim(struct xdp_md *ctx, const struct falcon_frame *f)
 /* The connection of an ESP packet, by its SPI; false if it is not ours. */
 FALCON_INLINE bool falcon_find_sa(struct falcon_work *w)
 {
-	const __u32 *cid = bpf_map_lookup_elem(&falcon_sadb, &w->frame.spi);
+	const __u32 *cid = bpf_map_lookup_elem(&falcon_sadb, &w->rx.frame.spi);
 
 	if (cid)
-		w->frame.cid = *cid;
+		w->rx.frame.cid = *cid;
 	return cid;
 }
 
@@ -42,121 +42,19 @@ static __noinline enum falcon_verdict falcon_classify(struct xdp_md *ctx, struct
 	__u32 zero = 0;
 	enum falcon_verdict v;
 
-	v = falcon_parse_frame(falcon_data(ctx), falcon_data_end(ctx), &w->frame);
-	if (falcon_encap_is_esp(w->frame.encap) && !falcon_find_sa(w))
+	v = falcon_parse_frame(falcon_data(ctx), falcon_data_end(ctx), &w->rx.frame);
+	if (falcon_encap_is_esp(w->rx.frame.encap) && !falcon_find_sa(w))
 		return FALCON_V_pass_spi;
 	if (v != FALCON_V_rx_data)
 		return v;
-	if (!falcon_trim(ctx, &w->frame))
+	if (!falcon_trim(ctx, &w->rx.frame))
 		return FALCON_V_drop_ip_length;
-	w->config = bpf_map_lookup_elem(&falcon_config, &zero);
-	w->conn = bpf_map_lookup_elem(&falcon_conns, &w->frame.cid);
-	if (!w->config || !w->conn)
+	w->rx.config = bpf_map_lookup_elem(&falcon_config, &zero);
+	w->rx.conn = bpf_map_lookup_elem(&falcon_conns, &w->rx.frame.cid);
+	if (!w->rx.config || !w->rx.conn)
 		return FALCON_V_drop_cid;
-	w->now = bpf_ktime_get_ns();
+	w->rx.now = bpf_ktime_get_ns();
 	return FALCON_V_rx_data;
-}
-
-/*
- * Is the packet what its connection expects, and whole (Falcon 9.2.2.1 to 9.2.2.3)? If it is to be
- * decrypted, only the agent can tell the latter.
- */
-static __noinline enum falcon_verdict falcon_check(struct xdp_md *ctx, struct falcon_work *w)
-{
-	const void *l3 = falcon_data(ctx) + (w->frame.l3_off & 0x1f);
-	const void *saddr = l3 + __builtin_offsetof(struct iphdr, saddr);
-	const void *daddr = l3 + __builtin_offsetof(struct iphdr, daddr);
-	enum falcon_verdict v;
-
-	/* For the verifier: UDP and PSP or ESP make even an IPv4 packet longer than this. */
-	if (l3 + sizeof(struct ipv6hdr) > falcon_data_end(ctx))
-		return FALCON_V_drop_truncated;
-	if (w->frame.ipv6) {
-		saddr = l3 + __builtin_offsetof(struct ipv6hdr, saddr);
-		daddr = l3 + __builtin_offsetof(struct ipv6hdr, daddr);
-	}
-	v = falcon_rx_check(w->conn, w->config, &w->frame, saddr, daddr);
-	if (v != FALCON_V_rx_data)
-		return v;
-	if (w->frame.encap != FALCON_PSP_CLEAR ||
-	    (falcon_load(&w->conn->id.flags) & FALCON_CONN_NO_CSUM))
-		return FALCON_V_rx_data;
-	return falcon_csum_good(ctx, &w->frame) ? FALCON_V_rx_data : FALCON_V_drop_csum;
-}
-
-FALCON_INLINE const void *falcon_packet(const struct xdp_md *ctx, const struct falcon_work *w)
-{
-	return falcon_data(ctx) + (w->frame.falcon_off & 0xff);
-}
-_Static_assert(FALCON_MAX_FALCON_OFF <= 0xff, "falcon_packet() masks the offset");
-
-/* BACK, EACK, NACK: the transmitter's business (Falcon 9.2.3, 9.2.4). */
-static __noinline enum falcon_verdict falcon_take_ack(struct xdp_md *ctx, struct falcon_work *w)
-{
-	struct falcon_ack a;
-	int err = falcon_ack_unpack(falcon_packet(ctx, w), falcon_data_end(ctx), &a);
-	enum falcon_verdict v;
-	bool deliver;
-
-	if (err)
-		return falcon_wire_verdict(err);
-	deliver = a.type == FALCON_NACK && a.nack_code != FALCON_NACK_RESOURCE;
-	if (deliver) {
-		v = falcon_reserve(ctx, w);
-		if (v != FALCON_V_rx_data)
-			return v;
-	}
-	v = falcon_rx_ack(w->conn, w->frame.flow, &a, w->now);
-	if (deliver && v != FALCON_V_rx_nack)
-		falcon_credit_return(w);
-	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
-		return v;
-	/* T1 and T2 are those of reliable packets; of an ACK only the time counts. */
-	falcon_rx_remote_time(&w->conn->rx, w->frame.iv);
-	falcon_rue_ack(w, &a);
-	falcon_mark_dirty(w);
-	return v;
-}
-
-/* The packet has passed every check: note its times and the acknowledgment that it carries. */
-FALCON_INLINE void falcon_note(struct falcon_work *w)
-{
-	falcon_rx_measure(w->conn, &w->frame, w->now);
-	if (w->frame.ecn == FALCON_ECN_CE)
-		w->counters->ce_marked++;
-	if (falcon_piggyback(w->conn, w->hdr.rdbpsn, w->hdr.rrbpsn))
-		falcon_mark_dirty(w);
-}
-
-/*
- * Pull Request, Pull Data, Push Data, Resync: into the sliding window (Falcon 9.2.2.4). Delivery
- * is reserved first, because a claim is final.
- */
-static __noinline enum falcon_verdict falcon_take_reliable(struct xdp_md *ctx,
-							   struct falcon_work *w)
-{
-	int err = falcon_hdr_unpack(falcon_packet(ctx, w), falcon_data_end(ctx), &w->hdr);
-	enum falcon_verdict v;
-
-	if (err)
-		return falcon_wire_verdict(err);
-	if (!falcon_rx_function_ok(w->conn, &w->hdr))
-		return FALCON_V_drop_function;
-	v = falcon_find_socket(ctx, w);
-	if (v == FALCON_V_rx_data)
-		v = falcon_rx_admits(w->conn, w->config, &w->hdr) ? falcon_reserve_room(ctx, w)
-								   : FALCON_V_zone_nacked;
-	if (v == FALCON_V_drop_no_credit)
-		v = FALCON_V_resource_nacked;
-	if (v != FALCON_V_rx_data && !falcon_verdict_nacks(v))
-		return v;
-	falcon_note(w);
-	if (v != FALCON_V_rx_data)
-		return falcon_rx_refuse(w->conn, &w->hdr, v);
-	v = falcon_rx_window(w->conn, &w->hdr);
-	if (!falcon_verdict_delivers(v))
-		falcon_credit_return(w);
-	return v;
 }
 
 /* To the agent, which runs the receive path from here on. */
@@ -167,6 +65,67 @@ FALCON_INLINE enum falcon_verdict falcon_steer(struct xdp_md *ctx, struct falcon
 	return v == FALCON_V_rx_data ? FALCON_V_steered : v;
 }
 
+FALCON_INLINE const void *falcon_hook_frame(void *at, const struct falcon_receive *r)
+{
+	(void)r;
+	return falcon_data(at);
+}
+
+/* The frame ends with the packet: falcon_trim(). */
+FALCON_INLINE const void *falcon_hook_end(void *at, const struct falcon_receive *r)
+{
+	(void)r;
+	return falcon_data_end(at);
+}
+
+/* If the packet is to be decrypted, only the agent can tell. */
+FALCON_INLINE enum falcon_verdict falcon_hook_whole(void *at, struct falcon_receive *r)
+{
+	if (r->frame.encap != FALCON_PSP_CLEAR)
+		return falcon_steer(at, falcon_work(r));
+	if (falcon_load(&r->conn->id.flags) & FALCON_CONN_NO_CSUM)
+		return FALCON_V_rx_data;
+	return falcon_csum_good(at, &r->frame) ? FALCON_V_rx_data : FALCON_V_drop_csum;
+}
+
+FALCON_INLINE enum falcon_verdict falcon_hook_deliverable(void *at, struct falcon_receive *r)
+{
+	return falcon_find_socket(at, falcon_work(r));
+}
+
+FALCON_INLINE enum falcon_verdict falcon_hook_reserve(void *at, struct falcon_receive *r)
+{
+	return falcon_reserve_room(at, falcon_work(r));
+}
+
+FALCON_INLINE void falcon_hook_unreserve(void *at, struct falcon_receive *r)
+{
+	(void)at;
+	falcon_credit_return(falcon_work(r));
+}
+
+FALCON_INLINE void falcon_hook_noted(void *at, struct falcon_receive *r, bool moved)
+{
+	struct falcon_work *w = falcon_work(r);
+
+	(void)at;
+	if (r->frame.ecn == FALCON_ECN_CE)
+		w->counters->ce_marked++;
+	if (moved)
+		falcon_mark_dirty(w);
+}
+
+FALCON_INLINE void falcon_hook_acked(void *at, struct falcon_receive *r, const struct falcon_ack *a,
+				     enum falcon_verdict v)
+{
+	struct falcon_work *w = falcon_work(r);
+
+	(void)at;
+	(void)v;
+	falcon_rue_ack(w, a);
+	falcon_mark_dirty(w);
+}
+
 /* Everything up to the verdict. */
 FALCON_INLINE enum falcon_verdict falcon_decide(struct xdp_md *ctx, struct falcon_work *w)
 {
@@ -175,17 +134,9 @@ FALCON_INLINE enum falcon_verdict falcon_decide(struct xdp_md *ctx, struct falco
 
 	if (v != FALCON_V_rx_data)
 		return v;
-	/* Of a packet to be decrypted, all that is in the clear is checked before it costs more. */
-	if ((falcon_load(&w->conn->id.flags) & mode) == mode)
+	if ((falcon_load(&w->rx.conn->id.flags) & mode) == mode)
 		return falcon_steer(ctx, w);
-	v = falcon_check(ctx, w);
-	if (v != FALCON_V_rx_data)
-		return v;
-	if (w->frame.encap != FALCON_PSP_CLEAR)
-		return falcon_steer(ctx, w);
-	if (falcon_type_is_ack(w->frame.type))
-		return falcon_take_ack(ctx, w);
-	return falcon_take_reliable(ctx, w);
+	return falcon_receive(ctx, &w->rx);
 }
 
 /* Do what |*v| means; it becomes a drop verdict if that cannot be done. Returns the XDP action. */
@@ -207,7 +158,7 @@ FALCON_INLINE int falcon_act(struct xdp_md *ctx, struct falcon_work *w, enum fal
 		}
 		/* A driver that gives frames no tailroom, and a short frame: an EACK is longer. */
 		*v = FALCON_V_drop_no_room;
-		falcon_fetch_or(&w->conn->rx.answers_owed, 1U << (w->frame.flow & (FALCON_MAX_FLOWS - 1)));
+		falcon_rx_owe_answer(w->rx.conn, w->rx.frame.flow);
 		falcon_mark_dirty(w);
 	}
 	return action;

@@ -97,12 +97,12 @@ FALCON_INLINE int falcon_deliver(struct xdp_md *ctx, const struct falcon_work *w
 		return XDP_DROP;
 	m->magic = FALCON_META_MAGIC;
 	m->verdict = (__u8)v;
-	m->flow = w->frame.flow;
-	m->falcon_off = w->frame.falcon_off;
-	m->falcon_len = w->frame.falcon_len;
-	m->path = w->frame.path;
-	m->cid = w->frame.cid;
-	m->rx_ns = w->now;
+	m->flow = w->rx.frame.flow;
+	m->falcon_off = w->rx.frame.falcon_off;
+	m->falcon_len = w->rx.frame.falcon_len;
+	m->path = w->rx.frame.path;
+	m->cid = w->rx.frame.cid;
+	m->rx_ns = w->rx.now;
 	return (int)bpf_redirect_map(&falcon_xsks, w->xsk, XDP_DROP);
 }
 

@@ -13,9 +13,9 @@
  */
 FALCON_INLINE void falcon_wake_agent(struct falcon_work *w)
 {
-	__u64 cid = w->frame.cid;
+	__u64 cid = w->rx.frame.cid;
 
-	if (!falcon_load(&w->config->agent_sleeping))
+	if (!falcon_load(&w->rx.config->agent_sleeping))
 		return;
 	if (bpf_ringbuf_output(&falcon_wake, &cid, sizeof(cid), BPF_RB_FORCE_WAKEUP) == 0)
 		w->counters->wakeups++;
@@ -27,7 +27,7 @@ FALCON_INLINE void falcon_wake_agent(struct falcon_work *w)
  */
 static __noinline void falcon_mark_dirty(struct falcon_work *w)
 {
-	__u32 zero = 0, cid = w->frame.cid & (FALCON_MAX_CONNS - 1), word = cid / 64;
+	__u32 zero = 0, cid = w->rx.frame.cid & (FALCON_MAX_CONNS - 1), word = cid / 64;
 	struct falcon_dirty *d = bpf_map_lookup_elem(&falcon_dirty, &zero);
 
 	if (!d)
@@ -46,8 +46,8 @@ FALCON_INLINE bool falcon_rue_emit(struct falcon_work *w, const struct falcon_ac
 	if (!e)
 		return false;
 	__builtin_memset(e, 0, sizeof(*e));
-	falcon_rue_event_ack(w->conn, w->frame.flow, a, falcon_time_of_iv(w->frame.iv),
-			     falcon_time_of_ns(w->now), acked, e);
+	falcon_rue_event_ack(w->rx.conn, w->rx.frame.flow, a, falcon_time_of_iv(w->rx.frame.iv),
+			     falcon_time_of_ns(w->rx.now), acked, e);
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return true;
 }
@@ -55,24 +55,24 @@ FALCON_INLINE bool falcon_rue_emit(struct falcon_work *w, const struct falcon_ac
 /* An ACK or NACK was applied: an event for the RUE, or not, by the policy of Falcon 10.6.1. */
 static __noinline void falcon_rue_ack(struct falcon_work *w, const struct falcon_ack *a)
 {
-	struct falcon_cc_event *s = &w->conn->cc_event;
+	struct falcon_cc_event *s = &w->rx.conn->cc_event;
 	__u32 total = falcon_ack_total(a);
 	__s32 acked = falcon_seq_diff(total, falcon_load(&s->last_acked));
 	__u32 used = (__u32)bpf_ringbuf_query(&falcon_rue, BPF_RB_AVAIL_DATA);
-	bool p1 = w->now - falcon_load(&s->last_ns) > w->config->rue_p1_ns;
+	bool p1 = w->rx.now - falcon_load(&s->last_ns) > w->rx.config->rue_p1_ns;
 	bool p2;
 
 	/* An EACK overtaken by its successor counts fewer packets than are known. */
 	if (acked < 0)
 		acked = 0;
-	p2 = (__u32)acked >= w->config->rue_p2_packets;
-	if (!falcon_rue_wants(used, w->config->rue_threshold, p1, p2) ||
+	p2 = (__u32)acked >= w->rx.config->rue_p2_packets;
+	if (!falcon_rue_wants(used, w->rx.config->rue_threshold, p1, p2) ||
 	    !falcon_rue_emit(w, a, (__u32)acked)) {
 		falcon_fetch_add(&s->suppressed, 1U);
 		w->counters->rue_suppressed++;
 		return;
 	}
-	falcon_store(&s->last_ns, w->now);
+	falcon_store(&s->last_ns, w->rx.now);
 	if (acked)
 		falcon_store(&s->last_acked, total);
 	falcon_fetch_add(&s->events, 1U);

@@ -49,7 +49,7 @@ FALCON_INLINE void falcon_turn_ipv6(struct ipv6hdr *ip, __u32 l4_len)
 static __noinline bool falcon_turn_headers(struct xdp_md *ctx, const struct falcon_work *w,
 					   __u32 udp_len)
 {
-	void *data = falcon_data(ctx), *l3 = data + (w->frame.l3_off & 0x1f);
+	void *data = falcon_data(ctx), *l3 = data + (w->rx.frame.l3_off & 0x1f);
 	void *end = falcon_data_end(ctx);
 	struct udphdr *udp;
 	__u64 iv = bpf_ktime_get_ns() * FALCON_PS_PER_NS;
@@ -58,7 +58,7 @@ static __noinline bool falcon_turn_headers(struct xdp_md *ctx, const struct falc
 	    l3 + sizeof(struct ipv6hdr) + sizeof(*udp) + FALCON_PSP_HDR_LEN > end)
 		return false;
 	falcon_turn_eth(data);
-	if (w->frame.ipv6) {
+	if (w->rx.frame.ipv6) {
 		falcon_turn_ipv6(l3, udp_len);
 		udp = l3 + sizeof(struct ipv6hdr);
 	} else {
@@ -67,15 +67,15 @@ static __noinline bool falcon_turn_headers(struct xdp_md *ctx, const struct falc
 	}
 	udp->len = falcon_hton16((__u16)udp_len);
 	udp->check = 0;
-	falcon_psp_fill((void *)(udp + 1), FALCON_PSP_CLEAR, w->frame.vc, w->conn->id.peer_spi, iv);
+	falcon_psp_fill((void *)(udp + 1), FALCON_PSP_CLEAR, w->rx.frame.vc, w->rx.conn->id.peer_spi, iv);
 	return true;
 }
 
 /* Compute the UDP checksum of the answer; the field holds 0. */
 FALCON_INLINE void falcon_turn_csum(struct xdp_md *ctx, const struct falcon_work *w, __u32 udp_len)
 {
-	__u16 sum = ~falcon_csum_udp(ctx, &w->frame, udp_len);
-	struct udphdr *udp = falcon_data(ctx) + (w->frame.udp_off & 0xff);
+	__u16 sum = ~falcon_csum_udp(ctx, &w->rx.frame, udp_len);
+	struct udphdr *udp = falcon_data(ctx) + (w->rx.frame.udp_off & 0xff);
 
 	if ((void *)(udp + 1) > falcon_data_end(ctx))
 		return;
@@ -87,7 +87,7 @@ FALCON_INLINE void falcon_turn_csum(struct xdp_md *ctx, const struct falcon_work
 static __noinline void falcon_turn_compose(const struct falcon_work *w, enum falcon_verdict v,
 					   struct falcon_ack *a)
 {
-	falcon_rx_answer(w->conn, w->config, v, w->frame.flow, &w->hdr, a);
+	falcon_rx_answer(w->rx.conn, w->rx.config, v, w->rx.frame.flow, &w->rx.hdr, a);
 }
 
 /* Put |a| in place of the Falcon packet and let the frame end there. Returns its length, or 0. */
@@ -95,7 +95,7 @@ static __noinline __u32 falcon_turn_payload(struct xdp_md *ctx, const struct fal
 					    const struct falcon_ack *a)
 {
 	__u8 out[FALCON_MAX_HDR_LEN] = {};
-	__u32 len = falcon_ack_pack(a, out), off = w->frame.falcon_off;
+	__u32 len = falcon_ack_pack(a, out), off = w->rx.frame.falcon_off;
 
 	if (len == 0 || len > sizeof(out))
 		return 0;
@@ -115,13 +115,13 @@ static __noinline bool falcon_turn(struct xdp_md *ctx, struct falcon_work *w, en
 
 	falcon_turn_compose(w, v, &a);
 	len = falcon_turn_payload(ctx, w, &a);
-	udp_len = w->frame.falcon_off - w->frame.udp_off + len;
+	udp_len = w->rx.frame.falcon_off - w->rx.frame.udp_off + len;
 	if (len && falcon_turn_headers(ctx, w, udp_len)) {
 		falcon_turn_csum(ctx, w, udp_len);
 		return true;
 	}
 	if (a.own)
-		falcon_fetch_or(&w->conn->rx.own, (__u32)a.own);
+		falcon_fetch_or(&w->rx.conn->rx.own, (__u32)a.own);
 	return false;
 }
 

@@ -3,17 +3,19 @@
 #ifndef FALCON_BPF_WORK_H
 #define FALCON_BPF_WORK_H
 
-#include "falcon/rx.h"
+#include "falcon/receive.h"
 
 struct falcon_work {
+	struct falcon_receive rx;		/* the first: falcon_work() */
 	struct falcon_counters *counters;	/* this CPU's */
-	const struct falcon_config *config;
-	struct falcon_conn *conn;
-	__u64 now;				/* CLOCK_MONOTONIC at reception, ns */
-	struct falcon_frame frame;
-	struct falcon_hdr hdr;			/* reliable packets only */
 	__u32 xsk;				/* index of the agent's socket */
 };
+
+/* What the receive sequence's |r| is part of. */
+FALCON_INLINE struct falcon_work *falcon_work(struct falcon_receive *r)
+{
+	return (struct falcon_work *)r;
+}
 
 /*
  * The context's 32-bit fields become 64-bit packet pointers. The empty asm keeps the compiler from

@@ -265,6 +265,12 @@ FALCON_INLINE void falcon_rx_answer(struct falcon_conn *c, const struct falcon_c
 	a->buffer_level = (__u8)falcon_load(&cfg->rx_level);
 }
 
+/* An answer on |flow| could not be sent: the core owes it. */
+FALCON_INLINE void falcon_rx_owe_answer(struct falcon_conn *c, __u32 flow)
+{
+	falcon_fetch_or(&c->rx.answers_owed, 1U << (flow & (FALCON_MAX_FLOWS - 1)));
+}
+
 /*
  * What becomes of an ACK or NACK that passed the checks and came on |flow|; |a| is applied to the
  * transmitter.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "reference.h"
 
+#include "falcon/receive.h"
+
 enum { RUE_RECORD = sizeof(struct falcon_rue_event) + 8 };	/* with the ring's header */
 
 static uint64_t sum16(const uint8_t *p, size_t len, uint64_t sum)
@@ -22,29 +24,24 @@ static bool csum_good(const uint8_t *frame, const struct falcon_frame *f)
 	return f->udp_check && sum == 0xffff;
 }
 
-static enum falcon_verdict check(const struct reference *ref, const struct falcon_conn *c,
-				 const uint8_t *frame, const struct falcon_frame *f)
-{
-	const uint8_t *l3 = frame + f->l3_off;
-	uint32_t saddr[4] = {}, daddr[4] = {};
-	size_t n = f->ipv6 ? 16 : 4;
-	enum falcon_verdict v;
+/* A frame on its way through the receive sequence. */
+struct walk {
+	struct falcon_receive rx;
+	struct reference *ref;
+	struct reference_result *result;
+	const uint8_t *frame;
+};
 
-	memcpy(saddr, l3 + (f->ipv6 ? 8 : 12), n);
-	memcpy(daddr, l3 + (f->ipv6 ? 24 : 16), n);
-	v = falcon_rx_check(c, &ref->config, f, saddr, daddr);
-	if (v != FALCON_V_rx_data || f->encap != FALCON_PSP_CLEAR ||
-	    (c->id.flags & FALCON_CONN_NO_CSUM))
-		return v;
-	return csum_good(frame, f) ? FALCON_V_rx_data : FALCON_V_drop_csum;
-}
-
-static enum falcon_verdict reserve(struct reference *ref, const struct falcon_frame *f)
+static enum falcon_verdict deliverable(const struct reference *ref, const struct falcon_frame *f)
 {
 	if (!ref->agent)
 		return FALCON_V_drop_no_agent;
-	if ((uint32_t)f->udp_off + f->udp_len > ref->max_frame)
-		return FALCON_V_drop_too_big;
+	return (uint32_t)f->udp_off + f->udp_len > ref->max_frame ? FALCON_V_drop_too_big
+								  : FALCON_V_rx_data;
+}
+
+static enum falcon_verdict reserve(struct reference *ref)
+{
 	if (ref->credits <= 0)
 		return FALCON_V_drop_no_credit;
 	ref->credits--;
@@ -53,8 +50,10 @@ static enum falcon_verdict reserve(struct reference *ref, const struct falcon_fr
 
 static enum falcon_verdict steer(struct reference *ref, const struct falcon_frame *f)
 {
-	enum falcon_verdict v = reserve(ref, f);
+	enum falcon_verdict v = deliverable(ref, f);
 
+	if (v == FALCON_V_rx_data)
+		v = reserve(ref);
 	return v == FALCON_V_rx_data ? FALCON_V_steered : v;
 }
 
@@ -79,75 +78,66 @@ static void rue(struct reference *ref, struct falcon_conn *c, const struct falco
 	c->cc_event.events++;
 }
 
-static enum falcon_verdict take_ack(struct reference *ref, struct falcon_conn *c,
-				    const uint8_t *falcon, uint64_t now, struct reference_result *r)
+FALCON_INLINE const void *falcon_hook_frame(void *at, const struct falcon_receive *r)
 {
-	int err = falcon_ack_unpack(falcon, falcon + r->frame.falcon_len, &r->ack);
-	enum falcon_verdict v;
-	bool deliver;
-
-	if (err)
-		return falcon_wire_verdict(err);
-	deliver = r->ack.type == FALCON_NACK && r->ack.nack_code != FALCON_NACK_RESOURCE;
-	if (deliver) {
-		v = reserve(ref, &r->frame);
-		if (v != FALCON_V_rx_data)
-			return v;
-	}
-	v = falcon_rx_ack(c, r->frame.flow, &r->ack, now);
-	if (deliver && v != FALCON_V_rx_nack)
-		ref->credits++;
-	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
-		return v;
-	falcon_rx_remote_time(&c->rx, r->frame.iv);
-	rue(ref, c, &r->ack);
-	ref->dirty |= 1ULL << (r->frame.cid % 64);
-	return v;
+	(void)r;
+	return ((const struct walk *)at)->frame;
 }
 
-/* Is there room for a reliable packet? rx_data, a drop verdict, or the NACK that says why not. */
-static enum falcon_verdict admit(struct reference *ref, const struct falcon_conn *c,
-				 const struct reference_result *r)
+FALCON_INLINE const void *falcon_hook_end(void *at, const struct falcon_receive *r)
 {
-	int64_t credits = ref->credits;
-	enum falcon_verdict v = reserve(ref, &r->frame);
-
-	if (v != FALCON_V_rx_data && v != FALCON_V_drop_no_credit)
-		return v;
-	if (!falcon_rx_admits(c, &ref->config, &r->hdr)) {
-		ref->credits = credits;
-		return FALCON_V_zone_nacked;
-	}
-	return v == FALCON_V_rx_data ? v : FALCON_V_resource_nacked;
+	return ((const struct walk *)at)->frame + r->frame.udp_off + r->frame.udp_len;
 }
 
-static enum falcon_verdict take_reliable(struct reference *ref, struct falcon_conn *c,
-					 const uint8_t *falcon, uint64_t now,
-					 struct reference_result *r)
+FALCON_INLINE enum falcon_verdict falcon_hook_whole(void *at, struct falcon_receive *r)
 {
-	int err = falcon_hdr_unpack(falcon, falcon + r->frame.falcon_len, &r->hdr);
-	enum falcon_verdict room;
+	struct walk *w = at;
 
-	if (err)
-		return falcon_wire_verdict(err);
-	if (!falcon_rx_function_ok(c, &r->hdr))
-		return FALCON_V_drop_function;
-	room = admit(ref, c, r);
-	if (room != FALCON_V_rx_data && !falcon_verdict_nacks(room))
-		return room;
-	falcon_rx_measure(c, &r->frame, now);
-	if (falcon_piggyback(c, r->hdr.rdbpsn, r->hdr.rrbpsn))
-		ref->dirty |= 1ULL << (r->frame.cid % 64);
-	if (room != FALCON_V_rx_data) {
-		r->verdict = falcon_rx_refuse(c, &r->hdr, room);
-	} else {
-		r->verdict = falcon_rx_window(c, &r->hdr);
-		r->claimed = falcon_verdict_claims(r->verdict);
-		ref->credits += !falcon_verdict_delivers(r->verdict);
-	}
-	if (falcon_verdict_answers(r->verdict))
-		falcon_rx_answer(c, &ref->config, r->verdict, r->frame.flow, &r->hdr, &r->ack);
-	return r->verdict;
+	if (r->frame.encap != FALCON_PSP_CLEAR)
+		return steer(w->ref, &r->frame);
+	if (r->conn->id.flags & FALCON_CONN_NO_CSUM)
+		return FALCON_V_rx_data;
+	return csum_good(w->frame, &r->frame) ? FALCON_V_rx_data : FALCON_V_drop_csum;
+}
+
+FALCON_INLINE enum falcon_verdict falcon_hook_deliverable(void *at, struct falcon_receive *r)
+{
+	return deliverable(((struct walk *)at)->ref, &r->frame);
+}
+
+FALCON_INLINE enum falcon_verdict falcon_hook_reserve(void *at, struct falcon_receive *r)
+{
+	(void)r;
+	return reserve(((struct walk *)at)->ref);
+}
+
+FALCON_INLINE void falcon_hook_unreserve(void *at, struct falcon_receive *r)
+{
+	(void)r;
+	((struct walk *)at)->ref->credits++;
+}
+
+static void mark_dirty(struct walk *w)
+{
+	w->ref->dirty |= 1ULL << (w->rx.frame.cid % 64);
+}
+
+FALCON_INLINE void falcon_hook_noted(void *at, struct falcon_receive *r, bool moved)
+{
+	(void)r;
+	if (moved)
+		mark_dirty(at);
+}
+
+FALCON_INLINE void falcon_hook_acked(void *at, struct falcon_receive *r, const struct falcon_ack *a,
+				     enum falcon_verdict v)
+{
+	struct walk *w = at;
+
+	(void)v;
+	w->result->ack = *a;
+	rue(w->ref, r->conn, a);
+	mark_dirty(w);
 }
 
 /* falcon_sadb as the tests fill it: the current and previous SPIs of connections in ESP. */
@@ -165,33 +155,36 @@ static bool find_sa(const struct reference *ref, struct falcon_frame *f)
 	return false;
 }
 
+/* Everything up to the verdict, of a frame that parsed. */
+static enum falcon_verdict decide(struct walk *w)
+{
+	const uint32_t mode = FALCON_CONN_ALIVE | FALCON_CONN_CLEAR | FALCON_CONN_STEER;
+	struct reference *ref = w->ref;
+
+	if (w->rx.frame.cid >= ref->nconns)
+		return FALCON_V_drop_cid;
+	w->rx.config = &ref->config;
+	w->rx.conn = &ref->conns[w->rx.frame.cid];
+	if ((w->rx.conn->id.flags & mode) == mode)
+		return steer(ref, &w->rx.frame);
+	return falcon_receive(w, &w->rx);
+}
+
 enum falcon_verdict reference_rx(struct reference *ref, const uint8_t *frame, size_t len,
 				 uint64_t now, struct reference_result *r)
 {
-	const uint32_t mode = FALCON_CONN_ALIVE | FALCON_CONN_CLEAR | FALCON_CONN_STEER;
-	const uint8_t *falcon;
-	struct falcon_conn *c;
+	struct walk w = { .rx.now = now, .ref = ref, .result = r, .frame = frame };
+	enum falcon_verdict v = falcon_parse_frame(frame, frame + len, &w.rx.frame);
 
 	memset(r, 0, sizeof(*r));
-	r->verdict = falcon_parse_frame(frame, frame + len, &r->frame);
-	if (falcon_encap_is_esp(r->frame.encap) && !find_sa(ref, &r->frame))
-		return r->verdict = FALCON_V_pass_spi;
-	if (r->verdict != FALCON_V_rx_data)
-		return r->verdict;
-	if (r->frame.cid >= ref->nconns)
-		return r->verdict = FALCON_V_drop_cid;
-	c = &ref->conns[r->frame.cid];
-	if ((c->id.flags & mode) == mode)
-		return r->verdict = steer(ref, &r->frame);
-	r->verdict = check(ref, c, frame, &r->frame);
-	if (r->verdict != FALCON_V_rx_data)
-		return r->verdict;
-	if (r->frame.encap != FALCON_PSP_CLEAR)
-		return r->verdict = steer(ref, &r->frame);
-	falcon = frame + r->frame.falcon_off;
-	if (falcon_type_is_ack(r->frame.type))
-		r->verdict = take_ack(ref, c, falcon, now, r);
-	else
-		r->verdict = take_reliable(ref, c, falcon, now, r);
-	return r->verdict;
+	if (falcon_encap_is_esp(w.rx.frame.encap) && !find_sa(ref, &w.rx.frame))
+		v = FALCON_V_pass_spi;
+	if (v == FALCON_V_rx_data)
+		v = decide(&w);
+	r->frame = w.rx.frame;
+	r->hdr = w.rx.hdr;
+	r->claimed = falcon_verdict_claims(v);
+	if (falcon_verdict_answers(v))
+		falcon_rx_answer(w.rx.conn, &ref->config, v, r->frame.flow, &r->hdr, &r->ack);
+	return r->verdict = v;
 }

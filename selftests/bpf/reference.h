@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receive path once more, on the host: the same decisions from include/falcon/, in the order
- * in which falcon_rx takes them, on memory of its own. The differential test holds it against the
- * BPF build, the fuzzers drive it alone.
+ * The receive path once more, on the host: the receive sequence of include/falcon/ with hooks that
+ * say what falcon_rx does about credits, events and the agent, on memory of its own. The differential
+ * test holds it against the BPF build, the fuzzers drive it alone.
  */
 #ifndef FALCON_SELFTESTS_REFERENCE_H
 #define FALCON_SELFTESTS_REFERENCE_H

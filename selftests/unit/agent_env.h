@@ -340,7 +340,7 @@ static inline enum falcon_verdict stage_receive(const struct stage_frame *frame)
 	m.falcon_len = f.falcon_len;
 	m.flow = f.flow;
 	m.rx_ns = stage.a.now;
-	return agent_steered(&stage.a, &stage.conn[f.cid], &m, &it, &kept);
+	return agent_steered(&stage.conn[f.cid], &m, &it, &kept);
 }
 
 /* The agent looks after its keys, |ns| later. */

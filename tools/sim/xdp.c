@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The receive path up to the agent, step by step as in bpf/falcon.bpf.c and with the same shared
- * functions: decide, which includes every change of state, then drop, hand over, or answer.
+ * The receive path up to the agent: the sequence of falcon/receive.h with the host's credits and the
+ * checks of what it decides; then drop, hand over, or answer.
  */
 #include "check.h"
 
+#include "falcon/receive.h"
+
 /* A packet's way through the receive path. */
 struct work {
+	struct falcon_receive rx;
 	struct host *h;
 	struct frame *f;
 	struct endpoint *e;
-	struct falcon_frame frame;
-	struct falcon_hdr hdr;
-	uint64_t now;		/* of reception, by the host's clock */
 	bool agent;		/* in the agent, which has the frame already */
 };
 
@@ -26,11 +26,6 @@ static bool take_credit(struct work *w)
 		return false;
 	h->credits--;
 	return true;
-}
-
-static void return_credit(struct work *w)
-{
-	w->h->credits += !w->agent;
 }
 
 static void mark_dirty(struct work *w)
@@ -49,39 +44,6 @@ static void mark_dirty(struct work *w)
 	host_kick(h, h->sim->now + h->cfg->latency);
 }
 
-static enum falcon_verdict take_ack(struct work *w, const uint8_t *falcon)
-{
-	struct endpoint *e = w->e;
-	struct falcon_ack a;
-	int err = falcon_ack_unpack(falcon, falcon + w->frame.falcon_len, &a);
-	enum falcon_verdict v;
-	bool deliver, stale;
-
-	if (err)
-		return falcon_wire_verdict(err);
-	deliver = a.type == FALCON_NACK && a.nack_code != FALCON_NACK_RESOURCE;
-	if (deliver && !take_credit(w))
-		return FALCON_V_drop_no_credit;
-	stale = falcon_seq_diff(a.rdbpsn, e->shared->tx_acked.data_base) < 0 ||
-		falcon_seq_diff(a.rrbpsn, e->shared->tx_acked.req_base) < 0;
-	v = falcon_rx_ack(e->shared, w->frame.flow, &a, w->now);
-	if (v != FALCON_V_ack_stale && v != FALCON_V_ack_invalid)
-		engine_ack(e, w->frame.flow, &a, w->f->iv, w->now);
-	if (stale != (v == FALCON_V_ack_stale))
-		sim_fail(e->sim, e, "an ACK's age was misjudged (verdict %d)", v);
-	if (deliver && v != FALCON_V_rx_nack)
-		return_credit(w);
-	if (v == FALCON_V_ack_invalid)
-		sim_fail(e->sim, e, "the peer acknowledged what was never sent");
-	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
-		return v;
-	falcon_rx_remote_time(&e->shared->rx, w->frame.iv);
-	check_heard(e, falcon_ack_flow(e->shared, w->frame.flow), &a,
-		    w->now - host_clock(w->h, w->f->echoed));
-	mark_dirty(w);
-	return v;
-}
-
 /* As if a packet beyond the window had come, which this transmitter never sends. */
 static void pretend_own(struct work *w)
 {
@@ -95,29 +57,13 @@ static void pretend_own(struct work *w)
 	w->e->own |= own;
 }
 
-/* The packet has passed every check: note its times and the acknowledgment that it carries. */
-static void note(struct work *w)
-{
-	struct endpoint *e = w->e;
-	struct measured *m = &e->flow[w->frame.flow];
-
-	falcon_rx_measure(e->shared, &w->frame, w->now);
-	m->t1 = falcon_time_of_iv(w->f->iv);
-	m->t2 = falcon_time_of_ns(w->now);
-	m->sent = w->f->sent;
-	m->ecn += w->f->marked;
-	m->any = true;
-	if (falcon_piggyback(e->shared, w->hdr.rdbpsn, w->hdr.rrbpsn))
-		mark_dirty(w);
-}
-
 /* Room for pushed data that waits for the host's memory; the first that is missing always has. */
 static bool has_room(const struct work *w)
 {
 	const struct host *h = w->h;
 
 	return !h->cfg->rx_buffer || h->lent + w->f->len <= h->cfg->rx_buffer ||
-	       w->hdr.type != FALCON_PUSH_DATA || w->hdr.psn == w->e->shared->rx_acked.data_base;
+	       w->rx.hdr.type != FALCON_PUSH_DATA || w->rx.hdr.psn == w->e->shared->rx_acked.data_base;
 }
 
 /* 10.2: the receive buffer's occupancy as ACKs tell it, in 32 steps. */
@@ -133,50 +79,119 @@ static void tell_level(const struct work *w)
 	fcore_rx_waiting(h->core, level < 31 ? (uint32_t)level : 31);
 }
 
-static enum falcon_verdict take_reliable(struct work *w, const uint8_t *falcon)
+FALCON_INLINE const void *falcon_hook_frame(void *at, const struct falcon_receive *r)
 {
-	int err = falcon_hdr_unpack(falcon, falcon + w->frame.falcon_len, &w->hdr);
-	bool credit;
-	enum falcon_verdict v;
+	(void)r;
+	return ((const struct work *)at)->f->data;
+}
 
-	if (err)
-		return falcon_wire_verdict(err);
-	if (!falcon_rx_function_ok(w->e->shared, &w->hdr))
-		return FALCON_V_drop_function;
-	credit = has_room(w) && take_credit(w);
-	note(w);
-	tell_level(w);
-	/* What was acknowledged may have had the upper layer close the connection. */
-	if (!w->e->core)
-		return FALCON_V_drop_not_alive;
-	pretend_own(w);
-	if (!falcon_rx_admits(w->e->shared, &w->h->config, &w->hdr))
-		v = falcon_rx_refuse(w->e->shared, &w->hdr, FALCON_V_zone_nacked);
-	else if (!credit)
-		v = falcon_rx_refuse(w->e->shared, &w->hdr, FALCON_V_resource_nacked);
-	else
-		v = falcon_rx_window(w->e->shared, &w->hdr);
-	if (falcon_verdict_claims(v))
-		check_claimed(w->e, &w->hdr);
-	if (credit && !falcon_verdict_delivers(v))
-		return_credit(w);
-	return v;
+FALCON_INLINE const void *falcon_hook_end(void *at, const struct falcon_receive *r)
+{
+	return ((const struct work *)at)->f->data + r->frame.falcon_off + r->frame.falcon_len;
 }
 
 /* Of a frame whose payload is not there, it is known. */
-static bool checksum_ok(const struct work *w)
+FALCON_INLINE enum falcon_verdict falcon_hook_whole(void *at, struct falcon_receive *r)
 {
-	if (w->f->stored < w->f->len)
-		return !w->f->corrupt;
-	return frame_checksum_ok(w->f->data, &w->frame);
+	const struct frame *f = ((const struct work *)at)->f;
+	bool whole = f->stored < f->len ? !f->corrupt : frame_checksum_ok(f->data, &r->frame);
+
+	return whole ? FALCON_V_rx_data : FALCON_V_drop_csum;
+}
+
+FALCON_INLINE enum falcon_verdict falcon_hook_deliverable(void *at, struct falcon_receive *r)
+{
+	(void)at;
+	(void)r;
+	return FALCON_V_rx_data;
+}
+
+FALCON_INLINE enum falcon_verdict falcon_hook_reserve(void *at, struct falcon_receive *r)
+{
+	struct work *w = at;
+
+	if (!falcon_type_is_ack(r->frame.type) && !has_room(w))
+		return FALCON_V_drop_no_credit;
+	return take_credit(w) ? FALCON_V_rx_data : FALCON_V_drop_no_credit;
+}
+
+FALCON_INLINE void falcon_hook_unreserve(void *at, struct falcon_receive *r)
+{
+	struct work *w = at;
+
+	(void)r;
+	w->h->credits += !w->agent;
+}
+
+FALCON_INLINE void falcon_hook_noted(void *at, struct falcon_receive *r, bool moved)
+{
+	struct work *w = at;
+	struct measured *m = &w->e->flow[r->frame.flow];
+
+	m->t1 = falcon_time_of_iv(w->f->iv);
+	m->t2 = falcon_time_of_ns(r->now);
+	m->sent = w->f->sent;
+	m->ecn += w->f->marked;
+	m->any = true;
+	if (moved)
+		mark_dirty(w);
+	tell_level(w);
+}
+
+FALCON_INLINE void falcon_hook_acked(void *at, struct falcon_receive *r, const struct falcon_ack *a,
+				     enum falcon_verdict v)
+{
+	struct work *w = at;
+	struct endpoint *e = w->e;
+
+	(void)v;
+	engine_ack(e, r->frame.flow, a, w->f->iv, r->now);
+	check_heard(e, falcon_ack_flow(r->conn, r->frame.flow), a,
+		    r->now - host_clock(w->h, w->f->echoed));
+	mark_dirty(w);
+}
+
+/* Is the ACK older than what is known? For a packet that is one. */
+static bool stale(const struct work *w)
+{
+	const struct falcon_tx_acked *tx = &w->e->shared->tx_acked;
+	const uint8_t *falcon = w->f->data + w->rx.frame.falcon_off;
+	struct falcon_ack a;
+
+	return falcon_ack_unpack(falcon, falcon + w->rx.frame.falcon_len, &a) == FALCON_WIRE_OK &&
+	       (falcon_seq_diff(a.rdbpsn, tx->data_base) < 0 ||
+		falcon_seq_diff(a.rrbpsn, tx->req_base) < 0);
+}
+
+static bool applied(enum falcon_verdict v)
+{
+	return v == FALCON_V_ack_consumed || v == FALCON_V_nack_consumed || v == FALCON_V_rx_nack;
+}
+
+/* The receive sequence, and what its result must be. */
+static enum falcon_verdict receive(struct work *w)
+{
+	struct endpoint *e = w->e;
+	bool is_ack = falcon_type_is_ack(w->rx.frame.type), old = is_ack && stale(w);
+	enum falcon_verdict v;
+
+	if (!is_ack)
+		pretend_own(w);
+	v = falcon_receive(w, &w->rx);
+	if (v == FALCON_V_ack_invalid)
+		sim_fail(e->sim, e, "the peer acknowledged what was never sent");
+	if (old ? applied(v) : v == FALCON_V_ack_stale)
+		sim_fail(e->sim, e, "an ACK's age was misjudged (verdict %d)", v);
+	if (falcon_verdict_claims(v))
+		check_claimed(e, &w->rx.hdr);
+	return v;
 }
 
 static enum falcon_verdict decide(struct work *w)
 {
-	const uint8_t *data = w->f->data, *falcon;
-	const struct falcon_frame *f = &w->frame;
-	enum falcon_verdict v = falcon_parse_frame(data, data + w->f->len, &w->frame);
-	uint32_t alen;
+	const uint8_t *data = w->f->data;
+	const struct falcon_frame *f = &w->rx.frame;
+	enum falcon_verdict v = falcon_parse_frame(data, data + w->f->len, &w->rx.frame);
 
 	if (v != FALCON_V_rx_data)
 		return v;
@@ -185,15 +200,9 @@ static enum falcon_verdict decide(struct work *w)
 		return FALCON_V_drop_cid;
 	if (!w->h->cfg->offload && !w->agent)
 		return take_credit(w) ? FALCON_V_steered : FALCON_V_drop_no_credit;
-	alen = f->ipv6 ? 16 : 4;
-	v = falcon_rx_check(w->e->shared, &w->h->config, f, data + f->udp_off - 2 * alen,
-			    data + f->udp_off - alen);
-	if (v != FALCON_V_rx_data)
-		return v;
-	if (!checksum_ok(w))
-		return FALCON_V_drop_csum;
-	falcon = data + f->falcon_off;
-	return falcon_type_is_ack(f->type) ? take_ack(w, falcon) : take_reliable(w, falcon);
+	w->rx.config = &w->h->config;
+	w->rx.conn = w->e->shared;
+	return receive(w);
 }
 
 /* What the metadata before a redirected frame says. */
@@ -203,10 +212,10 @@ static void note_verdict(struct work *w, enum falcon_verdict v)
 
 	f->verdict = (uint8_t)v;
 	f->verdict_ep = w->e;
-	f->falcon_off = w->frame.falcon_off;
-	f->falcon_len = w->frame.falcon_len;
-	f->flow = w->frame.flow;
-	f->path = w->frame.path;
+	f->falcon_off = w->rx.frame.falcon_off;
+	f->falcon_len = w->rx.frame.falcon_len;
+	f->flow = w->rx.frame.flow;
+	f->path = w->rx.frame.path;
 }
 
 /* Into the agent's ring, unless the redirect loses it after all. */
@@ -237,11 +246,11 @@ static void hand_over(struct work *w, enum falcon_verdict v)
 static void answer(struct work *w, enum falcon_verdict v)
 {
 	struct endpoint *e = w->e;
-	struct fcore_packet p = { .flow = w->frame.flow, .path = w->frame.path };
+	struct fcore_packet p = { .flow = w->rx.frame.flow, .path = w->rx.frame.path };
 	struct falcon_ack a;
 
-	falcon_rx_answer(e->shared, &w->h->config, v, w->frame.flow, &w->hdr, &a);
-	check_ack(e, &a, w->frame.flow);
+	falcon_rx_answer(e->shared, &w->h->config, v, w->rx.frame.flow, &w->rx.hdr, &a);
+	check_ack(e, &a, w->rx.frame.flow);
 	sim_trace(e->sim, "xdp-tx", e, a.type, a.rdbpsn, a.rrbpsn);
 	p.hdr_len = falcon_ack_pack(&a, p.hdr);
 	if (nic_full(w->h))
@@ -252,7 +261,12 @@ static void answer(struct work *w, enum falcon_verdict v)
 
 void xdp_receive(struct host *h, struct frame *f, bool agent)
 {
-	struct work w = { .h = h, .f = f, .agent = agent, .now = agent ? f->rx_ns : host_now(h) };
+	struct work w = {
+		.rx.now = agent ? f->rx_ns : host_now(h),
+		.h = h,
+		.f = f,
+		.agent = agent,
+	};
 	enum falcon_verdict v = decide(&w);
 
 	h->counters[v]++;
@@ -270,7 +284,8 @@ void xdp_receive(struct host *h, struct frame *f, bool agent)
 		hand_over(&w, v);
 		return;
 	}
-	if (falcon_verdict_answers(v))
+	/* What the packet acknowledged may have had the upper layer close the connection. */
+	if (falcon_verdict_answers(v) && w.e->core)
 		answer(&w, v);
 	pool_put(&h->sim->frames, f);
 }

@@ -310,16 +310,14 @@ void agent_conn_route(struct agent_conn *c);
  * steer.c: the whole of Falcon 9.2.2 for the frame |it| that XDP has only redirected, to a connection
  * that is set up. Returns how it ended; |*kept| is set if the core took the frame over.
  */
-enum falcon_verdict agent_steered(struct agent *a, struct agent_conn *c,
-				  const struct falcon_meta *m, const struct xsk_rx_item *it,
-				  bool *kept);
+enum falcon_verdict agent_steered(struct agent_conn *c, const struct falcon_meta *m,
+				  const struct xsk_rx_item *it, bool *kept);
 /*
- * steer.c: the same for a packet that has been judged as far as |f| goes, addresses and integrity, or
- * has not left the host.
+ * steer.c: the same for a packet that came at |now| (ns) and needs no check of addresses and integrity:
+ * it has not left the host.
  */
-enum falcon_verdict agent_judged(struct agent *a, struct agent_conn *c,
-				 const struct falcon_frame *f, const struct falcon_meta *m,
-				 const struct xsk_rx_item *it, bool *kept);
+enum falcon_verdict agent_checked(struct agent_conn *c, const struct falcon_frame *f, uint64_t now,
+				  const struct xsk_rx_item *it, bool *kept);
 /* steer.c: hand the packet |h| in frame |it| to the core, which has it from then on. */
 void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct falcon_meta *m,
 		const struct xsk_rx_item *it);

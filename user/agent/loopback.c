@@ -235,12 +235,6 @@ int loopback_transmit(struct agent_conn *c, const struct fcore_packet *p, uint64
 static void deliver(struct agent *a, struct loopq_frame *f)
 {
 	struct agent_conn *c = a->conns[f->cid];
-	const struct falcon_meta m = {
-		.cid = f->cid,
-		.flow = f->flow,
-		.falcon_len = f->len,
-		.rx_ns = a->now,
-	};
 	const struct falcon_frame frame = {
 		.falcon_len = f->len,
 		.ttl = FALCON_DEFAULT_TTL,
@@ -253,7 +247,7 @@ static void deliver(struct agent *a, struct loopq_frame *f)
 	bool kept = false;
 
 	if (c && c->core && c->loop && c->ours.incarnation == f->incarnation)
-		agent_judged(a, c, &frame, &m, &it, &kept);
+		agent_checked(c, &frame, a->now, &it, &kept);
 	if (!kept)
 		loopq_put(f);
 }

@@ -87,7 +87,7 @@ static void handle(struct agent *a, const struct xsk_rx_item *it)
 		if (!c || !c->core)
 			count(a, FALCON_V_drop_not_alive);
 		else if (m->verdict == FALCON_V_steered)
-			count(a, agent_steered(a, c, m, it, &kept));
+			count(a, agent_steered(c, m, it, &kept));
 		else
 			kept = accepted(a, c, m, it);
 	}

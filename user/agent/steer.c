@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The receive path of Falcon 9.2.2 for frames that XDP has only redirected: those to be decrypted,
- * and with offload off all of them. XDP's decisions, made with the same code (include/falcon/rx.h).
+ * and with offload off all of them. They go through the same sequence as in XDP (falcon/receive.h).
  *
  * Of an encrypted packet XDP has checked what is in the clear. That is checked again here, since
  * meanwhile keys may have been rotated; then the packet is authenticated, and only after that does
@@ -9,13 +9,20 @@
  */
 #include "agent/agent.h"
 #include "agent/rue.h"
-#include "falcon/rx.h"
+#include "falcon/receive.h"
+
+/* A frame on its way through the receive sequence. */
+struct steered {
+	struct falcon_receive rx;
+	struct agent_conn *conn;
+	const struct xsk_rx_item *item;
+	bool kept;			/* the core took the frame over */
+};
 
 /*
  * Send the ACK or NACK of a packet refused here, on that packet's flow, as XDP does by turning the
- * frame round. What could not be sent the core will: it is still owed.
+ * frame round: the way the packet |f| came. What could not be sent the core will: it is still owed.
  */
-/* The way the packet |f| came, as XDP does. */
 static void answer(struct agent_conn *c, struct falcon_conn *shared, struct falcon_ack *ack,
 		   const struct falcon_frame *f)
 {
@@ -27,7 +34,7 @@ static void answer(struct agent_conn *c, struct falcon_conn *shared, struct falc
 		return;
 	}
 	falcon_fetch_or(&shared->rx.own, (__u32)ack->own);
-	falcon_fetch_or(&shared->rx.answers_owed, 1U << f->flow);
+	falcon_rx_owe_answer(shared, f->flow);
 	agent_mark_dirty(c->agent, shared->id.cid);
 }
 
@@ -48,117 +55,154 @@ void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct f
 	fcore_receive(c->core, &rx);
 }
 
-static enum falcon_verdict take_ack(struct agent *a, struct agent_conn *c,
-				    const struct falcon_frame *f, const uint8_t *falcon,
-				    const struct falcon_meta *m)
-{
-	struct falcon_conn *shared = fcore_conn_shared(c->core);
-	struct falcon_ack ack;
-	enum falcon_verdict v;
-	int rc = falcon_ack_unpack(falcon, falcon + f->falcon_len, &ack);
-
-	if (rc != FALCON_WIRE_OK)
-		return falcon_wire_verdict(rc);
-	v = falcon_rx_ack(shared, f->flow, &ack, m->rx_ns);
-	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
-		return v;
-	falcon_rx_remote_time(&shared->rx, f->iv);
-	/* First the core, which completes the event with what it knows of the flow. */
-	fcore_acked(c->core, a->now);
-	agent_rue_ack(a, c, f->flow, &ack, falcon_time_of_iv(f->iv), m->rx_ns);
-	if (v == FALCON_V_rx_nack)
-		fcore_nacked(c->core, &ack, a->now);
-	return v;
-}
-
-/* |*kept| is set if the core took the frame over. */
-static enum falcon_verdict take_reliable(struct agent_conn *c, const struct falcon_frame *f,
-					 const uint8_t *falcon, const struct falcon_meta *m,
-					 const struct xsk_rx_item *it, bool *kept)
-{
-	struct falcon_conn *shared = fcore_conn_shared(c->core);
-	struct falcon_hdr h;
-	struct falcon_ack ack;
-	enum falcon_verdict v;
-	int rc = falcon_hdr_unpack(falcon, falcon + f->falcon_len, &h);
-
-	if (rc != FALCON_WIRE_OK)
-		return falcon_wire_verdict(rc);
-	if (!falcon_rx_function_ok(shared, &h))
-		return FALCON_V_drop_function;
-	falcon_rx_measure(shared, f, m->rx_ns);
-	c->agent->stats.ce_marked += f->ecn == FALCON_ECN_CE;
-	if (falcon_piggyback(shared, h.rdbpsn, h.rrbpsn))
-		fcore_acked(c->core, m->rx_ns);
-	if (falcon_rx_admits(shared, c->agent->maps.config, &h))
-		v = falcon_rx_window(shared, &h);
-	else
-		v = falcon_rx_refuse(shared, &h, FALCON_V_zone_nacked);
-	if (falcon_verdict_delivers(v)) {
-		*kept = true;
-		agent_give(c, &h, m, it);
-	} else if (falcon_verdict_answers(v)) {
-		falcon_rx_answer(shared, c->agent->maps.config, v, f->flow, &h, &ack);
-		answer(c, shared, &ack, f);
-	}
-	return v;
-}
-
 /* Whole and from the peer: by the UDP checksum, or by authentication, which decrypts as well. */
-static enum falcon_verdict check_integrity(struct agent_conn *c, const struct falcon_conn *shared,
-					   uint8_t *data, struct falcon_frame *f)
+FALCON_INLINE enum falcon_verdict falcon_hook_whole(void *at, struct falcon_receive *r)
 {
+	struct steered *s = at;
 	enum falcon_verdict v;
 
-	if (f->encap != FALCON_PSP_CLEAR) {
-		v = sec_open(&c->sec, data, f);
+	if (r->frame.encap != FALCON_PSP_CLEAR) {
+		v = sec_open(&s->conn->sec, s->item->data, &r->frame);
 		if (v == FALCON_V_rx_data)
-			rekey_used(c);
+			rekey_used(s->conn);
 		return v;
 	}
-	if ((shared->id.flags & FALCON_CONN_NO_CSUM) || frame_checksum_ok(data, f))
+	if ((r->conn->id.flags & FALCON_CONN_NO_CSUM) || frame_checksum_ok(s->item->data, &r->frame))
 		return FALCON_V_rx_data;
 	return FALCON_V_drop_csum;
 }
 
-enum falcon_verdict agent_judged(struct agent *a, struct agent_conn *c,
-				 const struct falcon_frame *f, const struct falcon_meta *m,
-				 const struct xsk_rx_item *it, bool *kept)
+FALCON_INLINE const void *falcon_hook_frame(void *at, const struct falcon_receive *r)
 {
-	const uint8_t *falcon = it->data + f->falcon_off;
-
-	if (falcon_type_is_ack(f->type))
-		return take_ack(a, c, f, falcon, m);
-	return take_reliable(c, f, falcon, m, it, kept);
+	(void)r;
+	return ((const struct steered *)at)->item->data;
 }
 
-enum falcon_verdict agent_steered(struct agent *a, struct agent_conn *c,
-				  const struct falcon_meta *m, const struct xsk_rx_item *it,
-				  bool *kept)
+FALCON_INLINE const void *falcon_hook_end(void *at, const struct falcon_receive *r)
 {
-	const struct falcon_conn *shared = fcore_conn_shared(c->core);
-	struct falcon_frame f;
-	enum falcon_verdict v = falcon_parse_frame(it->data, it->data + it->len, &f);
-	struct falcon_meta opened;
-	size_t alen;
+	return ((const struct steered *)at)->item->data + r->frame.falcon_off + r->frame.falcon_len;
+}
+
+/* The agent has the frame already: delivering it takes nothing more. */
+FALCON_INLINE enum falcon_verdict falcon_hook_deliverable(void *at, struct falcon_receive *r)
+{
+	(void)at;
+	(void)r;
+	return FALCON_V_rx_data;
+}
+
+FALCON_INLINE enum falcon_verdict falcon_hook_reserve(void *at, struct falcon_receive *r)
+{
+	(void)at;
+	(void)r;
+	return FALCON_V_rx_data;
+}
+
+FALCON_INLINE void falcon_hook_unreserve(void *at, struct falcon_receive *r)
+{
+	(void)at;
+	(void)r;
+}
+
+FALCON_INLINE void falcon_hook_noted(void *at, struct falcon_receive *r, bool moved)
+{
+	struct agent_conn *c = ((struct steered *)at)->conn;
+
+	c->agent->stats.ce_marked += r->frame.ecn == FALCON_ECN_CE;
+	if (moved)
+		fcore_acked(c->core, r->now);
+}
+
+/* First the core, which completes the event with what it knows of the flow. */
+FALCON_INLINE void falcon_hook_acked(void *at, struct falcon_receive *r, const struct falcon_ack *a,
+				     enum falcon_verdict v)
+{
+	struct agent_conn *c = ((struct steered *)at)->conn;
+	struct agent *agent = c->agent;
+
+	fcore_acked(c->core, agent->now);
+	if (c->core)
+		agent_rue_ack(agent, c, r->frame.flow, a, falcon_time_of_iv(r->frame.iv), r->now);
+	if (c->core && v == FALCON_V_rx_nack)
+		fcore_nacked(c->core, a, agent->now);
+}
+
+static void give(struct steered *s)
+{
+	const struct falcon_frame *f = &s->rx.frame;
+	const struct falcon_meta m = {
+		.flow = f->flow,
+		.falcon_off = f->falcon_off,
+		.falcon_len = f->falcon_len,
+		.path = f->path,
+		.rx_ns = s->rx.now,
+	};
+
+	s->kept = true;
+	agent_give(s->conn, &s->rx.hdr, &m, s->item);
+}
+
+/* Do what verdict |v| means. */
+static void act(struct steered *s, enum falcon_verdict v)
+{
+	struct falcon_receive *r = &s->rx;
+	struct agent_conn *c = s->conn;
+	struct falcon_ack ack;
+
+	/* What the packet acknowledged may have had the upper layer close the connection. */
+	if (!c->core)
+		return;
+	if (falcon_verdict_delivers(v) && v != FALCON_V_rx_nack) {
+		give(s);
+	} else if (falcon_verdict_answers(v)) {
+		falcon_rx_answer(r->conn, r->config, v, r->frame.flow, &r->hdr, &ack);
+		answer(c, r->conn, &ack, &r->frame);
+	}
+}
+
+enum falcon_verdict agent_checked(struct agent_conn *c, const struct falcon_frame *f, uint64_t now,
+				  const struct xsk_rx_item *it, bool *kept)
+{
+	struct steered s = {
+		.rx = {
+			.config = c->agent->maps.config,
+			.conn = fcore_conn_shared(c->core),
+			.now = now,
+			.frame = *f,
+		},
+		.conn = c,
+		.item = it,
+	};
+	enum falcon_verdict v = falcon_receive_checked(&s, &s.rx);
+
+	act(&s, v);
+	*kept = s.kept;
+	return v;
+}
+
+enum falcon_verdict agent_steered(struct agent_conn *c, const struct falcon_meta *m,
+				  const struct xsk_rx_item *it, bool *kept)
+{
+	struct steered s = {
+		.rx = {
+			.config = c->agent->maps.config,
+			.conn = fcore_conn_shared(c->core),
+			.now = m->rx_ns,
+		},
+		.conn = c,
+		.item = it,
+	};
+	enum falcon_verdict v = falcon_parse_frame(it->data, it->data + it->len, &s.rx.frame);
 
 	if (v != FALCON_V_rx_data)
 		return v;
 	/* Which connection an ESP packet is of, XDP knows by the SPI. */
-	if (falcon_encap_is_esp(f.encap))
-		f.cid = m->cid;
-	if (f.cid != m->cid)
+	if (falcon_encap_is_esp(s.rx.frame.encap))
+		s.rx.frame.cid = m->cid;
+	if (s.rx.frame.cid != m->cid)
 		return FALCON_V_drop_cid;
-	alen = f.ipv6 ? 16 : 4;
-	v = falcon_rx_check(shared, a->maps.config, &f, it->data + f.udp_off - 2 * alen,
-			    it->data + f.udp_off - alen);
-	if (v == FALCON_V_rx_data)
-		v = check_integrity(c, shared, it->data, &f);
-	if (v != FALCON_V_rx_data)
-		return v;
-	/* Where ESP ends XDP could not see. */
-	opened = *m;
-	opened.falcon_off = f.falcon_off;
-	opened.falcon_len = f.falcon_len;
-	return agent_judged(a, c, &f, &opened, it, kept);
+	v = falcon_receive(&s, &s.rx);
+	act(&s, v);
+	*kept = s.kept;
+	return v;
 }
