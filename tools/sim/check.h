@@ -9,7 +9,7 @@
 #include "sim.h"
 
 /* check_tx.c */
-/* |e| has heard |a| on its flow |flow|, |took| ns by its clock after the packet whose T1 it echoes. */
+/* |e| has heard |a| on |flow|, |took| ns by its clock after the packet whose T1 it echoes. */
 void check_heard(struct endpoint *e, uint32_t flow, const struct falcon_ack *a, uint64_t took);
 /* The core of |e| sends |p|. Called before the packet leaves. */
 void check_tx(struct endpoint *e, const struct fcore_packet *p);

@@ -316,10 +316,12 @@ void check_ack(struct endpoint *e, const struct falcon_ack *a, uint32_t flow)
 /* Times in packets have 32 bits: what they differ by is right, whenever it was and whoever's clock wraps. */
 void check_heard(struct endpoint *e, uint32_t flow, const struct falcon_ack *a, uint64_t took)
 {
-	uint32_t t4 = (uint32_t)e->shared->tx_acked.t1_t4[flow];
+	/* What came on none of ours is for the first. */
+	uint32_t ours = flow < e->cfg->flows ? flow : 0;
+	uint32_t t4 = (uint32_t)e->shared->tx_acked.t1_t4[ours];
 	uint64_t units = took * FALCON_PS_PER_NS >> FALCON_TIME_SHIFT;
 
-	e->heard[flow] = took;
+	e->heard[ours] = took;
 	e->sim->totals.wraps += a->t1 && t4 < a->t1;
 	if (e->sim->cfg->checks && a->t1 && t4 - a->t1 - (uint32_t)units > 1)
 		sim_fail(e->sim, e, "T1 %u and T4 %u of an ACK that took %u units", a->t1, t4,

@@ -153,7 +153,7 @@ static bool is_clean(const struct endpoint *e)
 		const struct sim_host_cfg *h = &cfg->host[i];
 
 		if (l->queue || l->jitter || l->loss || l->reorder || l->duplicate || l->corrupt ||
-		    l->blackout_for || l->burst || l->drop_mask || h->slow_for || h->mem_rate ||
+		    l->corrupt_ip || l->blackout_for || l->burst || l->drop_mask || h->slow_for || h->mem_rate ||
 		    h->pool || h->conn_pool || h->host_pool || h->function_pool ||
 		    h->no_credit || h->swallow || h->own || h->pause_for ||
 		    h->credits < 2048 || h->requests || h->budget < 64)

@@ -47,6 +47,7 @@ struct sim_link_cfg {
 	uint64_t reorder_by;	/* ... for up to so long */
 	uint64_t duplicate;
 	uint64_t corrupt;
+	uint64_t corrupt_ip;	/* of the IPv4 header alone */
 	uint64_t blackout_at;	/* nothing gets through from here ... */
 	uint64_t blackout_for;	/* ... for so long; 0: none */
 	uint64_t blackout_every;	/* ... and again each time this has passed; 0: once */
@@ -67,6 +68,7 @@ struct sim_host_cfg {
 	uint64_t swallow;	/* chance that a claimed frame never arrives at the agent */
 	uint64_t own;		/* chance that a packet seems to have been beyond the window */
 	uint64_t refuse;	/* chance that transmit() says -EAGAIN */
+	uint64_t stray_flow;	/* chance that a packet leaves on any flow and path, as a stranger's may */
 	uint64_t pause_every;	/* the agent stands still, on average so often ... */
 	uint64_t pause_for;	/* ... for up to so long; 0: never */
 	uint64_t mem_rate;	/* at which pushed data gets into the host's memory; 0: at once */

@@ -279,6 +279,21 @@ static void random_clocks(struct sim_cfg *cfg, uint64_t seed)
 		random_clock(&cfg->host[i], &r, cfg->heal);
 }
 
+/* What only looks like an intact packet, and peers of another make. */
+static void random_strangers(struct sim_cfg *cfg, uint64_t seed)
+{
+	struct rng r;
+
+	rng_seed(&r, seed, 4);
+	for (uint64_t i = 0; i < cfg->hosts; i++) {
+		cfg->link[i].corrupt_ip = fault(&r, 3, 20);
+		if (once_in(&r, 4))
+			cfg->host[i].stray_flow = once_in(&r, 2) ? SIM_PPM : fault(&r, 0, 100);
+	}
+	for (uint64_t i = 0; i < cfg->leaves * cfg->spines; i++)
+		cfg->trunk[i].corrupt_ip = fault(&r, 7, 20);
+}
+
 static void random_accounts(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
@@ -314,6 +329,7 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 	for (uint64_t i = 0; i < nconns; i++)
 		random_connection(sim_cfg_add_conn(cfg), &r, cfg->hosts, cfg->heal);
 	random_accounts(cfg, seed);
+	random_strangers(cfg, seed);
 	if (once_in(&r, 12))
 		make_harsh(cfg, &r);
 	else if (once_in(&r, 12))

@@ -148,22 +148,33 @@ static void decrement_ttl(struct frame *f)
 }
 
 /*
- * Spoil a run of at most 15 bits from the IP addresses on. A run of that length never escapes the
- * UDP checksum, so that whoever accepts the frame has not looked.
+ * Spoil a run of at most 15 bits of |f|, somewhere in [from, end). A run of that length never escapes
+ * the checksum that covers those bytes, so that whoever accepts the frame has not looked.
  */
-static void spoil(struct link *l, struct frame *f)
+static void spoil(struct link *l, struct frame *f, uint32_t from, uint32_t end)
 {
-	uint32_t ipv6 = f->data[ETH_HLEN] >> 4 == 6;
-	uint32_t from = ETH_HLEN + (ipv6 ? 8 : 12);
-	uint32_t bit = (uint32_t)rng_below(&l->rng, (f->stored - from - 2) * 8);
+	uint32_t bit = (uint32_t)rng_below(&l->rng, (end - from - 2) * 8);
 	uint32_t run = 1U << rng_below(&l->rng, 15), pattern;
 
 	pattern = (run | 1U | (uint32_t)rng_below(&l->rng, run)) << (bit % 8);
 	for (uint32_t i = 0; i < 3; i++)
-		if (from + bit / 8 + i < f->stored)
+		if (from + bit / 8 + i < end)
 			f->data[from + bit / 8 + i] ^= (uint8_t)(pattern >> (8 * i));
 	f->corrupt = true;
 	l->stats.corrupted++;
+}
+
+/* UDP's checksum covers all from the addresses on, IPv4's its header. */
+static void corrupt(struct link *l, struct frame *f)
+{
+	bool ipv4 = f->data[ETH_HLEN] >> 4 == 4;
+
+	if (f->corrupt)
+		return;
+	if (rng_chance(&l->rng, l->cfg->corrupt))
+		spoil(l, f, ETH_HLEN + (ipv4 ? 12 : 8), f->stored);
+	else if (ipv4 && rng_chance(&l->rng, l->cfg->corrupt_ip))
+		spoil(l, f, ETH_HLEN, ETH_HLEN + sizeof(struct iphdr));
 }
 
 /* On the wire: |f| leaves the port at |at|. */
@@ -256,7 +267,7 @@ void link_port(struct sim *s, struct frame *f, uint32_t n)
 		l->stats.duplicated++;
 		wire(s, l, copy(s, f), at);
 	}
-	if (faulty && !f->corrupt && rng_chance(&l->rng, c->corrupt))
-		spoil(l, f);
+	if (faulty)
+		corrupt(l, f);
 	wire(s, l, f, at);
 }

@@ -97,6 +97,15 @@ static uint32_t label_of(const struct frame_template *t, const uint8_t *data)
 	return ntohs(((const struct udphdr *)(data + t->udp_off))->source);
 }
 
+/* A stranger hashes what it likes into flow label or port. */
+static void stray(struct host *h, struct fcore_packet *p)
+{
+	if (h->sim->healed || !rng_chance(&h->rng, h->cfg->stray_flow))
+		return;
+	p->flow = (uint8_t)rng_below(&h->rng, FALCON_MAX_FLOWS);
+	p->path = (uint16_t)rng_next(&h->rng);
+}
+
 struct frame *nic_frame(const struct endpoint *e, const struct fcore_packet *p,
 			struct frame_template *t)
 {
@@ -109,6 +118,7 @@ struct frame *nic_frame(const struct endpoint *e, const struct fcore_packet *p,
 	if (e->host->cfg->nic_clock)
 		at = departure(e->host, len) / PS_PER_NS;
 	bare.payload_len -= absent;
+	stray(e->host, &bare);
 	f->len = len;
 	f->stored = (uint32_t)frame_build(t, NULL, &bare, host_clock(e->host, at) * FALCON_PS_PER_NS,
 					 f->data);

@@ -201,8 +201,8 @@ struct endpoint {
 	uint64_t pace_gap;	/* ns between packets; 0: not paced */
 	uint64_t pace_last;	/* ns of the last packet under this gap; 0: none */
 
-	/* Receiver: what the next ACK has to echo. */
-	struct measured flow[FALCON_MAX_FLOWS];
+	/* Receiver: what the next ACK has to echo, by the peer's flows, whatever it says that they are. */
+	struct measured flow[FALCON_FLOW_MASK + 1];
 	uint64_t heard[FALCON_MAX_FLOWS];	/* what the latest ACK took, from its T1 on, by our clock */
 	uint32_t own;		/* enum falcon_own */
 	struct fcore_stats stats;	/* kept when it closes */

@@ -146,8 +146,7 @@ FALCON_INLINE void falcon_hook_acked(void *at, struct falcon_receive *r, const s
 
 	(void)v;
 	engine_ack(e, r->frame.flow, a, w->f->iv, r->now);
-	check_heard(e, falcon_ack_flow(r->conn, r->frame.flow), a,
-		    r->now - host_clock(w->h, w->f->echoed));
+	check_heard(e, r->frame.flow, a, r->now - host_clock(w->h, w->f->echoed));
 	mark_dirty(w);
 }
 
