@@ -8,13 +8,17 @@
 
 #include "sim.h"
 
-/* check_tx.c */
+/* check_ack.c */
 /* |e| has heard |a| on |flow|, |took| ns by its clock after the packet whose T1 it echoes. */
 void check_heard(struct endpoint *e, uint32_t flow, const struct falcon_ack *a, uint64_t took);
-/* The core of |e| sends |p|. Called before the packet leaves. */
-void check_tx(struct endpoint *e, const struct fcore_packet *p);
 /* |e| states |a| to |flow|: the core, or the receive path. */
 void check_ack(struct endpoint *e, const struct falcon_ack *a, uint32_t flow);
+/* |e| states that what the peer has sent below |base| is acknowledged. */
+void check_stated(struct endpoint *e, bool req, uint32_t base);
+
+/* check_tx.c */
+/* The core of |e| sends |p|. Called before the packet leaves. */
+void check_tx(struct endpoint *e, const struct fcore_packet *p);
 /* The receive path of |e| has claimed the packet with header |h| in its window. */
 void check_claimed(struct endpoint *e, const struct falcon_hdr *h);
 /* The agent of |e| hands the packet with header |h| to its core. */
@@ -40,10 +44,16 @@ void check_clean(struct endpoint *e);
 void check_pools(struct host *h, bool whole);
 /* Nothing is held by anybody; |when| is for the message. */
 void check_pools_full(struct host *h, const char *when);
+/* The zones of the NIC and of |e|, as their accounts are now, do not admit |h| (8.2.4). */
+bool pool_zone_refuses(const struct endpoint *e, const struct falcon_hdr *h);
+/* Request |h| with |len| bytes is beyond a limit at some level, or the share of |e|. */
+bool pool_refuses(const struct endpoint *e, const struct falcon_hdr *h, uint32_t len);
 
 /* check_core.c: the only part that knows the core's inside. */
 /* |psn|, last sent at |last|, is sent again: gates, order, and not too early (9.1.2, 9.1.4). */
 void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last);
+/* The target's slot of |rsn| is in use by another transaction. */
+bool check_slot_taken(const struct endpoint *e, uint32_t rsn);
 /* Counters agree with what they count, bases with one another. |whole|: also the costly ones. */
 void check_state(struct endpoint *e, bool whole);
 

@@ -131,6 +131,14 @@ static void check_bases(struct endpoint *e, struct shadow *w, const struct fc_wi
 	w->seen_rx = rx;
 }
 
+bool check_slot_taken(const struct endpoint *e, uint32_t rsn)
+{
+	const struct fc_ttxn *t = fc_ttxn(e->core, rsn);
+
+	return t->rsn != rsn && t->state != FC_TARGET_FREE && t->state != PullDataTx &&
+	       t->state != PullDataAckd;
+}
+
 static uint32_t arrived(const __u64 *ring, uint32_t words, uint32_t base, uint32_t window)
 {
 	uint32_t n = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What is sent: sequence numbers, gates and order of reliable packets (9.1.2, 9.1.3, 9.1.8), and
- * whether acknowledgments state what is true (9.1.6, 9.1.7).
+ * What is sent: sequence numbers, gates and order of reliable packets (9.1.2, 9.1.3, 9.1.8).
  *
  * The gates are held against the shared state, of which the core has seen the same or less: a
  * packet that the core rightly sends is never found wrong here.
@@ -135,23 +134,6 @@ static void check_resync(struct endpoint *e, struct psn *p, const struct falcon_
 		t->resync = true;
 }
 
-static void check_base(struct endpoint *e, bool req, uint32_t base)
-{
-	/* The receiver is |e|, the window that of the peer's transmissions. */
-	struct shadow *w = window(e->peer, req);
-	uint32_t n = base - w->first;
-
-	if (n > w->next || n < w->stated) {
-		sim_fail(e->sim, e, "states base %u of %u sent, after %u", n, w->next, w->stated);
-		return;
-	}
-	w->stated = n;
-	for (; w->floor < n; w->floor++)
-		if (!(w->psn[w->floor].flags & PSN_DONE))
-			sim_fail(e->sim, e, "states %s PSN %u acknowledged, which it is not",
-				 req ? "request" : "data", w->first + w->floor);
-}
-
 static void check_tx_ack(struct endpoint *e, const struct fcore_packet *p)
 {
 	struct falcon_ack a;
@@ -219,113 +201,8 @@ void check_tx(struct endpoint *e, const struct fcore_packet *p)
 		sim_fail(e->sim, e, "push %u sent after its completion", i);
 	if (e->fcwnd <= e->cfg->ar_fcwnd && !h.ar)
 		sim_fail(e->sim, e, "PSN %u without AR at fcwnd %u", h.psn, e->fcwnd);
-	check_base(e, false, h.rdbpsn);
-	check_base(e, true, h.rrbpsn);
-}
-
-/* Every bit set from |base| on must have |flag|. */
-static void check_bits(struct endpoint *e, bool req, uint32_t base, const uint32_t *bits,
-		       uint32_t words, uint8_t flag)
-{
-	for (uint32_t w = 0; w < words; w++) {
-		for (uint32_t b = bits[w]; b; b &= b - 1) {
-			uint32_t psn = base + w * 32 + (uint32_t)__builtin_ctz(b);
-			const struct psn *p = check_psn(e->peer, req, psn);
-
-			if (!p || !(p->flags & flag))
-				sim_fail(e->sim, e, "states %s PSN %u %s, which it is not",
-					 req ? "request" : "data", psn,
-					 flag == PSN_DONE ? "acknowledged" : "received");
-		}
-	}
-}
-
-/* The upper layer was not ready for |t|, and the connection's patience is over: the peer may be told. */
-static bool is_rnred(const struct endpoint *e, const struct txn *t)
-{
-	return t->rnr && host_since(e->host, t->rnr_at) >= e->cfg->rnr_patience;
-}
-
-/* 8.5.3.4: what comes after an RNRed request is RNRed, too. What a Resync voided does not count. */
-static bool follows_rnr(const struct endpoint *e, uint32_t i)
-{
-	for (uint32_t n = e->cursor; e->cfg->ordered && n < i; n++) {
-		const struct txn *t = txn_of(e->peer, n);
-
-		if (t->state == TXN_RNR && (ulp_is_pull(e->peer, n) || is_rnred(e, t)))
-			return true;
-		if (!t->resync)
-			return false;
-	}
-	return false;
-}
-
-static void check_nack(struct endpoint *e, const struct falcon_ack *a)
-{
-	const struct psn *p = check_psn(e->peer, a->nack_req_window, a->nack_psn);
-	const struct txn *t = p ? txn_of(e->peer, p->rsn - e->peer->first_rsn) : NULL;
-	uint32_t i = p ? p->rsn - e->peer->first_rsn : 0;
-	enum fcore_push_outcome o;
-
-	if (!falcon_nack_code_valid(a->nack_code) || !p) {
-		sim_fail(e->sim, e, "NACK %u of PSN %u, never sent", a->nack_code, a->nack_psn);
-		return;
-	}
-	if (a->nack_code == FALCON_NACK_RESOURCE)
-		return;
-	o = a->nack_code == FALCON_NACK_CIE   ? FCORE_PUSH_CIE
-	    : a->nack_code == FALCON_NACK_NRE ? FCORE_PUSH_NRE
-					      : FCORE_PUSH_INVALID_CID;
-	if (p->type != FALCON_PUSH_DATA ||
-	    (a->nack_code == FALCON_NACK_RNR ?
-		     !is_rnred(e, t) && !follows_rnr(e, i) :
-		     t->state != TXN_ANSWERED || ulp_outcome(e->peer, i) != o ||
-			     a->ulp_code != (uint8_t)i))
-		sim_fail(e->sim, e, "NACK %u of PSN %u, but its upper layer has not said so",
-			 a->nack_code, a->nack_psn);
-}
-
-void check_ack(struct endpoint *e, const struct falcon_ack *a, uint32_t flow)
-{
-	const struct measured *m = &e->flow[flow];
-
-	if (!e->sim->cfg->checks)
-		return;
-	if (a->cid != e->peer->cid)
-		sim_fail(e->sim, e, "ACK to connection %u", a->cid);
-	check_base(e, false, a->rdbpsn);
-	check_base(e, true, a->rrbpsn);
-	if (m->any && (a->t1 != m->t1 || a->t2 != m->t2))
-		sim_fail(e->sim, e, "ACK echoes T1 %u T2 %u, not %u and %u", a->t1, a->t2, m->t1,
-			 m->t2);
-	if (a->ecn != (m->ecn & 0x3fff))
-		sim_fail(e->sim, e, "ACK tells of %u ECN marks, not %u", a->ecn, m->ecn & 0x3fff);
-	if (a->type == FALCON_NACK) {
-		check_nack(e, a);
-		return;
-	}
-	/* OWN is told once, and not forgotten; a BACK has no room for it (9.1.6). */
-	if (a->own != e->own || (a->type == FALCON_BACK && e->own))
-		sim_fail(e->sim, e, "ACK tells OWN %u, not %u", a->own, e->own);
-	e->own = 0;
-	check_bits(e, false, a->rdbpsn, a->data_ack, 4, PSN_DONE);
-	check_bits(e, false, a->rdbpsn, a->data_rx, 4, PSN_ARRIVED);
-	check_bits(e, true, a->rrbpsn, a->req, 2, PSN_DONE);
-}
-
-/* Times in packets have 32 bits: what they differ by is right, whenever it was and whoever's clock wraps. */
-void check_heard(struct endpoint *e, uint32_t flow, const struct falcon_ack *a, uint64_t took)
-{
-	/* What came on none of ours is for the first. */
-	uint32_t ours = flow < e->cfg->flows ? flow : 0;
-	uint32_t t4 = (uint32_t)e->shared->tx_acked.t1_t4[ours];
-	uint64_t units = took * FALCON_PS_PER_NS >> FALCON_TIME_SHIFT;
-
-	e->heard[ours] = took;
-	e->sim->totals.wraps += a->t1 && t4 < a->t1;
-	if (e->sim->cfg->checks && a->t1 && t4 - a->t1 - (uint32_t)units > 1)
-		sim_fail(e->sim, e, "T1 %u and T4 %u of an ACK that took %u units", a->t1, t4,
-			 (uint32_t)units);
+	check_stated(e, false, h.rdbpsn);
+	check_stated(e, true, h.rrbpsn);
 }
 
 void check_claimed(struct endpoint *e, const struct falcon_hdr *h)

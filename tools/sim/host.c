@@ -161,7 +161,9 @@ void host_accept(struct host *h, struct frame *f)
 	h->frames++;
 	h->lent += f->len;
 	host_touch(e);
+	e->judged = (struct judged){ &rx.hdr, rx.len, (enum falcon_verdict)f->verdict };
 	fcore_receive(e->core, &rx);
+	e->judged.hdr = NULL;
 	check_delivered(e, &rx.hdr);
 }
 

@@ -135,3 +135,96 @@ void check_pools_full(struct host *h, const char *when)
 	for (uint32_t i = 0; i < h->cfg->functions; i++)
 		check_empty(h, fcore_resources(h->core, FCORE_LEVEL_FUNCTION, i), when);
 }
+
+static uint64_t cells(const struct host *h, uint32_t len)
+{
+	return (len + h->cfg->rx_cell - 1) / h->cfg->rx_cell;
+}
+
+/* What requests that are not head of line leave free of Net Req Pkt and Buf Rx: of |a|'s, or below it. */
+static uint64_t kept(const struct host *h, const struct fcore_account *a, bool nic, int buf)
+{
+	uint64_t limit = a->limit[FCORE_NET_PKT_RX + buf];
+	uint64_t keep = buf ? cells(h, h->sim->frame_len) : 1;
+	uint64_t beyond = limit - limit * h->cfg->red / 100;
+
+	return nic && beyond > keep ? beyond : keep;
+}
+
+static enum falcon_zone zone_of(const struct host *h, const struct fcore_account *a, bool nic)
+{
+	enum falcon_zone zone = FALCON_ZONE_GREEN;
+
+	for (int buf = 0; buf < 2; buf++) {
+		uint64_t used = a->used[FCORE_NET_PKT_RX + buf], limit = a->limit[FCORE_NET_PKT_RX + buf];
+
+		if (used >= limit)
+			return FALCON_ZONE_CLOSED;
+		if (used + kept(h, a, nic, buf) >= limit)
+			zone = FALCON_ZONE_RED;
+	}
+	return zone;
+}
+
+bool pool_zone_refuses(const struct endpoint *e, const struct falcon_hdr *h)
+{
+	const struct host *host = e->host;
+	enum falcon_zone nic = zone_of(host, fcore_resources(host->core, FCORE_LEVEL_NIC, 0), true);
+	enum falcon_zone own = zone_of(host, fcore_resources(host->core, FCORE_LEVEL_CONN, e->cid), false);
+	int32_t ahead = falcon_seq_diff(h->rsn, e->shared->rx_acked.next_rsn);
+
+	if (h->type != FALCON_PUSH_DATA && h->type != FALCON_PULL_REQUEST)
+		return false;
+	if (e->cfg->ordered && ahead < 0)
+		return false;
+	if (nic == FALCON_ZONE_CLOSED || own == FALCON_ZONE_CLOSED)
+		return true;
+	return (nic == FALCON_ZONE_RED || own == FALCON_ZONE_RED) && e->cfg->ordered &&
+	       ahead >= FALCON_RED_AHEAD;
+}
+
+/* 8.2.4: |need| of Net Req Pkt or Buf Rx, which is ahead of the line or not, within the limits. */
+static bool beyond_limits(const struct endpoint *e, uint64_t need, int buf, bool ahead)
+{
+	const uint32_t index[FCORE_LEVELS] = {
+		[FCORE_LEVEL_FUNCTION] = pool_function(e), [FCORE_LEVEL_CONN] = e->cid,
+	};
+
+	for (int level = 0; level < FCORE_LEVELS; level++) {
+		const struct fcore_account *a = fcore_resources(e->host->core, (enum fcore_level)level,
+								index[level]);
+		uint64_t keep = ahead ? kept(e->host, a, level == FCORE_LEVEL_NIC, buf) : 0;
+
+		if (a->used[FCORE_NET_PKT_RX + buf] + need + keep > a->limit[FCORE_NET_PKT_RX + buf])
+			return true;
+	}
+	return false;
+}
+
+/* Paper 4.6: what is head of line on an ordered connection is exempt, and so is a first transaction. */
+static bool beyond_share(const struct endpoint *e, uint64_t need, int buf, bool ahead)
+{
+	const struct fcore_account *nic = fcore_resources(e->host->core, FCORE_LEVEL_NIC, 0);
+	const struct fcore_account *own = fcore_resources(e->host->core, FCORE_LEVEL_CONN, e->cid);
+	uint64_t taken = nic->used[FCORE_NET_PKT_RX + buf], used = own->used[FCORE_NET_PKT_RX + buf];
+	uint64_t limit = nic->limit[FCORE_NET_PKT_RX + buf], free;
+
+	taken += ahead ? kept(e->host, nic, true, buf) : 0;
+	free = limit > taken ? limit - taken : 0;
+	return (ahead || !e->cfg->ordered) && used &&
+	       used + need > free * fcore_conn_alpha(e->core) / FCORE_ALPHA_ONE;
+}
+
+bool pool_refuses(const struct endpoint *e, const struct falcon_hdr *h, uint32_t len)
+{
+	bool ahead = e->cfg->ordered && h->rsn != e->shared->rx_acked.next_rsn;
+	const uint64_t need[2] = { 1, h->type == FALCON_PULL_REQUEST ? 1 : cells(e->host, len) };
+
+	if (h->type != FALCON_PUSH_DATA && h->type != FALCON_PULL_REQUEST)
+		return false;
+	for (int buf = 0; buf < 2; buf++)
+		if (need[buf] && (beyond_limits(e, need[buf], buf, ahead) ||
+				  beyond_share(e, need[buf], buf, ahead)))
+			return true;
+	return false;
+}

@@ -113,6 +113,13 @@ struct measured {
 	bool any;		/* a packet has come */
 };
 
+/* The packet that an end is about to answer. */
+struct judged {
+	const struct falcon_hdr *hdr;	/* NULL: none */
+	uint32_t len;		/* bytes behind the header */
+	enum falcon_verdict verdict;
+};
+
 enum txn_state {
 	TXN_NONE,	/* the target's upper layer knows nothing of it */
 	TXN_DELIVERED,	/* it owes an answer */
@@ -205,6 +212,7 @@ struct endpoint {
 	struct measured flow[FALCON_FLOW_MASK + 1];
 	uint64_t heard[FALCON_MAX_FLOWS];	/* what the latest ACK took, from its T1 on, by our clock */
 	uint32_t own;		/* enum falcon_own */
+	struct judged judged;
 	struct fcore_stats stats;	/* kept when it closes */
 };
 

@@ -249,7 +249,9 @@ static void answer(struct work *w, enum falcon_verdict v)
 	struct falcon_ack a;
 
 	falcon_rx_answer(e->shared, &w->h->config, v, w->rx.frame.flow, &w->rx.hdr, &a);
+	e->judged = (struct judged){ &w->rx.hdr, 0, v };
 	check_ack(e, &a, w->rx.frame.flow);
+	e->judged.hdr = NULL;
 	sim_trace(e->sim, "xdp-tx", e, a.type, a.rdbpsn, a.rrbpsn);
 	p.hdr_len = falcon_ack_pack(&a, p.hdr);
 	if (nic_full(w->h))
