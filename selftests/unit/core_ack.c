@@ -41,6 +41,39 @@ static void requested_push_waits_for_ulp(void **state)
 	env_close();
 }
 
+/* The upper layer was not ready for push 0, and the peer has been told. */
+static void refuse_first(uint8_t rnr)
+{
+	open_with(1000, false);
+	env_receive_push(0, 0, false);
+	fcore_push_done(env.c, ENV_PEER_RSN, FCORE_PUSH_RNR, rnr, 0, env.now);
+	only_ack(FALCON_NACK);
+	env_pass(60000);
+}
+
+/* What a push asked for when it came again counts, not what it asked for at first. */
+static void requested_by_repetition(void **state)
+{
+	(void)state;
+	refuse_first(17);	/* 3.84 ms */
+	env_receive_push(0, 0, true);
+	fcore_push_done(env.c, ENV_PEER_RSN, FCORE_PUSH_ACK, 0, 0, env.now);
+	assert_int_equal(only_ack(FALCON_BACK)->rdbpsn, ENV_PEER_DATA + 1);
+	env_close();
+}
+
+/* A push that has come again is reported as received, in time. */
+static void repetition_starts_the_timer(void **state)
+{
+	(void)state;
+	refuse_first(17);
+	env_receive_push(0, 0, false);
+	assert_int_equal(env_run(), 0);
+	env.now += 52000;
+	assert_int_equal(only_ack(FALCON_EACK)->data_rx[0], 1);
+	env_close();
+}
+
 /* A batch is answered once, with the state after all of it. */
 static void once_a_batch(void **state)
 {
@@ -240,6 +273,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requested),
 		cmocka_unit_test(requested_push_waits_for_ulp),
+		cmocka_unit_test(requested_by_repetition),
+		cmocka_unit_test(repetition_starts_the_timer),
 		cmocka_unit_test(once_a_batch),
 		cmocka_unit_test(answer_owed_by_xdp),
 		cmocka_unit_test(coalesced_by_time),

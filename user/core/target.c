@@ -217,12 +217,16 @@ static void request_not_ready(struct fcore_conn *c, const struct fcore_rx *rx)
 {
 	struct fc_ttxn *t = fc_ttxn(c, rx->hdr.rsn);
 
+	/* It is this packet that will be acknowledged. */
+	t->ar = rx->hdr.ar;
+	t->flow = rx->flow & (FALCON_MAX_FLOWS - 1);
 	c->core->ops.frame_put(c->core->arg, rx->frame);
 	if (c->ordered && t->rsn != c->tgt_cursor) {
 		fc_rx_release(c, false, t->psn);
 		fc_nack_owe(c, t);
 		return;
 	}
+	fc_ack_owe(c, rx->flow, rx->now, 0, false);
 	set_waiting(c, t->rsn, false);
 	if (c->ordered)
 		deliver_in_order(c);
