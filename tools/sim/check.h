@@ -16,13 +16,28 @@ void check_ack(struct endpoint *e, const struct falcon_ack *a, uint32_t flow);
 /* |e| states that what the peer has sent below |base| is acknowledged. */
 void check_stated(struct endpoint *e, bool req, uint32_t base);
 
+/* check_due.c */
+/* |e| owes |flow| an ACK: there is news, |count| packets more to acknowledge, and if |ar|, at once. */
+void check_owe(struct endpoint *e, uint32_t flow, uint32_t count, bool ar);
+/* An ACK to |flow| has left. */
+void check_acked(struct endpoint *e, uint32_t flow);
+/* A reliable packet leaves. */
+void check_piggybacked(struct endpoint *e);
+/* The agent of |h| begins a turn. */
+void check_awake(struct host *h);
+/* ... and has ended it; |refused| transmissions were refused before, |spent|: it has sent all that it may. */
+void check_turn(struct host *h, uint64_t refused, bool spent);
+/* When all is over. */
+void check_nothing_owed(const struct endpoint *e);
+
 /* check_tx.c */
 /* The core of |e| sends |p|. Called before the packet leaves. */
 void check_tx(struct endpoint *e, const struct fcore_packet *p);
 /* The receive path of |e| has claimed the packet with header |h| in its window. */
 void check_claimed(struct endpoint *e, const struct falcon_hdr *h);
-/* The agent of |e| hands the packet with header |h| to its core. */
-void check_delivered(struct endpoint *e, const struct falcon_hdr *h);
+/* The agent of |e| is about to hand |rx| to its core, and has done so. */
+void check_arriving(struct endpoint *e, const struct fcore_rx *rx);
+void check_delivered(struct endpoint *e, const struct fcore_rx *rx);
 /* The upper layer of |e| has accepted the peer's push |i|. */
 void check_accepted(struct endpoint *e, uint32_t i);
 /* The packet sequence number |psn| of |e|, or NULL if it was never sent. */
@@ -52,6 +67,8 @@ bool pool_refuses(const struct endpoint *e, const struct falcon_hdr *h, uint32_t
 /* check_core.c: the only part that knows the core's inside. */
 /* |psn|, last sent at |last|, is sent again: gates, order, and not too early (9.1.2, 9.1.4). */
 void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last);
+/* The bases of |e| say all that there is to say (9.1.6). */
+bool check_all_told(const struct endpoint *e);
 /* The target's slot of |rsn| is in use by another transaction. */
 bool check_slot_taken(const struct endpoint *e, uint32_t rsn);
 /* Counters agree with what they count, bases with one another. |whole|: also the costly ones. */

@@ -131,6 +131,11 @@ static void check_bases(struct endpoint *e, struct shadow *w, const struct fc_wi
 	w->seen_rx = rx;
 }
 
+bool check_all_told(const struct endpoint *e)
+{
+	return e->core->rx_ahead == 0 && e->shared->rx.own == 0;
+}
+
 bool check_slot_taken(const struct endpoint *e, uint32_t rsn)
 {
 	const struct fc_ttxn *t = fc_ttxn(e->core, rsn);

@@ -195,6 +195,7 @@ void check_tx(struct endpoint *e, const struct fcore_packet *p)
 	if (h.type == FALCON_RESYNC)
 		check_resync(e, psn, &h, t);
 	psn->sends++;
+	check_piggybacked(e);
 	if (h.type == FALCON_RESYNC)
 		psn->resyncs++;
 	else if (h.type == FALCON_PUSH_DATA && t->completed)
@@ -219,9 +220,19 @@ void check_claimed(struct endpoint *e, const struct falcon_hdr *h)
 		p->flags |= PSN_ARRIVED;
 }
 
-/* By the time the core has seen it, all but Push Data is acknowledged, unless it was refused. */
-void check_delivered(struct endpoint *e, const struct falcon_hdr *h)
+void check_arriving(struct endpoint *e, const struct fcore_rx *rx)
 {
+	struct psn *p = check_psn(e->peer, falcon_in_req_window(rx->hdr.type, rx->hdr.resync_type),
+				  rx->hdr.psn);
+
+	if (p && e->sim->cfg->checks)
+		p->came = (uint8_t)(rx->flow | (rx->hdr.ar ? PSN_CAME_AR : 0));
+}
+
+/* By the time the core has seen it, all but Push Data is acknowledged, unless it was refused. */
+void check_delivered(struct endpoint *e, const struct fcore_rx *rx)
+{
+	const struct falcon_hdr *h = &rx->hdr;
 	bool req = falcon_in_req_window(h->type, h->resync_type);
 	struct psn *p = check_psn(e->peer, req, h->psn);
 	const struct falcon_conn *s = e->shared;
@@ -232,14 +243,29 @@ void check_delivered(struct endpoint *e, const struct falcon_hdr *h)
 	if (!p || !e->sim->cfg->checks)
 		return;
 	p->flags |= PSN_DELIVERED;
-	if (h->type != FALCON_PUSH_DATA && (claimed || falcon_seq_diff(h->psn, base) < 0))
-		p->flags |= PSN_DONE;
+	if (!claimed && falcon_seq_diff(h->psn, base) >= 0)
+		return;
+	if (h->type == FALCON_PUSH_DATA) {
+		if (!(p->flags & (PSN_TAKEN | PSN_DONE)))
+			check_owe(e, rx->flow, 0, false);
+		p->flags |= PSN_TAKEN;
+		return;
+	}
+	if (!(p->flags & PSN_DONE))
+		check_owe(e, rx->flow, 1, h->ar);
+	p->flags |= PSN_DONE;
 }
 
 void check_accepted(struct endpoint *e, uint32_t i)
 {
 	struct endpoint *p = e->peer;
+	struct psn *psn;
 
-	if (e->sim->cfg->checks)
-		p->data.psn[txn_of(p, i)->psn].flags |= PSN_DONE;
+	if (!e->sim->cfg->checks)
+		return;
+	psn = &p->data.psn[txn_of(p, i)->psn];
+	/* Of what a Resync has voided meanwhile the peer has been told. */
+	if (!(psn->flags & PSN_DONE))
+		check_owe(e, psn->came & FALCON_FLOW_MASK, 1, psn->came & PSN_CAME_AR);
+	psn->flags |= PSN_DONE;
 }

@@ -162,9 +162,10 @@ void host_accept(struct host *h, struct frame *f)
 	h->lent += f->len;
 	host_touch(e);
 	e->judged = (struct judged){ &rx.hdr, rx.len, (enum falcon_verdict)f->verdict };
+	check_arriving(e, &rx);
 	fcore_receive(e->core, &rx);
 	e->judged.hdr = NULL;
-	check_delivered(e, &rx.hdr);
+	check_delivered(e, &rx);
 }
 
 static void receive_burst(struct host *h)
@@ -255,15 +256,20 @@ static void check_touched(struct host *h)
 void host_turn(struct host *h)
 {
 	struct sim *s = h->sim;
-	uint64_t next;
+	uint64_t next, refused = h->tx_refused;
+	uint32_t most;
 
 	h->agent_at = FCORE_NEVER;
-	if (paused(h))
+	if (paused(h)) {
+		h->at_ease = false;
 		return;
+	}
+	check_awake(h);
 	receive_burst(h);
 	take_dirty(h);
 	recover_drops(h);
-	fcore_run(h->core, host_now(h), budget(h));
+	most = budget(h);
+	check_turn(h, refused, fcore_run(h->core, host_now(h), most) >= most);
 	check_touched(h);
 	next = host_when(h, fcore_next_deadline(h->core, host_now(h)));
 	if (next <= s->now && nic_full(h))

@@ -33,7 +33,7 @@ static void open_host(struct sim *s, uint32_t i)
 	h->index = i;
 	rng_seed(&h->rng, s->cfg->seed, 1000 + i);
 	h->config.replay_margin = REPLAY_MARGIN_S * SIM_S * FALCON_PS_PER_NS;
-	h->agent_at = FCORE_NEVER;
+	h->agent_at = h->ack_due = FCORE_NEVER;
 	h->next_pause = s->now + rng_below(&h->rng, h->cfg->pause_every + 1);
 	h->credits = h->cfg->credits;
 	h->ring_end = &h->ring;

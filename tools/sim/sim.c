@@ -218,6 +218,7 @@ static void check_silence(struct sim *s)
 	for (uint32_t i = 0; i < s->neps && !s->failed; i++)
 		if (s->ep[i].core && s->cfg->checks) {
 			check_state(&s->ep[i], true);
+			check_nothing_owed(&s->ep[i]);
 			check_clean(&s->ep[i]);
 		}
 }

@@ -83,6 +83,7 @@ struct psn {
 	uint8_t type;		/* enum falcon_packet_type of the original */
 	uint8_t flags;		/* enum psn_flag */
 	uint8_t resync_code;
+	uint8_t came;		/* how it was delivered last: flow, and enum psn_came */
 	uint16_t sends;
 	uint16_t resyncs;	/* sends as a Resync */
 	uint64_t last;		/* ns of the latest send */
@@ -93,6 +94,11 @@ enum psn_flag {
 	PSN_DELIVERED = 0x02,	/* handed to the receiver's core */
 	PSN_DONE = 0x04,	/* may be acknowledged */
 	PSN_RETX = 0x08,	/* retransmitted */
+	PSN_TAKEN = 0x10,	/* push: kept by the receiver's core at least once */
+};
+
+enum psn_came {
+	PSN_CAME_AR = 0x10,	/* beside the flow */
 };
 
 /* What one end sends in one of the windows, and what is known of it. */
@@ -111,6 +117,13 @@ struct measured {
 	uint32_t t1, t2, ecn;
 	uint64_t sent;		/* the virtual time of |t1| */
 	bool any;		/* a packet has come */
+};
+
+/* The ACK that is owed to a flow. */
+struct due_ack {
+	uint64_t due;		/* by the clock of its host */
+	uint32_t count;		/* packets that it acknowledges */
+	bool ar;		/* it was requested */
 };
 
 /* The packet that an end is about to answer. */
@@ -213,6 +226,8 @@ struct endpoint {
 	uint64_t heard[FALCON_MAX_FLOWS];	/* what the latest ACK took, from its T1 on, by our clock */
 	uint32_t own;		/* enum falcon_own */
 	struct judged judged;
+	struct due_ack ack[FALCON_FLOW_MASK + 1];
+	uint16_t owing;		/* a bit for each flow: |ack| holds */
 	struct fcore_stats stats;	/* kept when it closes */
 };
 
@@ -243,6 +258,8 @@ struct host {
 	struct endpoint **touched;	/* those with |touched| set */
 	uint32_t ntouched;
 	uint32_t checks;	/* of its pools */
+	uint64_t ack_due;	/* no ACK is due before this, by its clock */
+	bool at_ease;		/* in its latest turn nothing held the core back */
 	struct engine *engine;	/* rate update; NULL: none of its connections has one */
 	uint64_t tx_frames, tx_refused;
 };
