@@ -65,6 +65,7 @@ struct sim_host_cfg {
 	uint64_t credits;	/* frames that XDP may have handed over */
 	uint64_t requests;	/* Net Req Pkt Rx: of peers, at a time; 0: as |pool| says */
 	uint64_t no_credit;	/* chance that a packet finds no credit */
+	uint64_t no_room;	/* chance that XDP's answer does not fit into the frame */
 	uint64_t swallow;	/* chance that a claimed frame never arrives at the agent */
 	uint64_t own;		/* chance that a packet seems to have been beyond the window */
 	uint64_t refuse;	/* chance that transmit() says -EAGAIN */

@@ -294,6 +294,15 @@ static void random_strangers(struct sim_cfg *cfg, uint64_t seed)
 		cfg->trunk[i].corrupt_ip = fault(&r, 7, 20);
 }
 
+static void random_tailroom(struct sim_cfg *cfg, uint64_t seed)
+{
+	struct rng r;
+
+	rng_seed(&r, seed, 5);
+	for (uint64_t i = 0; i < cfg->hosts; i++)
+		cfg->host[i].no_room = fault(&r, 3, 100);
+}
+
 static void random_accounts(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
@@ -330,6 +339,7 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 		random_connection(sim_cfg_add_conn(cfg), &r, cfg->hosts, cfg->heal);
 	random_accounts(cfg, seed);
 	random_strangers(cfg, seed);
+	random_tailroom(cfg, seed);
 	if (once_in(&r, 12))
 		make_harsh(cfg, &r);
 	else if (once_in(&r, 12))

@@ -193,6 +193,8 @@ static void take_dirty(struct host *h)
 		if (!e->core)
 			continue;
 		host_touch(e);
+		for (; e->unanswered; e->unanswered &= (uint16_t)(e->unanswered - 1))
+			check_owe(e, (uint32_t)__builtin_ctz(e->unanswered), 0, true);
 		fcore_acked(e->core, host_now(h));
 	}
 	h->ndirty = 0;

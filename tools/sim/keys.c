@@ -88,6 +88,7 @@ static const struct key keys[] = {
 	HOST(credits, T_COUNT, 1, 1000000),
 	HOST(requests, T_COUNT, 0, 1000000),
 	HOST_FAULT(no_credit, T_CHANCE, PPM),
+	HOST_FAULT(no_room, T_CHANCE, PPM),
 	HOST_FAULT(swallow, T_CHANCE, PPM),
 	HOST_FAULT(own, T_CHANCE, PPM),
 	HOST_FAULT(refuse, T_CHANCE, 990000),

@@ -57,6 +57,7 @@ void report_totals(const struct sim_totals *t, FILE *out)
 	print_count(out, "pauses", t->pauses);
 	print_count(out, "rue", t->rue);
 	print_count(out, "claims-released", t->released);
+	print_count(out, "unanswered", t->unanswered);
 	print_count(out, "t1-wraps", t->wraps);
 	fprintf(out, "\n# verdicts:");
 	for (int v = 0; v < FALCON_VERDICT_COUNT; v++)

@@ -227,6 +227,7 @@ struct endpoint {
 	uint32_t own;		/* enum falcon_own */
 	struct judged judged;
 	struct due_ack ack[FALCON_FLOW_MASK + 1];
+	uint16_t unanswered;	/* flows whose answer XDP has left to the core */
 	uint16_t owing;		/* a bit for each flow: |ack| holds */
 	struct fcore_stats stats;	/* kept when it closes */
 };
@@ -269,6 +270,7 @@ struct sim_totals {
 	uint64_t events, packet_events, packets;
 	uint64_t completions[16];	/* by enum falcon_completion_code */
 	uint64_t rnr, fatal, refused, pauses, rue;
+	uint64_t unanswered;	/* answers that were left to the core */
 	uint64_t wraps;		/* ACKs between whose T1 and T4 the clock has wrapped */
 	uint64_t retx_rto, retx_early, retx_own, retx_rack, resyncs, released;
 	uint64_t verdicts[FALCON_VERDICT_COUNT];

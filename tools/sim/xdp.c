@@ -28,20 +28,25 @@ static bool take_credit(struct work *w)
 	return true;
 }
 
-static void mark_dirty(struct work *w)
+/* The agent is to look at the connection when it next has its turn. */
+static void wake(struct work *w)
 {
 	struct endpoint *e = w->e;
 	struct host *h = w->h;
 
-	if (w->agent) {
-		fcore_acked(e->core, host_now(h));
-		return;
-	}
 	if (!e->dirty) {
 		e->dirty = true;
 		h->dirty[h->ndirty++] = e;
 	}
 	host_kick(h, h->sim->now + h->cfg->latency);
+}
+
+static void mark_dirty(struct work *w)
+{
+	if (w->agent)
+		fcore_acked(w->e->core, host_now(w->h));
+	else
+		wake(w);
 }
 
 /* As if a packet beyond the window had come, which this transmitter never sends. */
@@ -238,9 +243,30 @@ static void hand_over(struct work *w, enum falcon_verdict v)
 	host_kick(h, h->sim->now + h->cfg->latency);
 }
 
+/* There is no way to send the answer: the agent may find its NIC full, XDP the frame too short. */
+static bool is_stuck(const struct work *w)
+{
+	struct host *h = w->h;
+
+	return w->agent ? nic_full(h) : !h->sim->healed && rng_chance(&h->rng, h->cfg->no_room);
+}
+
+/* The core is to say what |a| would have said. */
+static void leave_answer(struct work *w, const struct falcon_ack *a)
+{
+	struct endpoint *e = w->e;
+
+	if (a->own)
+		falcon_fetch_or(&e->shared->rx.own, (__u32)a->own);
+	falcon_rx_owe_answer(e->shared, w->rx.frame.flow);
+	e->unanswered |= (uint16_t)(1U << w->rx.frame.flow);
+	e->sim->totals.unanswered++;
+	wake(w);
+}
+
 /*
  * As XDP_TX, or the agent in its place: the ACK that is owed, or the NACK of this packet. Lost if
- * the NIC is full.
+ * XDP finds the NIC full.
  */
 static void answer(struct work *w, enum falcon_verdict v)
 {
@@ -249,6 +275,10 @@ static void answer(struct work *w, enum falcon_verdict v)
 	struct falcon_ack a;
 
 	falcon_rx_answer(e->shared, &w->h->config, v, w->rx.frame.flow, &w->rx.hdr, &a);
+	if (is_stuck(w)) {
+		leave_answer(w, &a);
+		return;
+	}
 	e->judged = (struct judged){ &w->rx.hdr, 0, v };
 	check_ack(e, &a, w->rx.frame.flow);
 	e->judged.hdr = NULL;
