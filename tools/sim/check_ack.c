@@ -87,10 +87,21 @@ static void check_refusal(struct endpoint *e, const struct falcon_ack *a, const 
 			 j->verdict);
 }
 
+/* 11: a filter of the target's matches what has just come, and has not been here. */
+static void check_drop(struct endpoint *e, const struct falcon_ack *a, struct txn *t)
+{
+	const struct judged *j = &e->judged;
+
+	if (!j->hdr || j->hdr->psn != a->nack_psn || !j->fresh ||
+	    !filter_matches(e, FCORE_XLR_TARGET, a->nack_req_window))
+		sim_fail(e->sim, e, "drops PSN %u, which no filter matches", a->nack_psn);
+	t->dropped = true;
+}
+
 static void check_nack(struct endpoint *e, const struct falcon_ack *a)
 {
 	const struct psn *p = check_psn(e->peer, a->nack_req_window, a->nack_psn);
-	const struct txn *t = p ? txn_of(e->peer, p->rsn - e->peer->first_rsn) : NULL;
+	struct txn *t = p ? txn_of(e->peer, p->rsn - e->peer->first_rsn) : NULL;
 	uint32_t i = p ? p->rsn - e->peer->first_rsn : 0;
 	enum fcore_push_outcome o;
 
@@ -100,6 +111,10 @@ static void check_nack(struct endpoint *e, const struct falcon_ack *a)
 	}
 	if (a->nack_code == FALCON_NACK_RESOURCE) {
 		check_refusal(e, a, p);
+		return;
+	}
+	if (a->nack_code == FALCON_NACK_XLR_DROP) {
+		check_drop(e, a, t);
 		return;
 	}
 	o = a->nack_code == FALCON_NACK_CIE   ? FCORE_PUSH_CIE

@@ -113,6 +113,8 @@ static bool code_is_true(const struct endpoint *e, const struct psn *p, uint8_t 
 	case FALCON_RESYNC_TARGET_CIE: return o == FCORE_PUSH_CIE;
 	case FALCON_RESYNC_TARGET_NRE: return o == FCORE_PUSH_NRE;
 	case FALCON_RESYNC_TARGET_CID: return o == FCORE_PUSH_INVALID_CID;
+	case FALCON_RESYNC_LOCAL_XLR: return p->type != FALCON_PULL_DATA && t->filtered;
+	case FALCON_RESYNC_REMOTE_XLR: return p->type != FALCON_PULL_DATA && t->dropped;
 	case FALCON_RESYNC_RETX_ERROR: return p->sends - p->resyncs > (int)e->cfg->max_retx;
 	case FALCON_RESYNC_TXN_TIMEOUT:
 		return host_since(e->host, t->submitted) >= e->cfg->txn_timeout;
@@ -220,13 +222,21 @@ void check_claimed(struct endpoint *e, const struct falcon_hdr *h)
 		p->flags |= PSN_ARRIVED;
 }
 
+static bool is_request(const struct falcon_hdr *h)
+{
+	return h->type == FALCON_PUSH_DATA || h->type == FALCON_PULL_REQUEST;
+}
+
 void check_arriving(struct endpoint *e, const struct fcore_rx *rx)
 {
 	struct psn *p = check_psn(e->peer, falcon_in_req_window(rx->hdr.type, rx->hdr.resync_type),
 				  rx->hdr.psn);
 
-	if (p && e->sim->cfg->checks)
-		p->came = (uint8_t)(rx->flow | (rx->hdr.ar ? PSN_CAME_AR : 0));
+	if (!p || !e->sim->cfg->checks)
+		return;
+	p->came = (uint8_t)(rx->flow | (rx->hdr.ar ? PSN_CAME_AR : 0));
+	e->judged.fresh = is_request(&rx->hdr) && !(p->flags & (PSN_TAKEN | PSN_DONE)) &&
+			  txn_of(e->peer, p->rsn - e->peer->first_rsn)->state == TXN_NONE;
 }
 
 /* By the time the core has seen it, all but Push Data is acknowledged, unless it was refused. */
@@ -245,6 +255,8 @@ void check_delivered(struct endpoint *e, const struct fcore_rx *rx)
 	p->flags |= PSN_DELIVERED;
 	if (!claimed && falcon_seq_diff(h->psn, base) >= 0)
 		return;
+	if (e->judged.fresh && filter_matches(e, FCORE_XLR_TARGET, req))
+		sim_fail(e->sim, e, "PSN %u taken in spite of a filter", h->psn);
 	if (h->type == FALCON_PUSH_DATA) {
 		if (!(p->flags & (PSN_TAKEN | PSN_DONE)))
 			check_owe(e, rx->flow, 0, false);

@@ -74,7 +74,8 @@ static bool is_justified(struct endpoint *e, uint32_t i, enum falcon_completion_
 	case kCmplTargetNackCID: return refused(e, i, FCORE_PUSH_INVALID_CID, ulp_code);
 	case kCmplLocalTO: return timed_out(e, i);
 	case kCmplOpErr: return pull && e->cfg->overlong && t->state == TXN_ANSWERED;
-	case kCmplRemoteErr: return pull && t->voided && !is_patient(e);
+	case kCmplLocalXlr: return t->filtered;
+	case kCmplRemoteErr: return t->dropped || (pull && t->voided && !is_patient(e));
 	case kCmplDeadConn: return e->closing;
 	default: return false;
 	}
@@ -153,9 +154,10 @@ static bool is_clean(const struct endpoint *e)
 		const struct sim_host_cfg *h = &cfg->host[i];
 
 		if (l->queue || l->jitter || l->loss || l->reorder || l->duplicate || l->corrupt ||
-		    l->corrupt_ip || l->blackout_for || l->burst || l->drop_mask || h->slow_for || h->mem_rate ||
+		    l->corrupt_ip || l->blackout_for || l->burst || l->drop_mask ||
+		    h->slow_for || h->mem_rate ||
 		    h->pool || h->conn_pool || h->host_pool || h->function_pool ||
-		    h->no_credit || h->swallow || h->own || h->pause_for ||
+		    h->no_credit || h->swallow || h->own || h->xlr || h->pause_for ||
 		    h->credits < 2048 || h->requests || h->budget < 64)
 			return false;
 		slack += l->delay + 4 * h->latency;

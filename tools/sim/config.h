@@ -18,6 +18,7 @@ enum sim_limits {
 	SIM_MAX_TRUNKS = SIM_MAX_LEAVES * SIM_MAX_SPINES,
 	SIM_MAX_CONNS = 64,	/* sections; each may stand for many connections */
 	SIM_MAX_FUNCTIONS = 16,
+	SIM_FILTERS = 4,	/* xLR rules of a host */
 	SIM_MAX_TXNS = 1000000,
 	SIM_MAX_SIZE = 8192,	/* bytes of a transaction */
 	SIM_MAX_SWIFT = 16,	/* parameters of the rate update engine */
@@ -72,6 +73,9 @@ struct sim_host_cfg {
 	uint64_t stray_flow;	/* chance that a packet leaves on any flow and path, as a stranger's may */
 	uint64_t pause_every;	/* the agent stands still, on average so often ... */
 	uint64_t pause_for;	/* ... for up to so long; 0: never */
+	uint64_t xlr;		/* xLR filters: bits for own pushes, pulls, peers' pushes, pulls ... */
+	uint64_t xlr_at, xlr_for;	/* ... from the one on, for the other */
+	uint64_t xlr_conn;	/* they match this end of a connection; 0: all */
 	uint64_t mem_rate;	/* at which pushed data gets into the host's memory; 0: at once */
 	uint64_t slow_rate;	/* ... and from slow_at on, for slow_for */
 	uint64_t slow_at, slow_for, slow_every;

@@ -303,6 +303,23 @@ static void random_tailroom(struct sim_cfg *cfg, uint64_t seed)
 		cfg->host[i].no_room = fault(&r, 3, 100);
 }
 
+static void random_filters(struct sim_cfg *cfg, uint64_t seed)
+{
+	struct rng r;
+
+	rng_seed(&r, seed, 6);
+	for (uint64_t i = 0; i < cfg->hosts; i++) {
+		struct sim_host_cfg *h = &cfg->host[i];
+
+		if (!once_in(&r, 5))
+			continue;
+		h->xlr = rng_range(&r, 1, (1 << SIM_FILTERS) - 1);
+		h->xlr_at = rng_below(&r, cfg->heal);
+		h->xlr_for = spread(&r, 5 * SIM_US, cfg->heal);
+		h->xlr_conn = once_in(&r, 2) ? 0 : rng_range(&r, 1, 4);
+	}
+}
+
 static void random_accounts(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
@@ -340,6 +357,7 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 	random_accounts(cfg, seed);
 	random_strangers(cfg, seed);
 	random_tailroom(cfg, seed);
+	random_filters(cfg, seed);
 	if (once_in(&r, 12))
 		make_harsh(cfg, &r);
 	else if (once_in(&r, 12))

@@ -161,7 +161,7 @@ void host_accept(struct host *h, struct frame *f)
 	h->frames++;
 	h->lent += f->len;
 	host_touch(e);
-	e->judged = (struct judged){ &rx.hdr, rx.len, (enum falcon_verdict)f->verdict };
+	e->judged = (struct judged){ &rx.hdr, rx.len, (enum falcon_verdict)f->verdict, false };
 	check_arriving(e, &rx);
 	fcore_receive(e->core, &rx);
 	e->judged.hdr = NULL;

@@ -243,6 +243,8 @@ static void open_connections(struct sim *s)
 		open_ep(&s->ep[i]);
 	for (uint32_t i = 0; i < s->neps; i++)
 		first_events(&s->ep[i]);
+	for (uint32_t i = 0; i < cfg->hosts; i++)
+		filter_open(&s->hosts[i]);
 }
 
 void sim_open(struct sim *s, const struct sim_cfg *cfg, FILE *trace, bool measure)

@@ -134,8 +134,11 @@ static void heal(struct sim *s)
 	for (uint32_t i = 0; i < s->neps; i++)
 		if (s->ep[i].cfg->rue_every)
 			rate_update(&s->ep[i]);
-	for (uint32_t i = 0; i < s->cfg->hosts; i++)
+	for (uint32_t i = 0; i < s->cfg->hosts; i++) {
+		if (s->hosts[i].filters)
+			filter_set(&s->hosts[i], false);
 		host_kick(&s->hosts[i], s->now);
+	}
 }
 
 /* At once, or from within the next callback, which is allowed as well. */
@@ -178,6 +181,10 @@ static void dispatch(struct sim *s, const struct event *ev)
 		break;
 	case EV_CLOSE:
 		close_ep(ev->p);
+		break;
+	case EV_FILTER:
+		if (!s->healed)
+			filter_set(ev->p, ev->n);
 		break;
 	default:
 		heal(s);

@@ -57,6 +57,7 @@ enum event_kind {
 	EV_RUE,		/* a rate update of any kind */
 	EV_ENGINE,	/* a rate update engine has a result */
 	EV_CLOSE,	/* a connection's end is closed */
+	EV_FILTER,	/* a host's filters come or go */
 	EV_HEAL,	/* no more faults */
 };
 
@@ -131,6 +132,7 @@ struct judged {
 	const struct falcon_hdr *hdr;	/* NULL: none */
 	uint32_t len;		/* bytes behind the header */
 	enum falcon_verdict verdict;
+	bool fresh;		/* a request that has not been here, or was refused */
 };
 
 enum txn_state {
@@ -151,6 +153,8 @@ struct txn {
 	bool data;		/* pull data was delivered */
 	bool resync;		/* a Resync of its request was sent */
 	bool voided;		/* a Resync of its response was sent */
+	bool filtered;		/* a filter of its initiator's has matched it */
+	bool dropped;		/* its target has dropped it for a filter */
 	bool rnr;		/* its target was not ready at least once, */
 	uint64_t rnr_at;	/* ... and first then */
 };
@@ -202,7 +206,8 @@ struct endpoint {
 	bool blocked;		/* waits for on_xon() */
 	bool submit_pending;	/* an EV_SUBMIT is under way */
 	bool submitting;	/* within fcore_push() or fcore_pull() */
-	bool turned_away;	/* ... which has ended the transaction for want of resources */
+	bool turned_away;	/* ... which has ended the transaction before it had an RSN */
+	bool cut;		/* ... which has ended it, for a filter, thereafter */
 	uint64_t done_at;	/* last completion, ns */
 	uint64_t latency_sum;	/* of messages, ns */
 	uint64_t bytes;		/* completed well */
@@ -259,6 +264,8 @@ struct host {
 	struct endpoint **touched;	/* those with |touched| set */
 	uint32_t ntouched;
 	uint32_t checks;	/* of its pools */
+	uint32_t filter[SIM_FILTERS];	/* rules of its core ... */
+	uint8_t filters;	/* ... that there are */
 	uint64_t ack_due;	/* no ACK is due before this, by its clock */
 	bool at_ease;		/* in its latest turn nothing held the core back */
 	struct engine *engine;	/* rate update; NULL: none of its connections has one */
@@ -331,6 +338,13 @@ void pool_config(struct host *h);
 uint32_t pool_function(const struct endpoint *e);
 /* The limits of connection |e|. */
 void pool_limit(struct endpoint *e);
+
+/* filter.c */
+/* The filters of |h| will come and go. */
+void filter_open(struct host *h);
+void filter_set(struct host *h, bool on);
+/* A rule of the host of |e|, at |where|, matches pushes or pulls of |e|, or of its peer. */
+bool filter_matches(const struct endpoint *e, enum fcore_xlr_where where, bool pull);
 
 /* nic.c */
 /* A frame for packet |p| of |e|, built with |t|, that leaves now or when the NIC sends it. */

@@ -30,6 +30,68 @@ void ulp_close(struct endpoint *e)
 	free(e->messages);
 }
 
+/* What ends now counts in the results. */
+static bool counts(const struct sim *s)
+{
+	uint64_t t = s->now - s->start;
+
+	return t >= s->cfg->warmup && (!s->cfg->stop || t < s->cfg->stop);
+}
+
+static void count_bytes(struct endpoint *e, uint32_t n)
+{
+	e->bytes += n;
+	if (!counts(e->sim))
+		return;
+	e->counted += n;
+	e->group->bytes += n;
+}
+
+static void keep_latency(struct group *g, uint64_t ns)
+{
+	if (g->messages == g->size) {
+		g->size = g->size ? g->size * 2 : FIRST_LATENCIES;
+		g->latency = realloc(g->latency, g->size * sizeof(*g->latency));
+		if (!g->latency)
+			abort();
+	}
+	g->latency[g->messages++] = ns;
+}
+
+static void end_part(struct endpoint *e, struct message *m)
+{
+	uint64_t ns = e->sim->now - m->arrived;
+
+	if (--m->left)
+		return;
+	e->ended++;
+	e->latency_sum += ns;
+	if (e->sim->measure && counts(e->sim))
+		keep_latency(e->group, ns);
+}
+
+/* False if it should not have ended so. */
+static bool end_txn(struct endpoint *e, uint32_t i, enum falcon_completion_code code, uint8_t ulp_code)
+{
+	struct txn *t = txn_of(e, i);
+
+	if (!check_completion(e, i, code, ulp_code))
+		return false;
+	sim_trace(e->sim, "complete", e, i, code, ulp_code);
+	t->completed = true;
+	ulp_put_bytes(e, t->payload);
+	t->payload = NULL;
+	e->completed++;
+	e->done_at = e->sim->now;
+	e->sim->totals.completions[code]++;
+	if (code == kCmplAck)
+		count_bytes(e, ulp_is_pull(e, i) ? ulp_response_len(e, i) : ulp_length(e, i));
+	else
+		e->errors++;
+	end_part(e, &e->messages[i / e->parts]);
+	return true;
+}
+
 /* 0, or what the core says. */
 static int submit_one(struct endpoint *e)
 {
@@ -49,8 +111,9 @@ static int submit_one(struct endpoint *e)
 	*txn = (struct txn){ .submitted = e->sim->now };
 	if (!pull)
 		t.payload = txn->payload = ulp_make_bytes(e, i, t.len);
+	txn->filtered = filter_matches(e, FCORE_XLR_INITIATOR, pull);
 	e->submitting = true;
-	e->turned_away = false;
+	e->turned_away = e->cut = false;
 	rc = pull ? fcore_pull(e->core, &t, now) : fcore_push(e->core, &t, now);
 	e->submitting = false;
 	if (rc || e->turned_away) {
@@ -60,6 +123,8 @@ static int submit_one(struct endpoint *e)
 	}
 	e->submitted++;
 	sim_trace(e->sim, pull ? "pull" : "push", e, i, t.len, 0);
+	if (e->cut)
+		end_txn(e, i, kCmplLocalXlr, 0);
 	host_kick(e->host, e->sim->now + e->host->cfg->latency);
 	return 0;
 }
@@ -154,7 +219,8 @@ static void submit_more(struct endpoint *e)
 {
 	bool arrives = !e->submit_pending && may_arrive(e);
 
-	if (!may_submit(e) && !arrives)
+	/* A submission that is under way is followed by others. */
+	if (e->submitting || (!may_submit(e) && !arrives))
 		return;
 	if (may_submit(e) || (!e->cfg->gap && !e->cfg->load && rng_below(&e->rng, 2))) {
 		submit_all(e);
@@ -169,46 +235,6 @@ void ulp_on_xon(void *arg, struct fcore_conn *c)
 	(void)arg;
 	ep_of(c)->blocked = false;
 	submit_more(ep_of(c));
-}
-
-/* What ends now counts in the results. */
-static bool counts(const struct sim *s)
-{
-	uint64_t t = s->now - s->start;
-
-	return t >= s->cfg->warmup && (!s->cfg->stop || t < s->cfg->stop);
-}
-
-static void count_bytes(struct endpoint *e, uint32_t n)
-{
-	e->bytes += n;
-	if (!counts(e->sim))
-		return;
-	e->counted += n;
-	e->group->bytes += n;
-}
-
-static void keep_latency(struct group *g, uint64_t ns)
-{
-	if (g->messages == g->size) {
-		g->size = g->size ? g->size * 2 : FIRST_LATENCIES;
-		g->latency = realloc(g->latency, g->size * sizeof(*g->latency));
-		if (!g->latency)
-			abort();
-	}
-	g->latency[g->messages++] = ns;
-}
-
-static void end_part(struct endpoint *e, struct message *m)
-{
-	uint64_t ns = e->sim->now - m->arrived;
-
-	if (--m->left)
-		return;
-	e->ended++;
-	e->latency_sum += ns;
-	if (e->sim->measure && counts(e->sim))
-		keep_latency(e->group, ns);
 }
 
 void ulp_on_pull_data(void *arg, struct fcore_conn *c, uint64_t cookie, const void *payload,
@@ -229,35 +255,37 @@ void ulp_on_pull_data(void *arg, struct fcore_conn *c, uint64_t cookie, const vo
 		sim_fail(e->sim, e, "data of pull %u spoiled, %u bytes", i, len);
 }
 
+/* The core's answer to a submission is a completion. True if that was all. */
+static bool ends_at_once(struct endpoint *e, enum falcon_completion_code code)
+{
+	uint32_t i = e->submitted;
+
+	if (code == kCmplLocalXlr && e->cfg->ordered) {
+		e->cut = true;
+		return true;
+	}
+	if (code != kCmplLocalRsrc && code != kCmplLocalXlr)
+		return false;
+	e->turned_away = true;
+	e->sim->totals.completions[code]++;
+	if (code == kCmplLocalRsrc && e->cfg->flow_control)
+		sim_fail(e->sim, e, "transaction %u turned away in spite of flow control", i);
+	if (code == kCmplLocalXlr && !txn_of(e, i)->filtered)
+		sim_fail(e->sim, e, "transaction %u ended by no filter", i);
+	return true;
+}
+
 void ulp_on_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
 		       enum falcon_completion_code code, uint8_t ulp_code)
 {
 	struct endpoint *e = ep_of(c);
 	uint32_t i = (uint32_t)cookie;
-	struct txn *t = txn_of(e, i);
 
 	(void)arg;
-	if (e->submitting && cookie == e->submitted && code == kCmplLocalRsrc) {
-		e->turned_away = true;
-		e->sim->totals.completions[code]++;
-		if (e->cfg->flow_control)
-			sim_fail(e->sim, e, "transaction %u turned away in spite of flow control", i);
+	if (e->submitting && cookie == e->submitted && ends_at_once(e, code))
 		return;
-	}
-	if (cookie >= e->submitted || !check_completion(e, i, code, ulp_code))
+	if (cookie >= e->submitted || !end_txn(e, i, code, ulp_code))
 		return;
-	sim_trace(e->sim, "complete", e, i, code, ulp_code);
-	t->completed = true;
-	ulp_put_bytes(e, t->payload);
-	t->payload = NULL;
-	e->completed++;
-	e->done_at = e->sim->now;
-	e->sim->totals.completions[code]++;
-	if (code == kCmplAck)
-		count_bytes(e, ulp_is_pull(e, i) ? ulp_response_len(e, i) : ulp_length(e, i));
-	else
-		e->errors++;
-	end_part(e, &e->messages[i / e->parts]);
 	if (e->close_soon && !e->closing)
 		host_close_ep(e);
 	submit_more(e);

@@ -279,7 +279,7 @@ static void answer(struct work *w, enum falcon_verdict v)
 		leave_answer(w, &a);
 		return;
 	}
-	e->judged = (struct judged){ &w->rx.hdr, 0, v };
+	e->judged = (struct judged){ &w->rx.hdr, 0, v, false };
 	check_ack(e, &a, w->rx.frame.flow);
 	e->judged.hdr = NULL;
 	sim_trace(e->sim, "xdp-tx", e, a.type, a.rdbpsn, a.rrbpsn);
