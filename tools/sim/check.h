@@ -30,6 +30,20 @@ void check_turn(struct host *h, uint64_t refused, bool spent);
 /* When all is over. */
 void check_nothing_owed(const struct endpoint *e);
 
+/* check_event.c */
+/* The engine has told |e| |r|; and what holds before it does. */
+void check_told(struct endpoint *e, const struct falcon_rue_result *r);
+void check_told_first(struct endpoint *e);
+/* |ev| shows the engine what it has told last. */
+void check_event_state(const struct endpoint *e, const struct falcon_rue_event *ev);
+/* |ev| is of |a|, which came on |flow|, sent with IV |t3| and received at |t4|. */
+void check_event_ack(const struct endpoint *e, uint32_t flow, const struct falcon_ack *a, uint64_t t3,
+		     uint64_t t4, const struct falcon_rue_event *ev);
+/* The engine reads |ev|. No packet is acknowledged to it twice. */
+void check_event_read(struct endpoint *e, const struct falcon_rue_event *ev);
+/* |ev| is of the packet that was sent again just now. */
+void check_event_retx(const struct endpoint *e, const struct falcon_rue_event *ev);
+
 /* check_tx.c */
 /* The core of |e| sends |p|. Called before the packet leaves. */
 void check_tx(struct endpoint *e, const struct fcore_packet *p);

@@ -191,6 +191,7 @@ void check_tx(struct endpoint *e, const struct fcore_packet *p)
 	if (psn->sends) {
 		check_again(e, psn, &h, type, p->retransmission);
 		check_retx(e, w == &e->req, h.psn, psn->last);
+		e->sent_again = psn;
 	}
 	psn->last = e->sim->now;
 	check_pace(e);

@@ -4,7 +4,7 @@
  * takes its time for each, and each result comes into force after a delay. The algorithms are the
  * agent's (user/rue).
  */
-#include "sim.h"
+#include "check.h"
 
 #include <rue/rue.h>
 
@@ -64,6 +64,12 @@ static bool open_engine(struct host *h, const struct rue_algorithm *a)
 	return g->state != NULL;
 }
 
+static void base(struct endpoint *e, uint32_t flow, uint32_t target)
+{
+	fcore_rue_base(e->core, flow, target);
+	e->told[flow].target = target;
+}
+
 bool engine_open(struct sim *s)
 {
 	for (uint32_t i = 0; i < s->cfg->hosts; i++) {
@@ -77,7 +83,7 @@ bool engine_open(struct sim *s)
 		/* 10.6.2.1: the engine finds what it keeps of a connection by this. */
 		for (uint32_t n = 0; n < h->neps; n++) {
 			for (uint32_t flow = 0; flow < h->ep[n]->cfg->flows; flow++)
-				fcore_rue_base(h->ep[n]->core, flow, n * FALCON_MAX_FLOWS + flow);
+				base(h->ep[n], flow, n * FALCON_MAX_FLOWS + flow);
 			h->ep[n]->shared->cc.delay_select = (__u8)h->ep[n]->cfg->delay_select;
 		}
 	}
@@ -148,6 +154,10 @@ void engine_ack(struct endpoint *e, uint32_t flow, const struct falcon_ack *a, u
 	state->last_acked += (uint32_t)acked;
 	falcon_rue_event_ack(e->shared, flow, a, falcon_time_of_iv(iv), falcon_time_of_ns(now),
 			     (uint32_t)acked, &ev);
+	check_event_ack(e, flow, a, iv, now, &ev);
+	/* Of several flows the core puts in what is each one's, when the engine reads it. */
+	if (e->cfg->flows == 1)
+		check_event_state(e, &ev);
 	engine_event(e, &ev);
 }
 
@@ -163,6 +173,7 @@ void engine_apply(struct endpoint *e, const struct falcon_rue_result *r)
 	e->ncwnd = ncwnd ? ncwnd : 1;
 	e->pace_gap = fcwnd || e->cfg->flows > 1 ? 0 : gap;
 	e->pace_last = 0;
+	check_told(e, r);
 	fcore_rue_result(e->core, r, host_now(e->host));
 	host_touch(e);
 	host_kick(e->host, e->sim->now);
@@ -177,6 +188,7 @@ void engine_result(struct host *h)
 	if (!w->ep->core || !fcore_rue_event(h->core, &w->event))
 		return;
 	h->sim->totals.rue++;
+	check_event_read(w->ep, &w->event);
 	g->algorithm->process(g->state, &w->event, falcon_time_of_ns(host_now(h)) & 0xffffff, &r);
 	engine_apply(w->ep, &r);
 }

@@ -67,6 +67,7 @@ static void rue_event(void *arg, struct fcore_conn *c, const struct falcon_rue_e
 	if ((falcon_ev_get(ev, connection_id) & FALCON_RUE_CID_MASK) != e->cid ||
 	    falcon_ev_get(ev, event_type) != kRueEventTypeRetx)
 		sim_fail(e->sim, e, "a RUE event of another connection or kind");
+	check_event_retx(e, ev);
 	engine_event(e, ev);
 }
 

@@ -140,6 +140,7 @@ static void decrement_ttl(struct frame *f)
 {
 	uint8_t *l3 = f->data + ETH_HLEN;
 
+	f->hops++;
 	if (l3[0] >> 4 == 4)
 		rewrite_ipv4(l3, offsetof(struct iphdr, ttl),
 			     (uint8_t)(l3[offsetof(struct iphdr, ttl)] - 1));

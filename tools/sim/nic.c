@@ -130,6 +130,7 @@ struct frame *nic_frame(const struct endpoint *e, const struct fcore_packet *p,
 	f->label = label_of(t, f->data);
 	f->src = (uint16_t)e->host->index;
 	f->dst = (uint16_t)e->peer->host->index;
+	f->hops = 0;
 	f->corrupt = f->marked = false;
 	return f;
 }

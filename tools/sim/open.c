@@ -171,6 +171,7 @@ static void open_core(struct endpoint *e)
 		abort();
 	fcore_conn_set_user(e->core, e);
 	pool_limit(e);
+	check_told_first(e);
 }
 
 static void open_ep(struct endpoint *e)

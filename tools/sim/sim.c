@@ -117,6 +117,8 @@ static void rate_update(struct endpoint *e)
 	}
 	falcon_res_put(&r, connection_id,
 		       falcon_rue_id(e->cid, (uint32_t)rng_below(&e->rng, c->flows)));
+	/* Another one each time, which takes nothing from the stream. */
+	falcon_res_put(&r, cc_metadata, rng_mix(s->totals.rue) & ((1U << FALCON_RUE_METADATA_BITS) - 1));
 	falcon_res_put(&r, randomize_path, rng_below(&e->rng, 16) == 0);
 	falcon_res_put(&r, fcwnd, fcwnd);
 	falcon_res_put(&r, ncwnd, ncwnd);

@@ -42,6 +42,7 @@ struct frame {
 	uint8_t verdict;
 	uint8_t flow;		/* the same: of the sender, as its |path| */
 	uint16_t path;
+	uint8_t hops;		/* switches that it has passed */
 	bool corrupt;
 	bool marked;		/* ECN CE */
 	uint64_t rx_ns;		/* by the receiver's clock */
@@ -116,8 +117,15 @@ struct shadow {
 /* What the next ACK of a flow has to echo. */
 struct measured {
 	uint32_t t1, t2, ecn;
+	uint32_t hops;		/* switches on its way */
 	uint64_t sent;		/* the virtual time of |t1| */
 	bool any;		/* a packet has come */
+};
+
+/* What the rate update engine has told a flow, in the units of its results. */
+struct told {
+	uint32_t fcwnd;		/* 11.10 fixed point */
+	uint32_t gap, rto, target, delay_state, rtt_state;
 };
 
 /* The ACK that is owed to a flow. */
@@ -223,6 +231,10 @@ struct endpoint {
 	/* Transmitter. */
 	struct shadow data, req;
 	uint32_t fcwnd, ncwnd;	/* as the core was told */
+	struct told told[FALCON_MAX_FLOWS];
+	uint32_t told_ncwnd, rue_info;
+	uint64_t acked;		/* packets, as the engine was told */
+	const struct psn *sent_again;	/* the latest retransmission */
 	uint64_t pace_gap;	/* ns between packets; 0: not paced */
 	uint64_t pace_last;	/* ns of the last packet under this gap; 0: none */
 

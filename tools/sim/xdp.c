@@ -136,6 +136,7 @@ FALCON_INLINE void falcon_hook_noted(void *at, struct falcon_receive *r, bool mo
 	m->t1 = falcon_time_of_iv(w->f->iv);
 	m->t2 = falcon_time_of_ns(r->now);
 	m->sent = w->f->sent;
+	m->hops = w->f->hops;
 	m->ecn += w->f->marked;
 	m->any = true;
 	if (moved)
