@@ -190,6 +190,23 @@ static void rnr_holds_followers(void **state)
 	}
 }
 
+/* ... but not less long than its own NACK said. */
+static void rnr_of_a_follower_lasts(void **state)
+{
+	(void)state;
+	open_ordered(true);
+	env_push(0);
+	env_push(1);
+	env_run();
+	env_ack((struct falcon_ack){ .type = FALCON_EACK, .rdbpsn = ENV_DATA, .rrbpsn = ENV_REQ,
+				     .data_rx = { 0x3 } });
+	nack(1, FALCON_NACK_RNR, 17, 0);	/* 3.84 ms */
+	nack(0, FALCON_NACK_RNR, 1, 0);		/* 10 us: less than the RTO */
+	assert_int_equal(env_pass(RTO + SLACK), 1);
+	assert_int_equal(env.sent[0].hdr.psn, ENV_DATA);
+	env_close();
+}
+
 /* 6.6.5: Resync at once with that PSN; completion with the code when it is acknowledged. */
 static void errors_received(void **state)
 {
@@ -388,6 +405,7 @@ int main(void)
 		cmocka_unit_test(refused_is_no_failed_attempt),
 		cmocka_unit_test(rnr_is_no_loss),
 		cmocka_unit_test(rnr_holds_followers),
+		cmocka_unit_test(rnr_of_a_follower_lasts),
 		cmocka_unit_test(errors_received),
 		cmocka_unit_test(resync_is_reliable),
 		cmocka_unit_test(bad_nacks),

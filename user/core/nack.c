@@ -90,8 +90,9 @@ static void receiver_not_ready(struct fcore_conn *c, struct fc_win *w,
 	for (uint32_t psn = w->base; c->ordered && psn != w->next; psn++) {
 		const struct fc_ctx *ctx = fc_ctx(w, psn);
 
+		/* One that has had a NACK of its own may have to wait longer. */
 		if (ctx->type == FALCON_PUSH_DATA && falcon_seq_diff(ctx->rsn, rsn) > 0 &&
-		    !is_acked(w, psn) && falcon_ring_test(w->rx_ring, w->words, psn))
+		    ctx->hold < until && !is_acked(w, psn) && falcon_ring_test(w->rx_ring, w->words, psn))
 			hold_back(w, psn, until);
 	}
 	fc_arm(c, FC_TIMER_RTO, until);
