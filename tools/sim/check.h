@@ -11,6 +11,8 @@
 /* check_ack.c */
 /* |e| has heard |a| on |flow|, |took| ns by its clock after the packet whose T1 it echoes. */
 void check_heard(struct endpoint *e, uint32_t flow, const struct falcon_ack *a, uint64_t took);
+/* The core of |e| is about to hear of NACK |a|. */
+void check_nacked(struct endpoint *e, const struct falcon_ack *a);
 /* |e| states |a| to |flow|: the core, or the receive path. */
 void check_ack(struct endpoint *e, const struct falcon_ack *a, uint32_t flow);
 /* |e| states that what the peer has sent below |base| is acknowledged. */

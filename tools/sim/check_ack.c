@@ -129,6 +129,14 @@ static void check_nack(struct endpoint *e, const struct falcon_ack *a)
 			 a->nack_code, a->nack_psn);
 }
 
+void check_nacked(struct endpoint *e, const struct falcon_ack *a)
+{
+	struct psn *p = check_psn(e, a->nack_req_window, a->nack_psn);
+
+	if (p && e->sim->cfg->checks && a->nack_code == FALCON_NACK_RNR)
+		p->hold = host_now(e->host) + falcon_rnr_timeout_ns(a->rnr);
+}
+
 void check_ack(struct endpoint *e, const struct falcon_ack *a, uint32_t flow)
 {
 	const struct measured *m = &e->flow[flow];

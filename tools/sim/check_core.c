@@ -92,10 +92,23 @@ static bool is_first(struct fc_win *w, uint32_t rsn)
 	return true;
 }
 
+/* How long after its latest transmission a packet may be sent again for |reason|, at least, ns. */
+static uint64_t least_wait(const struct endpoint *e, enum fc_retx_reason reason)
+{
+	switch (reason) {
+	case FC_RETX_RTO: return e->least_rto;
+	case FC_RETX_RACK: return e->cfg->rack_rto ? e->cfg->rack_rto : shortest_wait(e);
+	case FC_RETX_EARLY:
+	case FC_RETX_OWN: return shortest_wait(e);
+	default: return 0;
+	}
+}
+
 void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last)
 {
 	struct fc_win *w = req ? &e->core->req : &e->core->data;
 	const struct fc_ctx *ctx = fc_ctx(w, psn);
+	uint64_t since = host_since(e->host, last), hold = check_psn(e, req, psn)->hold;
 
 	if (fc_is_request(ctx->type) && w->orrc >= e->ncwnd)
 		sim_fail(e->sim, e, "PSN %u sent again with ORRC %u of %u", psn, w->orrc, e->ncwnd);
@@ -106,10 +119,12 @@ void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last)
 	if (psn - w->base >= fc_min(e->fcwnd, w->size))
 		sim_fail(e->sim, e, "PSN %u sent again with base %u and fcwnd %u", psn, w->base,
 			 e->fcwnd);
-	if ((ctx->reason == FC_RETX_EARLY || ctx->reason == FC_RETX_OWN) &&
-	    host_since(e->host, last) < shortest_wait(e))
-		sim_fail(e->sim, e, "PSN %u sent again after %u ns", psn,
-			 (uint32_t)host_since(e->host, last));
+	if (since < least_wait(e, (enum fc_retx_reason)ctx->reason))
+		sim_fail(e->sim, e, "PSN %u sent again after %u ns (reason %u)", psn, (uint32_t)since,
+			 ctx->reason);
+	if (hold > host_now(e->host) && !(ctx->flags & FC_CTX_RESYNC))
+		sim_fail(e->sim, e, "PSN %u sent again, RNRed for %u ns more", psn,
+			 (uint32_t)(hold - host_now(e->host)));
 }
 
 /* The peer's transmitter cannot know more acknowledged than this receiver has; both only grow. */

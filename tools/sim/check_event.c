@@ -13,6 +13,13 @@ static void expect(const struct endpoint *e, const char *field, uint64_t is, uin
 			 (unsigned long long)want);
 }
 
+static void check_rto(struct endpoint *e, uint32_t units)
+{
+	uint64_t rto = ((uint64_t)units << FALCON_TIME_SHIFT) / FALCON_PS_PER_NS;
+
+	e->least_rto = rto < e->least_rto ? rto : e->least_rto;
+}
+
 void check_told(struct endpoint *e, const struct falcon_rue_result *r)
 {
 	struct told *t = &e->told[falcon_rue_flow((uint32_t)falcon_res_get(r, connection_id))];
@@ -22,6 +29,7 @@ void check_told(struct endpoint *e, const struct falcon_rue_result *r)
 			      falcon_res_get(r, fcwnd_fraction));
 	t->gap = (uint32_t)falcon_res_get(r, inter_packet_gap);
 	t->rto = rto ? rto : t->rto;
+	check_rto(e, t->rto);
 	t->target = (uint32_t)falcon_res_get(r, base_delay_target);
 	t->delay_state = (uint32_t)falcon_res_get(r, delay_state);
 	t->rtt_state = (uint32_t)falcon_res_get(r, rtt_state);
@@ -38,6 +46,7 @@ void check_told_first(struct endpoint *e)
 			.rto = falcon_time_of_ns(e->cfg->rto) & TIME_MASK,
 		};
 	e->told_ncwnd = (uint32_t)e->cfg->ncwnd;
+	e->least_rto = e->cfg->rto;
 }
 
 void check_event_state(const struct endpoint *e, const struct falcon_rue_event *ev)

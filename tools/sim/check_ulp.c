@@ -172,8 +172,12 @@ static bool is_clean(const struct endpoint *e)
 void check_clean(struct endpoint *e)
 {
 	const struct fcore_stats *st = fcore_conn_stats(e->core);
+	/* The answer to a probe may be that to the packet before: it makes all others suspect. */
+	uint64_t rack = st->tx_probes ? 0 : st->tx_retx_rack;
 
-	if (is_clean(e) && st->tx_retx_rto + st->tx_retx_early + st->tx_retx_own + st->tx_resyncs)
-		sim_fail(e->sim, e, "sent again on a clean path: %u on timeout, %u early",
-			 (unsigned int)st->tx_retx_rto, (unsigned int)st->tx_retx_early);
+	if (is_clean(e) &&
+	    st->tx_retx_rto + st->tx_retx_early + st->tx_retx_own + rack + st->tx_resyncs)
+		sim_fail(e->sim, e, "sent again on a clean path: %u on timeout, %u early, %u by RACK",
+			 (unsigned int)st->tx_retx_rto, (unsigned int)st->tx_retx_early,
+			 (unsigned int)rack);
 }

@@ -138,8 +138,10 @@ static void receive_nack(struct endpoint *e, const struct frame *f)
 		return;
 	fcore_acked(e->core, host_now(e->host));
 	/* A callback may have closed it. */
-	if (e->core)
-		fcore_nacked(e->core, &a, host_now(e->host));
+	if (!e->core)
+		return;
+	check_nacked(e, &a);
+	fcore_nacked(e->core, &a, host_now(e->host));
 }
 
 void host_accept(struct host *h, struct frame *f)

@@ -89,6 +89,7 @@ struct psn {
 	uint16_t sends;
 	uint16_t resyncs;	/* sends as a Resync */
 	uint64_t last;		/* ns of the latest send */
+	uint64_t hold;		/* RNR: not again before, by its sender's clock */
 };
 
 enum psn_flag {
@@ -233,6 +234,7 @@ struct endpoint {
 	uint32_t fcwnd, ncwnd;	/* as the core was told */
 	struct told told[FALCON_MAX_FLOWS];
 	uint32_t told_ncwnd, rue_info;
+	uint64_t least_rto;	/* of all that it has had, ns */
 	uint64_t acked;		/* packets, as the engine was told */
 	const struct psn *sent_again;	/* the latest retransmission */
 	uint64_t pace_gap;	/* ns between packets; 0: not paced */
