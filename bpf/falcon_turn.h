@@ -84,10 +84,10 @@ FALCON_INLINE void falcon_turn_csum(struct xdp_md *ctx, const struct falcon_work
 }
 
 /* A function of its own for the verifier: all ways of composing an answer meet at its end. */
-static __noinline void falcon_turn_compose(const struct falcon_work *w, enum falcon_verdict v,
-					   struct falcon_ack *a)
+static __noinline __u32 falcon_turn_compose(const struct falcon_work *w, enum falcon_verdict v,
+					    struct falcon_ack *a)
 {
-	falcon_rx_answer(w->rx.conn, w->rx.config, v, w->rx.frame.flow, &w->rx.hdr, a);
+	return falcon_rx_answer(w->rx.conn, w->rx.config, v, w->rx.frame.flow, &w->rx.hdr, a);
 }
 
 /* Put |a| in place of the Falcon packet and let the frame end there. Returns its length, or 0. */
@@ -110,14 +110,15 @@ static __noinline __u32 falcon_turn_payload(struct xdp_md *ctx, const struct fal
  */
 static __noinline bool falcon_turn(struct xdp_md *ctx, struct falcon_work *w, enum falcon_verdict v)
 {
-	__u32 udp_len, len;
+	__u32 udp_len, len, acked;
 	struct falcon_ack a;
 
-	falcon_turn_compose(w, v, &a);
+	acked = falcon_turn_compose(w, v, &a);
 	len = falcon_turn_payload(ctx, w, &a);
 	udp_len = w->rx.frame.falcon_off - w->rx.frame.udp_off + len;
 	if (len && falcon_turn_headers(ctx, w, udp_len)) {
 		falcon_turn_csum(ctx, w, udp_len);
+		falcon_ack_told(w->rx.conn, w->rx.frame.flow, acked);
 		return true;
 	}
 	if (a.own)

@@ -29,7 +29,7 @@ FALCON_INLINE __u32 falcon_bitmap_distance(const __u32 *bitmap, __u32 words)
 		__u32 word = bitmap[i], upto = word;
 
 		if (first == words * 32 && word != 0xffffffff)
-			first = i * 32 + (__u32)__builtin_popcount(word & ~(word + 1));
+			first = i * 32 + falcon_ones_from_0(word);
 		for (__u32 shift = 1; shift < 32; shift *= 2)
 			upto |= upto >> shift;
 		if (word)
@@ -43,6 +43,61 @@ FALCON_INLINE bool falcon_acknowledged(const struct falcon_conn *c, bool req, __
 {
 	return req ? falcon_ring_test(c->rx_acked.req_ack, FALCON_REQ_WORDS, psn)
 		   : falcon_ring_test(c->rx_acked.data_ack, FALCON_DATA_WORDS, psn);
+}
+
+/* Move *|base| forward to |to|, never back. Returns by how much it moved. */
+FALCON_INLINE __u32 falcon_base_advance(__u32 *base, __u32 to)
+{
+	__u32 cur = falcon_load(base);
+
+	for (int i = 0; i < FALCON_CAS_TRIES; i++) {
+		__u32 seen;
+
+		if (falcon_seq_diff(to, cur) <= 0)
+			return 0;
+		seen = falcon_cas(base, cur, to);
+		if (seen == cur)
+			return to - cur;
+		cur = seen;
+	}
+	return 0;
+}
+
+/*
+ * Acknowledge |psn|, which is claimed: its bit, and the base as far as all is acknowledged. Whoever sets
+ * the last bit that is missing sees the others', and moves the base.
+ */
+FALCON_INLINE void falcon_rx_acknowledge(struct falcon_conn *c, bool req, __u32 psn)
+{
+	__u64 *ring = req ? c->rx_acked.req_ack : c->rx_acked.data_ack;
+	__u32 *base = req ? &c->rx_acked.req_base : &c->rx_acked.data_base;
+	__u32 words = req ? FALCON_REQ_WORDS : FALCON_DATA_WORDS;
+
+	falcon_ring_merge(ring, words, psn >> FALCON_GROUP_SHIFT, 1U << (psn & 31));
+	falcon_base_advance(base, falcon_ring_first_clear(ring, words, falcon_load(base)));
+}
+
+/* One more packet of |flow| is acknowledged. Returns how many there are of which no ACK has told. */
+FALCON_INLINE __u32 falcon_ack_owe(struct falcon_conn *c, __u32 flow)
+{
+	struct falcon_flow_rx *rx = &c->rx.flow[flow & (FALCON_MAX_FLOWS - 1)];
+
+	return falcon_fetch_add(&rx->acked, 1U) + 1 - falcon_load(&rx->told);
+}
+
+/* Packets of |flow| that are acknowledged and of which no ACK has told. */
+FALCON_INLINE __u32 falcon_ack_untold(const struct falcon_conn *c, __u32 flow)
+{
+	const struct falcon_flow_rx *rx = &c->rx.flow[flow & (FALCON_MAX_FLOWS - 1)];
+	__u32 told = falcon_load(&rx->told);
+
+	return falcon_load(&rx->acked) - told;
+}
+
+/* An ACK of |flow| was sent that told of all up to |acked|. */
+FALCON_INLINE void falcon_ack_told(struct falcon_conn *c, __u32 flow, __u32 acked)
+{
+	falcon_base_advance(&c->rx.flow[flow & (FALCON_MAX_FLOWS - 1)].told, acked);
 }
 
 /*
@@ -70,9 +125,12 @@ FALCON_INLINE void falcon_ack_common(const struct falcon_conn *c, __u32 flow,
  * Compose the ACK that connection |c| owes to |flow| (Falcon 9.1.6): bases first, bitmaps after, so
  * that the statement is true however packets arrive meanwhile. Chooses BACK or EACK by the rules
  * there, RACK-TLP's among them: an EACK if any bitmap says anything. It takes the OWN bits along.
+ * Returns what falcon_ack_told() wants to know once the ACK is sent.
  */
-FALCON_INLINE void falcon_ack_compose(struct falcon_conn *c, __u32 flow, struct falcon_ack *a)
+FALCON_INLINE __u32 falcon_ack_compose(struct falcon_conn *c, __u32 flow, struct falcon_ack *a)
 {
+	/* Before the bases: of what is acknowledged meanwhile nobody says that it has been told. */
+	__u32 acked = falcon_load(&c->rx.flow[flow & (FALCON_MAX_FLOWS - 1)].acked);
 	bool extended;
 
 	falcon_ack_common(c, flow, a);
@@ -84,6 +142,7 @@ FALCON_INLINE void falcon_ack_compose(struct falcon_conn *c, __u32 flow, struct 
 	if (extended)
 		a->own = (__u8)falcon_fetch_and(&c->rx.own, 0U);
 	a->type = extended ? FALCON_EACK : FALCON_BACK;
+	return acked;
 }
 
 /*
@@ -95,24 +154,6 @@ FALCON_INLINE void falcon_nack_compose(const struct falcon_conn *c, __u32 flow,
 {
 	falcon_ack_common(c, flow, a);
 	a->type = FALCON_NACK;
-}
-
-/* Move *|base| forward to |to|, never back. Returns by how much it moved. */
-FALCON_INLINE __u32 falcon_base_advance(__u32 *base, __u32 to)
-{
-	__u32 cur = falcon_load(base);
-
-	for (int i = 0; i < FALCON_CAS_TRIES; i++) {
-		__u32 seen;
-
-		if (falcon_seq_diff(to, cur) <= 0)
-			return 0;
-		seen = falcon_cas(base, cur, to);
-		if (seen == cur)
-			return to - cur;
-		cur = seen;
-	}
-	return 0;
 }
 
 /* What an acknowledgment did. */

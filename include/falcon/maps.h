@@ -96,11 +96,13 @@ struct falcon_conn_id {
 	__u32 rx_function;	/* Destination Function of packets we receive; FALCON_FUNCTION_ANY */
 };
 
-/* What the ACK of a flow reports. Writer: XDP. */
+/* What the ACK of a flow reports, and whether one is owed. Writer: XDP, unless said otherwise. */
 struct falcon_flow_rx {
 	__u64 t1_t2;		/* of the flow's latest packet: T1 << 32 | T2, one store */
 	__u32 ecn_count;	/* packets of the flow received with CE, cumulative */
 	__u32 hops;		/* forward path hop count of the flow's latest packet */
+	__u32 acked;		/* packets of the flow acknowledged, cumulative; XDP and agent, atomic */
+	__u32 told;		/* |acked| as of an ACK that was sent: both, forward by compare-and-swap */
 };
 
 /* Receiver state that packets change. Writer: XDP, by atomic read-modify-write. */
@@ -124,7 +126,10 @@ enum falcon_zone {
 	FALCON_ZONE_CLOSED,	/* none: a limit is reached */
 };
 
-/* Receiver state that delivery changes. Writer: agent. */
+/*
+ * Receiver state that delivery changes. Writer: agent; but who acknowledges a packet, XDP or agent,
+ * sets its bit and moves the base, both by compare-and-swap: falcon_rx_acknowledge().
+ */
 struct falcon_rx_acked {
 	__u32 data_base;	/* DBPSN: oldest data PSN not acknowledged */
 	__u32 req_base;		/* RBPSN: oldest request PSN not acknowledged */

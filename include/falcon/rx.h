@@ -248,21 +248,27 @@ FALCON_INLINE enum falcon_verdict falcon_rx_refuse(struct falcon_conn *c,
 
 /*
  * Compose what verdict |v|, one of falcon_verdict_answers(), answers packet |h| of |flow| with: the
- * ACK that the connection owes, or the NACK of this packet.
+ * ACK that the connection owes, or the NACK of this packet. Returns what falcon_ack_told() wants to know
+ * once the answer is sent.
  */
-FALCON_INLINE void falcon_rx_answer(struct falcon_conn *c, const struct falcon_config *cfg,
+FALCON_INLINE __u32 falcon_rx_answer(struct falcon_conn *c, const struct falcon_config *cfg,
 				    enum falcon_verdict v, __u32 flow, const struct falcon_hdr *h,
 				    struct falcon_ack *a)
 {
+	__u32 acked;
+
 	if (falcon_verdict_nacks(v)) {
+		/* A NACK has no bitmaps. */
+		acked = falcon_load(&c->rx.flow[flow & (FALCON_MAX_FLOWS - 1)].told);
 		falcon_nack_compose(c, flow, a);
 		a->nack_code = FALCON_NACK_RESOURCE;
 		a->nack_psn = h->psn;
 		a->nack_req_window = falcon_in_req_window(h->type, h->resync_type);
 	} else {
-		falcon_ack_compose(c, flow, a);
+		acked = falcon_ack_compose(c, flow, a);
 	}
 	a->buffer_level = (__u8)falcon_load(&cfg->rx_level);
+	return acked;
 }
 
 /* An answer on |flow| could not be sent: the core owes it. */

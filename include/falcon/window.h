@@ -183,6 +183,30 @@ FALCON_INLINE __u32 falcon_ring_merge_bitmap(__u64 *ring, __u32 words, __u32 bas
 	return fresh;
 }
 
+/* Trailing ones of |bits|. Counting the ones of a mask does it without instructions that BPF lacks. */
+FALCON_INLINE __u32 falcon_ones_from_0(__u32 bits)
+{
+	return (__u32)__builtin_popcount(bits & ~(bits + 1));
+}
+
+/* The first PSN from |base| on whose bit is not set: where a base moves to. */
+FALCON_INLINE __u32 falcon_ring_first_clear(const __u64 *ring, __u32 words, __u32 base)
+{
+	for (__u32 n = 0; n < words; n++) {
+		__u32 g = base >> FALCON_GROUP_SHIFT, shift = base & 31;
+		__u64 w = falcon_load(&ring[g & (words - 1)]);
+		__u32 bits = (__u32)(w >> 32) == g ? (__u32)w >> shift : 0;
+
+		/* Bits shifted in from above are zero, so a full rest of a word counts 32 - shift. */
+		__u32 run = falcon_ones_from_0(bits);
+
+		base += run;
+		if (run < 32 - shift)
+			break;
+	}
+	return base;
+}
+
 #ifndef __bpf__
 /*
  * Undo a claim whose packet never reached the agent, so that the retransmission is taken.
@@ -203,7 +227,7 @@ static inline void falcon_ring_release(__u64 *ring, __u32 words, __u32 psn)
 	}
 }
 
-/* Set one bit in a ring that this thread alone writes (acknowledged bits, the agent's). */
+/* Set one bit in a ring that this thread alone writes. */
 static inline void falcon_ring_set(__u64 *ring, __u32 words, __u32 psn)
 {
 	__u32 g = psn >> FALCON_GROUP_SHIFT;
@@ -212,24 +236,6 @@ static inline void falcon_ring_set(__u64 *ring, __u32 words, __u32 psn)
 	__u32 have = (__u32)(w >> 32) == g ? (__u32)w : 0;
 
 	falcon_store(slot, falcon_word(g, have | 1U << (psn & 31)));
-}
-
-/* The first PSN from |base| on whose bit is not set: where a base moves to. */
-static inline __u32 falcon_ring_first_clear(const __u64 *ring, __u32 words, __u32 base)
-{
-	for (__u32 n = 0; n < words; n++) {
-		__u32 g = base >> FALCON_GROUP_SHIFT, shift = base & 31;
-		__u64 w = falcon_load(&ring[g & (words - 1)]);
-		__u32 bits = (__u32)(w >> 32) == g ? (__u32)w >> shift : 0;
-
-		/* Bits shifted in from above are zero, so a full rest of a word counts 32 - shift. */
-		__u32 run = ~bits ? (__u32)__builtin_ctz(~bits) : 32;
-
-		base += run;
-		if (run < 32 - shift)
-			break;
-	}
-	return base;
 }
 #endif
 

@@ -58,12 +58,15 @@ static void restart(void)
 static void agent_step(uint32_t cid)
 {
 	struct falcon_conn *h = &host[cid], *b = &env.conns[cid];
-	uint32_t base = h->rx_acked.data_base, psn;
+	uint32_t base = h->rx_acked.data_base, psn, flow;
 
 	traffic_agent(&traffic, h);
 	wraps += h->rx_acked.data_base < base;
 	b->rx_acked = h->rx_acked;
 	b->cc = h->cc;
+	flow = traffic_random(&traffic, FALCON_MAX_FLOWS);
+	h->rx.flow[flow].acked += traffic_random(&traffic, 3);
+	b->rx.flow[flow].acked = h->rx.flow[flow].acked;
 	if (traffic_random(&traffic, 8) == 0 && traffic_unclaim(&traffic, h, &psn)) {
 		falcon_ring_release(h->rx.data_rx, FALCON_DATA_WORDS, psn);
 		falcon_ring_release(b->rx.data_rx, FALCON_DATA_WORDS, psn);

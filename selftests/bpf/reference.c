@@ -185,6 +185,8 @@ enum falcon_verdict reference_rx(struct reference *ref, const uint8_t *frame, si
 	r->hdr = w.rx.hdr;
 	r->claimed = falcon_verdict_claims(v);
 	if (falcon_verdict_answers(v))
-		falcon_rx_answer(w.rx.conn, &ref->config, v, r->frame.flow, &r->hdr, &r->ack);
+		falcon_ack_told(w.rx.conn, r->frame.flow,
+				falcon_rx_answer(w.rx.conn, &ref->config, v, r->frame.flow, &r->hdr,
+						 &r->ack));
 	return r->verdict = v;
 }

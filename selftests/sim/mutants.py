@@ -3,10 +3,10 @@
 """Do the tests notice? Build the simulator from a copy of the tree with one deliberate fault at a
 time, run random schedules, and where they see nothing the unit tests of the core.
 
-usage: mutants.py [-n SCHEDULES] [MUTANT]...
+usage: mutants.py [--check] [-n SCHEDULES] [MUTANT]...
 
 Prints a line a mutant: who caught it, and by what. Exit status 1 if one was not caught, 2 if one no
-longer matches the source. The copy, with its build, is kept under build/mutants."""
+longer matches the source; --check looks for that alone. The copy, with its build, is kept under build/mutants."""
 
 import argparse
 import glob
@@ -108,6 +108,7 @@ def try_mutant(m, schedules):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("-n", type=int, default=2000)
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("mutant", nargs="*")
     args = parser.parse_args()
     mutants = [m for m in read_mutants() if not args.mutant or m.name in args.mutant]
@@ -118,8 +119,8 @@ def main():
         if count != 1:
             print("%s: %s has its lines %d times" % (m.name, m.file, count))
             stale = True
-    if stale:
-        return 2
+    if stale or args.check:
+        return 2 * stale
     copy_tree()
     make("build/falcon-sim")
     caught = 0

@@ -348,7 +348,7 @@ static void error_nack_lost(void **state)
 	assert_int_equal(fc_ttxn(env.c, ENV_PEER_RSN)->state, FC_TARGET_FREE);
 	assert_int_equal(env_run(), 1);
 	assert_int_equal(env.sent[0].type, FALCON_BACK);
-	assert_int_equal(env.c->rx_ahead, 0);
+	assert_int_equal(fc_rx_ahead(env.c), 0);
 	assert_int_equal(env.frames, 0);
 	env_close();
 }

@@ -50,7 +50,7 @@ static void s11_receiver_duplicate_resync_acks_its_psn(void **state)
 	done(0, FCORE_PUSH_ACK);
 	assert_int_equal(env.frames, 0);
 	assert_int_equal(base(), 1);
-	assert_int_equal(env.c->rx_ahead, 0);
+	assert_int_equal(fc_rx_ahead(env.c), 0);
 	env_close();
 }
 
@@ -70,7 +70,7 @@ static void s11_receiver_duplicate_resync_in_the_window(void **state)
 	done(5, FCORE_PUSH_ACK);
 	done(0, FCORE_PUSH_ACK);
 	assert_int_equal(base(), 1);
-	assert_int_equal(env.c->rx_ahead, 1);
+	assert_int_equal(fc_rx_ahead(env.c), 1);
 	env_close();
 }
 
@@ -156,7 +156,7 @@ static void resync_far_behind(void **state)
 	fcore_receive(env.c, &(struct fcore_rx){ .hdr = h, .payload = frame, .frame = frame,
 						 .now = env.now });
 	assert_int_equal(base(), n);
-	assert_int_equal(env.c->rx_ahead, 0);
+	assert_int_equal(fc_rx_ahead(env.c), 0);
 	assert_int_equal(env_receive_push(n, n, false), FALCON_V_rx_data);
 	assert_int_equal(base(), n + 1);
 	env_close();

@@ -162,7 +162,7 @@ static void s11_target_ulp_nack_rnr_for_push_resend_after_rnr_timeout(void **sta
 		assert_int_equal(env_receive_push(0, 0, false), FALCON_V_dup_acked);
 		done(0, FCORE_PUSH_ACK, 0, 0);
 		assert_int_equal(env.shared.rx_acked.data_base, ENV_PEER_DATA + 1);
-		assert_int_equal(env.c->rx_ahead, 0);
+		assert_int_equal(fc_rx_ahead(env.c), 0);
 		EXPECT_HELD(0);
 		env_close();
 	}
@@ -213,7 +213,7 @@ static void s11_target_nacks_after_the_resync_are_none(void **state)
 		env_pass(100 * US);
 		assert_int_equal(nacks_sent(), 0);
 		assert_int_equal(env.nevents, 1);
-		assert_int_equal(env.c->rx_ahead, 0);
+		assert_int_equal(fc_rx_ahead(env.c), 0);
 		held_receive(false, 1, 1, 0);
 		assert_int_equal(delivered(), 1);
 		env_close();
@@ -239,7 +239,7 @@ static void s11_target_rnr_repetition_crosses_redelivery(void **state)
 	assert_int_equal(env.nevents, 2);
 	done(0, FCORE_PUSH_ACK, 0, 0);
 	assert_int_equal(env.shared.rx_acked.data_base, ENV_PEER_DATA + 1);
-	assert_int_equal(env.c->rx_ahead, 0);
+	assert_int_equal(fc_rx_ahead(env.c), 0);
 	env_close();
 }
 

@@ -195,7 +195,7 @@ static void out_of_slots(void **state)
 	assert_int_equal(env_receive_push(0, FCORE_MAX_TXNS, false), FALCON_V_rx_data);
 	assert_int_equal(env.nsent, 3);
 	assert_int_equal(fcore_conn_stats(env.c)->rx_discarded, 3);
-	assert_int_equal(env.c->rx_ahead, 2);
+	assert_int_equal(fc_rx_ahead(env.c), 2);
 	env_close();
 }
 

@@ -148,7 +148,7 @@ static void check_bases(struct endpoint *e, struct shadow *w, const struct fc_wi
 
 bool check_all_told(const struct endpoint *e)
 {
-	return e->core->rx_ahead == 0 && e->shared->rx.own == 0;
+	return fc_rx_ahead(e->core) == 0 && e->shared->rx.own == 0;
 }
 
 bool check_slot_taken(const struct endpoint *e, uint32_t rsn)
@@ -178,8 +178,8 @@ static void check_receiver(struct endpoint *e, const struct fcore_conn *c)
 
 	for (uint32_t i = 0; i < FC_TXN_WORDS; i++)
 		waiting += (uint32_t)__builtin_popcountll(c->tgt_wait[i]);
-	if (ahead != c->rx_ahead || waiting != c->tgt_waiting)
-		sim_fail(e->sim, e, "%u arrived ahead, not %u; %u wait, not %u", ahead, c->rx_ahead,
+	if (ahead != fc_rx_ahead(c) || waiting != c->tgt_waiting)
+		sim_fail(e->sim, e, "%u arrived ahead, not %u; %u wait, not %u", ahead, fc_rx_ahead(c),
 			 waiting, c->tgt_waiting);
 }
 

@@ -274,8 +274,9 @@ static void answer(struct work *w, enum falcon_verdict v)
 	struct endpoint *e = w->e;
 	struct fcore_packet p = { .flow = w->rx.frame.flow, .path = w->rx.frame.path };
 	struct falcon_ack a;
+	__u32 acked;
 
-	falcon_rx_answer(e->shared, &w->h->config, v, w->rx.frame.flow, &w->rx.hdr, &a);
+	acked = falcon_rx_answer(e->shared, &w->h->config, v, w->rx.frame.flow, &w->rx.hdr, &a);
 	if (is_stuck(w)) {
 		leave_answer(w, &a);
 		return;
@@ -283,6 +284,7 @@ static void answer(struct work *w, enum falcon_verdict v)
 	e->judged = (struct judged){ &w->rx.hdr, 0, v, false };
 	check_ack(e, &a, w->rx.frame.flow);
 	e->judged.hdr = NULL;
+	falcon_ack_told(e->shared, w->rx.frame.flow, acked);
 	sim_trace(e->sim, "xdp-tx", e, a.type, a.rdbpsn, a.rrbpsn);
 	p.hdr_len = falcon_ack_pack(&a, p.hdr);
 	if (nic_full(w->h))

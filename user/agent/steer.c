@@ -20,20 +20,24 @@ struct steered {
 };
 
 /*
- * Send the ACK or NACK of a packet refused here, on that packet's flow, as XDP does by turning the
+ * Send the ACK or NACK that verdict |v| asks for, on that packet's flow, as XDP does by turning the
  * frame round: the way the packet |f| came. What could not be sent the core will: it is still owed.
  */
-static void answer(struct agent_conn *c, struct falcon_conn *shared, struct falcon_ack *ack,
-		   const struct falcon_frame *f)
+static void answer(struct agent_conn *c, const struct falcon_receive *r, enum falcon_verdict v)
 {
-	struct fcore_packet p = { .type = ack->type, .flow = f->flow, .path = f->path };
+	const struct falcon_frame *f = &r->frame;
+	struct falcon_conn *shared = r->conn;
+	struct falcon_ack ack;
+	uint32_t acked = falcon_rx_answer(shared, r->config, v, f->flow, &r->hdr, &ack);
+	struct fcore_packet p = { .type = ack.type, .flow = f->flow, .path = f->path };
 
-	p.hdr_len = falcon_ack_pack(ack, p.hdr);
+	p.hdr_len = falcon_ack_pack(&ack, p.hdr);
 	if (agent_transmit(c->agent, c->core, &p) == 0) {
+		falcon_ack_told(shared, f->flow, acked);
 		c->rx_answered++;
 		return;
 	}
-	falcon_fetch_or(&shared->rx.own, (__u32)ack->own);
+	falcon_fetch_or(&shared->rx.own, (__u32)ack.own);
 	falcon_rx_owe_answer(shared, f->flow);
 	agent_mark_dirty(c->agent, shared->id.cid);
 }
@@ -145,9 +149,7 @@ static void give(struct steered *s)
 /* Do what verdict |v| means. */
 static void act(struct steered *s, enum falcon_verdict v)
 {
-	struct falcon_receive *r = &s->rx;
 	struct agent_conn *c = s->conn;
-	struct falcon_ack ack;
 
 	/* What the packet acknowledged may have had the upper layer close the connection. */
 	if (!c->core)
@@ -155,8 +157,7 @@ static void act(struct steered *s, enum falcon_verdict v)
 	if (falcon_verdict_delivers(v) && v != FALCON_V_rx_nack) {
 		give(s);
 	} else if (falcon_verdict_answers(v)) {
-		falcon_rx_answer(r->conn, r->config, v, r->frame.flow, &r->hdr, &ack);
-		answer(c, r->conn, &ack, &r->frame);
+		answer(c, &s->rx, v);
 	}
 }
 

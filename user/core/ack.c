@@ -10,20 +10,32 @@
 
 #include <errno.h>
 
-void fc_ack_owe(struct fcore_conn *c, uint32_t flow, uint64_t now, uint32_t count, bool ar)
+/*
+ * Is there something that |flow| does not know? An ACK may have told it meanwhile that others sent, in answer
+ * to a packet that they refused.
+ */
+static bool owes(const struct fcore_conn *c, uint32_t flow)
 {
-	struct fc_ack *a = &c->ack[flow];
-	uint16_t bit = (uint16_t)(1U << flow);
+	return c->ack_news >> flow & 1 || falcon_ack_untold(c->shared, flow);
+}
 
-	if (!(c->ack_owed & bit)) {
-		c->ack_owed |= bit;
-		a->count = 0;
+void fc_ack_owe(struct fcore_conn *c, uint32_t flow, uint64_t now, bool acknowledged, bool ar)
+{
+	uint16_t bit = (uint16_t)(1U << flow);
+	bool first = !(c->ack_owed & bit) || !owes(c, flow);
+	struct fc_ack *a = &c->ack[flow];
+	uint32_t untold = 0;
+
+	if (acknowledged)
+		untold = falcon_ack_owe(c->shared, flow);
+	else
+		c->ack_news |= bit;
+	c->ack_owed |= bit;
+	if (first)
 		a->deadline = now + c->params.ack_timeout_ns;
-	}
-	a->count += count;
 	if (ar)
 		c->ack_ar |= bit;
-	if (ar || a->count >= c->params.ack_count)
+	if (ar || untold >= c->params.ack_count)
 		c->ack_due |= bit;
 	if (c->ack_due)
 		fc_sched_wake(c);
@@ -31,21 +43,39 @@ void fc_ack_owe(struct fcore_conn *c, uint32_t flow, uint64_t now, uint32_t coun
 		fc_arm(c, FC_TIMER_ACK, a->deadline);
 }
 
-/* The flows in |mask| know all there is to know. */
-static void settled(struct fcore_conn *c, uint32_t mask)
+/* |flow| knows all of what was acknowledged up to |acked|; what came since it is still to hear. */
+static void told(struct fcore_conn *c, uint32_t flow, uint32_t acked)
 {
-	c->ack_owed &= (uint16_t)~mask;
-	c->ack_due &= (uint16_t)~mask;
-	c->ack_ar &= (uint16_t)~mask;
+	uint16_t mask = (uint16_t)~(1U << flow);
+
+	falcon_ack_told(c->shared, flow, acked);
+	c->ack_news &= mask;
+	c->ack_due &= mask;
+	c->ack_ar &= mask;
+	if (!falcon_ack_untold(c->shared, flow))
+		c->ack_owed &= mask;
 }
 
-void fc_ack_piggybacked(struct fcore_conn *c)
+/* Only empty bitmaps leave nothing to say beyond the bases; AR wants the timestamps of an ACK, too. */
+uint32_t fc_ack_in_bases(const struct fcore_conn *c, uint32_t acked[FALCON_MAX_FLOWS])
 {
 	uint32_t mask = c->ack_owed & (uint32_t)~c->ack_ar;
 
-	/* Only empty bitmaps leave nothing to say; AR wants the timestamps of an ACK, too. */
-	if (mask && c->rx_ahead == 0 && falcon_load(&c->shared->rx.own) == 0)
-		settled(c, mask);
+	for (uint32_t m = mask; m; m &= m - 1) {
+		uint32_t flow = (uint32_t)__builtin_ctz(m);
+
+		acked[flow] = falcon_load(&c->shared->rx.flow[flow].acked);
+	}
+	return mask && fc_rx_ahead(c) == 0 && falcon_load(&c->shared->rx.own) == 0 ? mask : 0;
+}
+
+void fc_ack_piggybacked(struct fcore_conn *c, uint32_t mask, const uint32_t acked[FALCON_MAX_FLOWS])
+{
+	for (; mask; mask &= mask - 1) {
+		uint32_t flow = (uint32_t)__builtin_ctz(mask);
+
+		told(c, flow, acked[flow]);
+	}
 }
 
 /* No ACK moves the timer: if it comes too early for what is owed now, it comes again. */
@@ -57,7 +87,9 @@ void fc_ack_timeout(struct fcore_conn *c, uint64_t now)
 		uint32_t flow = (uint32_t)__builtin_ctz(m);
 		uint64_t due = c->ack[flow].deadline;
 
-		if (due <= now)
+		if (!owes(c, flow))
+			c->ack_owed &= (uint16_t)~(1U << flow);
+		else if (due <= now)
 			c->ack_due |= (uint16_t)(1U << flow);
 		else if (due < earliest)
 			earliest = due;
@@ -95,17 +127,21 @@ static void restore_own(struct fcore_conn *c, uint8_t own)
 
 enum fc_sent fc_ack_send(struct fcore_conn *c)
 {
-	uint32_t flow = (uint32_t)__builtin_ctz(c->ack_due);
+	uint32_t flow = (uint32_t)__builtin_ctz(c->ack_due), acked;
 	struct falcon_ack a;
 
-	falcon_ack_compose(c->shared, flow, &a);
+	if (!owes(c, flow)) {
+		told(c, flow, falcon_load(&c->shared->rx.flow[flow].told));
+		return FC_SENT;
+	}
+	acked = falcon_ack_compose(c->shared, flow, &a);
 	a.buffer_level = (uint8_t)c->core->rx_level;
 	if (transmit_ack(c, flow, &a)) {
 		restore_own(c, a.own);
 		return FC_STALLED;
 	}
 	c->stats.tx_acks++;
-	settled(c, 1U << flow);
+	told(c, flow, acked);
 	return FC_SENT;
 }
 

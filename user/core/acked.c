@@ -145,7 +145,7 @@ static void take_answers_owed(struct fcore_conn *c, uint64_t now)
 	if (!falcon_load(owed))
 		return;
 	for (uint32_t flows = falcon_fetch_and(owed, 0U); flows; flows &= flows - 1)
-		fc_ack_owe(c, (uint32_t)__builtin_ctz(flows), now, 0, true);
+		fc_ack_owe(c, (uint32_t)__builtin_ctz(flows), now, false, true);
 }
 
 /* What is left on the wire: lost, late or well. */

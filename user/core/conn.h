@@ -263,7 +263,7 @@ struct fcore_conn {
 	uint16_t ack_owed;
 	uint16_t ack_due;	/* ... its ACK goes out now, by count, time or request, ... */
 	uint16_t ack_ar;	/* ... by request: only an ACK packet will do */
-	uint32_t rx_ahead;	/* PSNs arrived and not below a base: 0 means empty bitmaps */
+	uint16_t ack_news;	/* there is more to tell than what is acknowledged (falcon_ack_untold()) */
 	uint32_t cid;
 	uint32_t fcwnd;		/* packets, of all flows together, at least 1 */
 	uint32_t ncwnd;		/* packets, at least 1 */

@@ -14,7 +14,6 @@ struct fc_ctx;
 /* What the ACKs of one of the peer's flows wait for (9.1.6); coalescing is per flow (paper 4.3). */
 struct fc_ack {
 	uint64_t deadline;	/* of its ACK Coalescing Timer, ns, while an ACK is owed */
-	uint32_t count;		/* packets to acknowledge since its last ACK */
 	uint16_t path;		/* that the flow's latest packet came on */
 	bool heard;		/* there was one */
 };

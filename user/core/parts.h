@@ -96,12 +96,17 @@ void fc_path_suspect(struct fcore_conn *c, uint32_t psn, const struct fc_ctx *ct
 
 /* ack.c */
 /*
- * Something that came on the peer's |flow| is to be acknowledged: |count| packets now acknowledged,
- * |ar| if one of them asked.
+ * The peer's |flow| is to hear of a packet that came on it: it is |acknowledged| now, or there is something
+ * else to tell of it. |ar|: at once.
  */
-void fc_ack_owe(struct fcore_conn *c, uint32_t flow, uint64_t now, uint32_t count, bool ar);
-/* A reliable packet has carried our bases. */
-void fc_ack_piggybacked(struct fcore_conn *c);
+void fc_ack_owe(struct fcore_conn *c, uint32_t flow, uint64_t now, bool acknowledged, bool ar);
+/*
+ * To which flows (bits) a packet that carries our bases tells all that they are to hear; asked before the
+ * bases are read, since they may move. |acked| is filled in for fc_ack_piggybacked().
+ */
+uint32_t fc_ack_in_bases(const struct fcore_conn *c, uint32_t acked[FALCON_MAX_FLOWS]);
+/* The packet was sent. */
+void fc_ack_piggybacked(struct fcore_conn *c, uint32_t mask, const uint32_t acked[FALCON_MAX_FLOWS]);
 void fc_ack_timeout(struct fcore_conn *c, uint64_t now);
 /* Send the ACK that is due. */
 enum fc_sent fc_ack_send(struct fcore_conn *c);
@@ -113,6 +118,8 @@ int fc_ack_send_nack(struct fcore_conn *c, uint32_t flow, const struct falcon_ac
 bool fc_rx_is_acked(const struct fcore_conn *c, bool req, uint32_t psn);
 /* Mark |psn| acknowledged in the receive window and move its base (9.2.2.4); once is enough. */
 void fc_rx_ack_psn(struct fcore_conn *c, bool req, uint32_t psn);
+/* PSNs arrived or acknowledged, and not below a base: 0 means empty bitmaps. */
+uint32_t fc_rx_ahead(const struct fcore_conn *c);
 /* Forget that |psn| was received, so that a retransmission of it is taken. */
 void fc_rx_release(struct fcore_conn *c, bool req, uint32_t psn);
 /* Undo fc_rx_release() for a data PSN. */

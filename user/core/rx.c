@@ -12,26 +12,36 @@ bool fc_rx_is_acked(const struct fcore_conn *c, bool req, uint32_t psn)
 {
 	const struct falcon_rx_acked *a = &c->shared->rx_acked;
 
-	return falcon_seq_diff(psn, req ? a->req_base : a->data_base) < 0 ||
+	return falcon_seq_diff(psn, falcon_load(req ? &a->req_base : &a->data_base)) < 0 ||
 	       falcon_acknowledged(c->shared, req, psn);
 }
 
 void fc_rx_ack_psn(struct fcore_conn *c, bool req, uint32_t psn)
 {
-	struct falcon_rx_acked *a = &c->shared->rx_acked;
-	uint32_t words = req ? FALCON_REQ_WORDS : FALCON_DATA_WORDS;
-	__u64 *ring = req ? a->req_ack : a->data_ack;
-	__u32 *base = req ? &a->req_base : &a->data_base;
-	uint32_t next;
+	if (!fc_rx_is_acked(c, req, psn))
+		falcon_rx_acknowledge(c->shared, req, psn);
+}
 
-	if (fc_rx_is_acked(c, req, psn))
-		return;
-	falcon_ring_set(ring, words, psn);
-	if (psn != *base)
-		return;
-	next = falcon_ring_first_clear(ring, words, psn);
-	c->rx_ahead -= next - psn;
-	falcon_store(base, next);
+static uint32_t bits_ahead(const __u64 *arrived, const __u64 *acked, uint32_t words, uint32_t base,
+			   uint32_t n)
+{
+	uint32_t a[FALCON_DATA_WINDOW / 32], b[FALCON_DATA_WINDOW / 32], count = 0;
+
+	falcon_ring_snapshot(arrived, words, base, a, n);
+	falcon_ring_snapshot(acked, words, base, b, n);
+	for (uint32_t i = 0; i < n; i++)
+		count += (uint32_t)__builtin_popcount(a[i] | b[i]);
+	return count;
+}
+
+uint32_t fc_rx_ahead(const struct fcore_conn *c)
+{
+	const struct falcon_rx_acked *a = &c->shared->rx_acked;
+
+	return bits_ahead(c->arrived_data, a->data_ack, FALCON_DATA_WORDS,
+			  falcon_load(&a->data_base), FALCON_DATA_WINDOW / 32) +
+	       bits_ahead(c->arrived_req, a->req_ack, FALCON_REQ_WORDS, falcon_load(&a->req_base),
+			  FALCON_REQ_WINDOW / 32);
 }
 
 /* Note the arrival of |rx|. False if it has arrived before, which a correct claim rules out. */
@@ -44,7 +54,6 @@ static bool arrive(struct fcore_conn *c, const struct falcon_hdr *h)
 	if (falcon_ring_test(ring, words, h->psn))
 		return false;
 	falcon_ring_set(ring, words, h->psn);
-	c->rx_ahead++;
 	c->stats.rx_packets++;
 	return true;
 }
@@ -53,7 +62,6 @@ void fc_rx_release(struct fcore_conn *c, bool req, uint32_t psn)
 {
 	struct falcon_rx_state *rx = &c->shared->rx;
 
-	c->rx_ahead--;
 	if (req) {
 		falcon_ring_release(c->arrived_req, FALCON_REQ_WORDS, psn);
 		falcon_ring_release(rx->req_rx, FALCON_REQ_WORDS, psn);
@@ -75,7 +83,6 @@ void fc_rx_claim_again(struct fcore_conn *c, uint32_t psn)
 	if (falcon_ring_test(c->arrived_data, FALCON_DATA_WORDS, psn))
 		return;
 	falcon_ring_set(c->arrived_data, FALCON_DATA_WORDS, psn);
-	c->rx_ahead++;
 }
 
 /*
@@ -116,7 +123,7 @@ void fc_rx_refuse(struct fcore_conn *c, const struct fcore_rx *rx, enum falcon_n
 void fc_rx_accept(struct fcore_conn *c, const struct fcore_rx *rx, bool ar)
 {
 	fc_rx_ack_psn(c, falcon_in_req_window(rx->hdr.type, rx->hdr.resync_type), rx->hdr.psn);
-	fc_ack_owe(c, rx->flow, rx->now, 1, ar);
+	fc_ack_owe(c, rx->flow, rx->now, true, ar);
 }
 
 void fc_rx_discard(struct fcore_conn *c, const struct fcore_rx *rx)

@@ -181,7 +181,7 @@ static void admit(struct fcore_conn *c, const struct fcore_rx *rx, uint32_t cell
 	c->stats.push_received += push;
 	c->stats.pull_received += !push;
 	if (push)
-		fc_ack_owe(c, rx->flow, rx->now, 0, false);
+		fc_ack_owe(c, rx->flow, rx->now, false, false);
 	else
 		fc_rx_accept(c, rx, rx->hdr.ar);
 	if (push && follows_rnred(c))
@@ -226,7 +226,7 @@ static void request_not_ready(struct fcore_conn *c, const struct fcore_rx *rx)
 		fc_nack_owe(c, t);
 		return;
 	}
-	fc_ack_owe(c, rx->flow, rx->now, 0, false);
+	fc_ack_owe(c, rx->flow, rx->now, false, false);
 	set_waiting(c, t->rsn, false);
 	if (c->ordered)
 		deliver_in_order(c);
@@ -345,7 +345,7 @@ static void push_acked(struct fcore_conn *c, struct fc_ttxn *t, uint64_t now)
 {
 	t->state = PushReqUlpAckd;
 	fc_rx_ack_psn(c, false, t->psn);
-	fc_ack_owe(c, t->flow, now, 1, t->ar);
+	fc_ack_owe(c, t->flow, now, true, t->ar);
 	t->state = FC_TARGET_FREE;
 	put_frame(c, t);
 }

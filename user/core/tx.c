@@ -36,6 +36,7 @@ int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, struct fc
 {
 	struct fc_ctx *ctx = fc_ctx(w, psn);
 	bool resync = ctx->flags & FC_CTX_RESYNC;
+	uint32_t acked[FALCON_MAX_FLOWS], in_bases = fc_ack_in_bases(c, acked);
 	struct fcore_packet p;
 	struct falcon_hdr h = {
 		.cid = c->shared->id.peer_cid,
@@ -43,8 +44,8 @@ int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, struct fc
 		.proto = ctx->proto,
 		.type = resync ? FALCON_RESYNC : ctx->type,
 		.ar = ar,
-		.rdbpsn = c->shared->rx_acked.data_base,
-		.rrbpsn = c->shared->rx_acked.req_base,
+		.rdbpsn = falcon_load(&c->shared->rx_acked.data_base),
+		.rrbpsn = falcon_load(&c->shared->rx_acked.req_base),
 		.psn = psn,
 		.rsn = ctx->rsn,
 		.resync_code = ctx->resync_code,
@@ -66,7 +67,7 @@ int fc_tx_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, struct fc
 	c->last_flow = f->index;
 	f->outstanding++;
 	f->sent++;
-	fc_ack_piggybacked(c);
+	fc_ack_piggybacked(c, in_bases, acked);
 	return 0;
 }
 
