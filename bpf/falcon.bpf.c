@@ -10,6 +10,7 @@
 #include "falcon_deliver.h"
 #include "falcon_maps.h"
 #include "falcon_notify.h"
+#include "falcon_others.h"
 #include "falcon_turn.h"
 #include "falcon_work.h"
 
@@ -126,7 +127,7 @@ FALCON_INLINE void falcon_hook_acked(void *at, struct falcon_receive *r, const s
 	falcon_mark_dirty(w);
 }
 
-/* Everything up to the verdict. */
+/* Everything up to the verdict, of what is for this host. */
 FALCON_INLINE enum falcon_verdict falcon_decide(struct xdp_md *ctx, struct falcon_work *w)
 {
 	const __u32 mode = FALCON_CONN_ALIVE | FALCON_CONN_CLEAR | FALCON_CONN_STEER;
@@ -176,6 +177,8 @@ int falcon_rx(struct xdp_md *ctx)
 	if (!w.counters)
 		return XDP_PASS;
 	v = falcon_decide(ctx, &w);
+	if ((v == FALCON_V_drop_cid || v == FALCON_V_drop_address) && falcon_of_others(ctx, &w.rx.frame))
+		v = FALCON_V_pass_other;
 	action = falcon_act(ctx, &w, &v);
 	if (v < FALCON_VERDICT_COUNT)
 		((__u64 *)w.counters)[v]++;

@@ -10,6 +10,8 @@
 #ifndef FALCON_MAPS_H
 #define FALCON_MAPS_H
 
+#include <linux/if_ether.h>
+
 #include "types.h"
 #include "window.h"
 #include "wire.h"
@@ -230,6 +232,8 @@ struct falcon_config {
 struct falcon_port {
 	__u32 index;		/* 0..FALCON_MAX_PORTS - 1; socket = index * FALCON_MAX_QUEUES + queue */
 	__u32 max_frame;	/* longest frame the socket's buffers take, bytes */
+	__u8 mac[ETH_ALEN];	/* the interface's: frames for another are not ours */
+	__u8 pad[2];
 };
 
 /*
@@ -259,6 +263,7 @@ struct falcon_dirty {
 #define FALCON_VERDICTS(V)                                                                        \
 	V(pass_not_falcon, "not Falcon: left to the kernel")                                      \
 	V(pass_spi, "ESP of an SPI that is not ours: left to the kernel")                         \
+	V(pass_other, "between other hosts, to be bridged or forwarded: left to the kernel")      \
 	V(rx_data, "data window packet accepted and redirected")                                  \
 	V(rx_request, "request window packet accepted and redirected")                            \
 	V(rx_resync, "Resync accepted and redirected")                                            \
@@ -313,7 +318,7 @@ enum falcon_verdict {
 /* True for the verdicts that leave the frame to the kernel. */
 FALCON_INLINE bool falcon_verdict_passes(enum falcon_verdict v)
 {
-	return v <= FALCON_V_pass_spi;
+	return v <= FALCON_V_pass_other;
 }
 
 /* True for the verdicts that hand the frame to the agent. */

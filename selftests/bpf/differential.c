@@ -51,6 +51,7 @@ static void restart(void)
 		.agent = true,
 		.credits = 64,
 		.max_frame = ENV_MAX_FRAME,
+		.mac = packet_dst_mac,
 	};
 }
 

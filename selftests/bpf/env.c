@@ -121,6 +121,7 @@ static int make_xsk(struct env *e)
 	uint32_t key = ENV_XSK;
 	int fd;
 
+	memcpy(port.mac, packet_dst_mac, sizeof(port.mac));
 	e->area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (e->area == MAP_FAILED)
 		return -1;

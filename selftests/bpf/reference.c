@@ -181,6 +181,9 @@ enum falcon_verdict reference_rx(struct reference *ref, const uint8_t *frame, si
 		v = FALCON_V_pass_spi;
 	if (v == FALCON_V_rx_data)
 		v = decide(&w);
+	/* This host does not forward. */
+	if ((v == FALCON_V_drop_cid || v == FALCON_V_drop_address) && memcmp(frame, ref->mac, ETH_ALEN))
+		v = FALCON_V_pass_other;
 	r->frame = w.rx.frame;
 	r->hdr = w.rx.hdr;
 	r->claimed = falcon_verdict_claims(v);

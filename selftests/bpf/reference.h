@@ -20,6 +20,7 @@ struct reference {
 	bool agent;			/* the queue has a socket */
 	int64_t credits;
 	uint32_t max_frame;		/* bytes */
+	const uint8_t *mac;		/* of the interface */
 	uint32_t rue_used;		/* bytes waiting in falcon_rue */
 	uint64_t dirty;			/* bit n: connection n was made dirty */
 };

@@ -55,6 +55,7 @@ static void fresh(void)
 		.agent = true,
 		.credits = 1000,
 		.max_frame = 3000,
+		.mac = packet_dst_mac,
 	};
 }
 

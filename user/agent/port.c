@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/log.h"
@@ -53,10 +56,31 @@ static int check_program(struct port *p)
 	return 0;
 }
 
+/* The interface's MAC address; zeros if it has none, as loopback. */
+static int read_mac(const struct port *p, __u8 mac[ETH_ALEN])
+{
+	struct ifreq ifr = {};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", p->ifname);
+	if (ioctl(fd, SIOCGIFHWADDR, &ifr) < 0)
+		rc = -errno;
+	close(fd);
+	memcpy(mac, ifr.ifr_hwaddr.sa_data, ETH_ALEN);
+	return rc;
+}
+
 static int publish(struct agent *a, const struct port *p)
 {
 	struct falcon_port value = { .index = p->index, .max_frame = XSK_MAX_FRAME };
+	int rc = read_mac(p, value.mac);
 
+	if (rc < 0) {
+		log_err("cannot read the MAC address of dev=%s: %s", p->ifname, strerror(-rc));
+		return rc;
+	}
 	if (bpf_map_update_elem(a->maps.ports_fd, &p->ifindex, &value, BPF_ANY) < 0) {
 		log_err("cannot enter dev=%s into falcon_ports: %s", p->ifname, strerror(errno));
 		return -errno;
