@@ -144,7 +144,7 @@ code_of()
 }
 
 # The core has no clock and no I/O: time and packets come in as arguments. Memory is taken when a
-# core is made and given back with it, both in core.c, and nowhere else.
+# core is made and given back with it, both in core.c, and nowhere else. The same for RIFL and its lane.c.
 core_impure()
 {
 	local calls='clock_gettime|gettimeofday|time|socket|open|read|write|ioctl|syscall|u?sleep'
@@ -152,9 +152,9 @@ core_impure()
 	local memory='malloc|calloc|realloc|free|strdup|alloca'
 	local float='(^|[^a-z_A-Z0-9])(double|float)[^a-z_A-Z0-9]'
 
-	files 'user/core/*.c' 'user/core/*.h' | code_of |
+	files 'user/core/*.[ch]' 'user/rifl/*.[ch]' | code_of |
 		grep -E "[^a-z_A-Z0-9>.]($calls|$more) *\(|$float|include <(time|stdio|sys/|unistd)"
-	files 'user/core/*.c' 'user/core/*.h' | grep -v '/core\.c$' | code_of |
+	files 'user/core/*.[ch]' 'user/rifl/*.[ch]' | grep -vE '/(core/core|rifl/lane)\.c$' | code_of |
 		grep -E "[^a-z_A-Z0-9>.]($memory) *\(|include <stdlib"
 }
 
@@ -230,7 +230,7 @@ empty "$(bpf_licence)" "what runs in the kernel may: GPL-compatible"
 empty "$(top_level)" "the top level holds what the layout names"
 empty "$(long_files)" "no file over $MAX_FILE lines"
 check_functions
-empty "$(core_impure)" "user/core does no I/O, asks no clock, allocates nothing"
+empty "$(core_impure)" "user/core and user/rifl do no I/O, ask no clock, allocate nothing"
 check_scripts
 empty "$(untidy)" "no trailing blanks, tabs indent, no line over $MAX_COLUMNS columns"
 empty "$(unfinished)" "nothing left to do is left in the source"
