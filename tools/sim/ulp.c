@@ -92,6 +92,45 @@ static bool end_txn(struct endpoint *e, uint32_t i, enum falcon_completion_code 
 	return true;
 }
 
+static bool is_open(const struct endpoint *e)
+{
+	return e->core && !e->closing && !e->fatal;
+}
+
+/* From the end of the measurement on there is nothing new. */
+static bool is_over(struct endpoint *e)
+{
+	const struct sim *s = e->sim;
+
+	if (!s->cfg->stop || s->now - s->start < s->cfg->stop)
+		return false;
+	e->nmessages = e->arrived;
+	e->ntxns = e->arrived * e->parts;
+	return true;
+}
+
+/* One more message may arrive. */
+static bool may_arrive(struct endpoint *e)
+{
+	uint64_t depth = e->cfg->load ? 0 : e->cfg->depth;
+
+	return is_open(e) && e->arrived < e->nmessages && !is_over(e) &&
+	       (!depth || e->arrived - e->ended < depth);
+}
+
+static void come_back(struct endpoint *e)
+{
+	e->submit_pending = true;
+	sim_at(e->sim, e->sim->now + rng_below(&e->rng, SIM_US), EV_SUBMIT, e, 0);
+}
+
+/* What has ended makes room for another message, which with pauses between them comes by itself. */
+static void arrive_later(struct endpoint *e)
+{
+	if (e->cfg->gap && !e->submit_pending && may_arrive(e))
+		come_back(e);
+}
+
 /* 0, or what the core says. */
 static int submit_one(struct endpoint *e)
 {
@@ -123,36 +162,12 @@ static int submit_one(struct endpoint *e)
 	}
 	e->submitted++;
 	sim_trace(e->sim, pull ? "pull" : "push", e, i, t.len, 0);
-	if (e->cut)
+	if (e->cut) {
 		end_txn(e, i, kCmplLocalXlr, 0);
+		arrive_later(e);
+	}
 	host_kick(e->host, e->sim->now + e->host->cfg->latency);
 	return 0;
-}
-
-static bool is_open(const struct endpoint *e)
-{
-	return e->core && !e->closing && !e->fatal;
-}
-
-/* From the end of the measurement on there is nothing new. */
-static bool is_over(struct endpoint *e)
-{
-	const struct sim *s = e->sim;
-
-	if (!s->cfg->stop || s->now - s->start < s->cfg->stop)
-		return false;
-	e->nmessages = e->arrived;
-	e->ntxns = e->arrived * e->parts;
-	return true;
-}
-
-/* One more message may arrive. */
-static bool may_arrive(struct endpoint *e)
-{
-	uint64_t depth = e->cfg->load ? 0 : e->cfg->depth;
-
-	return is_open(e) && e->arrived < e->nmessages && !is_over(e) &&
-	       (!depth || e->arrived - e->ended < depth);
 }
 
 static bool may_submit(const struct endpoint *e)
@@ -226,8 +241,7 @@ static void submit_more(struct endpoint *e)
 		submit_all(e);
 		return;
 	}
-	e->submit_pending = true;
-	sim_at(e->sim, e->sim->now + rng_below(&e->rng, SIM_US), EV_SUBMIT, e, 0);
+	come_back(e);
 }
 
 void ulp_on_xon(void *arg, struct fcore_conn *c)
