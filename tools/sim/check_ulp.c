@@ -172,8 +172,12 @@ static bool is_clean(const struct endpoint *e)
 void check_clean(struct endpoint *e)
 {
 	const struct fcore_stats *st = fcore_conn_stats(e->core);
-	/* The answer to a probe may be that to the packet before: it makes all others suspect. */
-	uint64_t rack = st->tx_probes ? 0 : st->tx_retx_rack;
+	/*
+	 * The answer to a probe may be that to the packet before: it makes all others suspect. And the bases
+	 * that a packet carries tell of requests that came after a push, but not, as an EACK's bitmaps do, of
+	 * the push, for which the upper layer is late.
+	 */
+	uint64_t rack = st->tx_probes || e->cfg->late ? 0 : st->tx_retx_rack;
 
 	if (is_clean(e) &&
 	    st->tx_retx_rto + st->tx_retx_early + st->tx_retx_own + rack + st->tx_resyncs)
