@@ -11,7 +11,8 @@
 
 enum {
 	ENV_BITS = 128,		/* size of the frames */
-	ENV_DELAY = 5,		/* slots one way */
+	ENV_DELAY = 5,		/* slots one way, unless a test says otherwise */
+	ENV_DELAY_MAX = 24,
 	ENV_HITS = 64,		/* frames that are changed on their way */
 };
 
@@ -24,7 +25,8 @@ struct env_hit {
 
 struct env {
 	struct rifl_lane end[2];
-	struct rifl_frame wire[2][ENV_DELAY];	/* from each end; frame of slot n at n % ENV_DELAY */
+	uint32_t delay;			/* slots one way */
+	struct rifl_frame wire[2][ENV_DELAY_MAX];	/* from each end; frame of slot n at n % delay */
 	uint64_t slot;
 	struct env_hit hit[ENV_HITS];
 	uint32_t hits;
@@ -33,15 +35,21 @@ struct env {
 	bool reader_stops[2];		/* nothing is read at this end */
 };
 
-static inline void env_open(struct env *e)
+static inline void env_open_far(struct env *e, uint32_t delay)
 {
 	struct rifl_cfg cfg;
 
 	memset(e, 0, sizeof(*e));
 	e->limit = UINT64_MAX;
-	assert_int_equal(rifl_cfg_derive(&cfg, ENV_BITS, 2 * ENV_DELAY), 0);
+	e->delay = delay;
+	assert_int_equal(rifl_cfg_derive(&cfg, ENV_BITS, 2 * delay), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(rifl_lane_open(&e->end[i], &cfg), 0);
+}
+
+static inline void env_open(struct env *e)
+{
+	env_open_far(e, ENV_DELAY);
 }
 
 static inline void env_close(struct env *e)
@@ -82,14 +90,14 @@ static inline void env_read(struct env *e, uint32_t at)
 	}
 }
 
-/* One slot: what was sent ENV_DELAY slots before arrives, then both ends send. */
+/* One slot: what was sent a delay before arrives, then both ends send. */
 static inline void env_slot(struct env *e)
 {
-	uint32_t place = e->slot % ENV_DELAY;
+	uint32_t place = e->slot % e->delay;
 	struct rifl_segment s;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		if (e->slot >= ENV_DELAY)
+		if (e->slot >= e->delay)
 			rifl_lane_rx(&e->end[i], &e->wire[!i][place]);
 		env_read(e, i);
 	}

@@ -23,6 +23,9 @@ static void without_errors(void **state)
 	(void)state;
 	env_open(&e);
 	env_up(&e);
+	/* It begins with a procedure of each end. */
+	for (int i = 0; i < 2; i++)
+		e.end[i].stats = (struct rifl_stats){ .procedures = e.end[i].stats.procedures - 1 };
 	before = e.got[0];
 	env_run(&e, 1000);
 	assert_int_equal(e.got[0] - before, 1000);
@@ -47,7 +50,8 @@ static void each_bit(void **state)
 		env_hit_bit(&e, e.slot + 3, from, bit);
 		env_run(&e, 50);
 		assert_drains(300);
-		assert_int_equal(e.end[from].stats.procedures, 1);
+		assert_int_equal(e.end[from].stats.procedures, 2);
+		assert_int_equal(e.end[!from].stats.procedures, 1);
 		assert_int_equal(e.end[!from].stats.sync_lost, bit < 2);
 		env_close(&e);
 	}
@@ -105,6 +109,20 @@ static void errors_at_the_beginning(void **state)
 	}
 }
 
+/* The same far away, where many requests fit between the error and the first data frame. */
+static void errors_at_the_beginning_far_away(void **state)
+{
+	(void)state;
+	for (uint64_t slot = 60; slot < 300; slot++) {
+		env_open_far(&e, ENV_DELAY_MAX);
+		env_hit_bit(&e, slot, slot & 1, 60);
+		env_run(&e, 1300);
+		assert_true(e.got[0] > 0 && e.got[1] > 0);
+		assert_drains(200);
+		env_close(&e);
+	}
+}
+
 /* Nothing is read: the sender stops before the buffer is full, and goes on when there is room. */
 static void nobody_reads(void **state)
 {
@@ -155,6 +173,7 @@ int main(void)
 		cmocka_unit_test(errors_at_any_distance),
 		cmocka_unit_test(errors_in_a_row),
 		cmocka_unit_test(errors_at_the_beginning),
+		cmocka_unit_test(errors_at_the_beginning_far_away),
 		cmocka_unit_test(nobody_reads),
 		cmocka_unit_test(errors_at_random),
 	};

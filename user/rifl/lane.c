@@ -70,7 +70,8 @@ int rifl_lane_open(struct rifl_lane *l, const struct rifl_cfg *cfg)
 void rifl_lane_reset(struct rifl_lane *l)
 {
 	l->tx = (struct rifl_tx){ .state = RIFL_STATE_INIT };
-	l->rx = (struct rifl_rx){ .threshold = RIFL_ROLLBACK };
+	/* In error, so that the link begins with what init has stored: README.md says why. */
+	l->rx = (struct rifl_rx){ .threshold = RIFL_ROLLBACK, .error = true };
 	l->fc_head = l->fc_count = 0;
 }
 

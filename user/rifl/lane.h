@@ -73,7 +73,6 @@ struct rifl_tx {
 	enum rifl_state state;		/* of the frame sent last */
 	uint32_t filled;		/* frames of the re-transmission buffer that init has filled */
 	uint32_t frame_id;		/* of the next data frame, below 2^id_bits */
-	uint32_t lead;			/* data frames sent, up to RIFL_ROLLBACK: none is delivered */
 	uint32_t retrans_slot;		/* slot of the re-transmission procedure; 0: none is under way */
 	uint32_t compensate;		/* idle frames owed to the slower clock */
 	bool fc_sent;			/* the last flow control frame sent was a pause */

@@ -78,10 +78,10 @@ static bool retrans(struct rifl_lane *l, struct rifl_frame *f)
 	return false;
 }
 
-/* Whether user data may go: the peer gets all of it in order, has room, and can say that it has none left. */
+/* Whether user data may go: the peer has room, and can say so as soon as it has none left. */
 static bool user_may_send(const struct rifl_lane *l)
 {
-	return l->tx.lead == RIFL_ROLLBACK && l->rx.peer_normal && !l->rx.fc_paused;
+	return l->rx.peer_normal && !l->rx.fc_paused;
 }
 
 /* A new data frame. Returns 1 if it is |s|, 0 if not, -EINVAL if that is none. */
@@ -99,7 +99,6 @@ static int new_data(struct rifl_lane *l, const struct rifl_segment *s, struct ri
 		l->tx.fc_sent = due == RIFL_FC_PAUSE;
 	l->stats.fc_pauses += due == RIFL_FC_PAUSE;
 	l->stats.user_sent += rc == 1;
-	l->tx.lead += l->tx.lead < RIFL_ROLLBACK;
 	memcpy(stored(l, l->tx.frame_id), f->word, bits / 8);
 	return rc;
 }
