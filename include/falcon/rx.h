@@ -252,8 +252,8 @@ FALCON_INLINE enum falcon_verdict falcon_rx_refuse(struct falcon_conn *c,
  * once the answer is sent.
  */
 FALCON_INLINE __u32 falcon_rx_answer(struct falcon_conn *c, const struct falcon_config *cfg,
-				    enum falcon_verdict v, __u32 flow, const struct falcon_hdr *h,
-				    struct falcon_ack *a)
+				     enum falcon_verdict v, __u32 flow, const struct falcon_hdr *h,
+				     struct falcon_ack *a)
 {
 	__u32 acked;
 

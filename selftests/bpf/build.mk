@@ -2,8 +2,8 @@
 # Tests of falcon.bpf.o by BPF_PROG_TEST_RUN and on a veth pair. Each NAME below is NAME.c plus the
 # stage they share.
 
-BPF_TESTS := verdict_drop verdict_psp verdict_esp verdict_rx verdict_ack verdict_answer verdict_other s11_receiver spi \
-	differential mutate starve room
+BPF_TESTS := verdict_drop verdict_psp verdict_esp verdict_rx verdict_ack verdict_answer verdict_other \
+	s11_receiver spi differential mutate starve room
 BPF_STAGE := env conn packet reference traffic verdict verdict_steps
 BPF_BINS := $(BPF_TESTS:%=$(B)/selftests/bpf/%.t)
 

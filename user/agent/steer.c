@@ -21,7 +21,7 @@ struct steered {
 
 /*
  * Send the ACK or NACK that verdict |v| asks for, on that packet's flow, as XDP does by turning the
- * frame round: the way the packet |f| came. What could not be sent the core will: it is still owed.
+ * frame round: the way that it came. What could not be sent the core will: it is still owed.
  */
 static void answer(struct agent_conn *c, const struct falcon_receive *r, enum falcon_verdict v)
 {

@@ -11,8 +11,8 @@
 #include <errno.h>
 
 /*
- * Is there something that |flow| does not know? An ACK may have told it meanwhile that others sent, in answer
- * to a packet that they refused.
+ * Is there something that |flow| does not know? The receive path's ACK that answers a duplicate may have told
+ * it meanwhile.
  */
 static bool owes(const struct fcore_conn *c, uint32_t flow)
 {
