@@ -5,7 +5,7 @@
 FUZZERS :=	# all of them
 # Those of what comes from the network, which make test builds and gives their seeds: fuzz.t.sh. All
 # of them would be half as much again to compile.
-FUZZERS_TESTED := fuzz_frame fuzz_wire fuzz_psp fuzz_handshake fuzz_rdma fuzz_rdma_cm fuzz_nvme
+FUZZERS_TESTED := fuzz_frame fuzz_wire fuzz_psp fuzz_handshake fuzz_rdma fuzz_rdma_cm fuzz_nvme fuzz_rifl
 FUZZ := $(B)/fuzz
 FUZZ_SEEDS := $(FUZZ)/seeds
 FUZZ_FLAGS := -O1 -gline-tables-only -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
@@ -68,6 +68,9 @@ $(eval $(call fuzzer,fuzz_rdma_cm,any,$(wildcard user/ulp/rdma/cm_*.c)))
 FUZZ_NVME := $(wildcard user/ulp/nvme/*.c) selftests/unit/nvme_env.c
 $(eval $(call fuzzer,fuzz_nvme,any,$(FUZZ_NVME),-lcmocka -lisal))
 
+# One end of a RIFL lane.
+$(eval $(call fuzzer,fuzz_rifl,aligned,$(wildcard user/rifl/*.c)))
+
 # falcon-wire, but for its loop and interfaces.
 FUZZ_EMULATOR := $(addprefix tools/wire/,command.c frame.c link.c pool.c report.c settings.c \
 	timeline.c wire.c) tools/histogram.c
@@ -113,7 +116,7 @@ $(FUZZ_SEEDS)/made: $(FUZZ)/make_seeds $(FUZZ)/make_seeds_agent $(B)/falconctl s
 	$(Q)set -- a.crt a.key ca.crt crl.pem psk; for n in 0 1 2 3 4; do \
 		{ printf "\\00$$n"; cat $(FUZZ)/ca/$$1; } >$(FUZZ_SEEDS)/fuzz_tls/seed-$$n; shift; \
 	done
-	$(Q)for f in fuzz_nvme fuzz_rdma fuzz_rdma_cm fuzz_handshake; do \
+	$(Q)for f in fuzz_nvme fuzz_rdma fuzz_rdma_cm fuzz_handshake fuzz_rifl; do \
 		for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do \
 			openssl enc -aes-128-ctr -nosalt -K $$n -iv 0 -in /dev/zero 2>/dev/null | \
 				head -c 1500 >$(FUZZ_SEEDS)/$$f/seed-$$n; \

@@ -14,6 +14,7 @@ trap 'rm -rf "$SCRATCH"' EXIT
 RUNS="fuzz_rdma 500
 fuzz_nvme 800
 fuzz_handshake 3000
+fuzz_rifl 5000
 fuzz_rdma_cm 10000
 fuzz_psp 10000
 fuzz_frame 20000
