@@ -157,10 +157,13 @@ static void user_reads(struct link *l, uint32_t at)
 static void end_receives(struct link *l, uint32_t at)
 {
 	struct link_end *e = &l->end[at];
+	const struct rifl_cfg *c = &e->bond.lane[0].cfg;
 	struct rifl_frame f;
 
 	for (uint32_t i = 0; i < l->cfg.lanes; i++) {
 		while (wire_receive(&l->end[!at].wire[i], e->now, &f)) {
+			if (l->capture)
+				capture_frame(l->capture, e->now, !at, i, c->id_bits, &f, c->frame_bits);
 			rifl_lane_rx(&e->bond.lane[i], &f);
 			e->received += i == 0;
 		}

@@ -3,6 +3,7 @@
 #ifndef FALCON_RIFL_LINK_H
 #define FALCON_RIFL_LINK_H
 
+#include "capture.h"
 #include "rifl/bond.h"
 #include "rifl/clock.h"
 #include "wire.h"
@@ -43,6 +44,7 @@ struct link {
 	struct link_end end[2];
 	uint64_t epoch;			/* counts resets */
 	bool measures;			/* keep latencies */
+	struct capture *capture;	/* of all frames that arrive, or NULL */
 	const char *violation;		/* what was wrong first; NULL: nothing */
 	uint64_t violation_segment;
 };

@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const char usage_text[] =
-	"usage: falcon-rifl --soak N [--seed S] [--schedule K] [--ber R]\n"
+	"usage: falcon-rifl --soak N [--seed S] [--schedule K] [--ber R] [--pcap FILE]\n"
 	"       falcon-rifl --table 2|3|5\n"
 	"       falcon-rifl --figure 8|9 [--slots N] [--seed S]\n"
 	"       falcon-rifl --bench\n"
@@ -85,6 +85,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "seed", required_argument, NULL, 's' },
 		{ "schedule", required_argument, NULL, 'k' },
 		{ "ber", required_argument, NULL, 'b' },
+		{ "pcap", required_argument, NULL, 'p' },
 		{ "table", required_argument, NULL, 't' },
 		{ "figure", required_argument, NULL, 'f' },
 		{ "slots", required_argument, NULL, 'l' },
@@ -103,6 +104,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		case 's': good &= parse_number(optarg, &o->soak.seed); break;
 		case 'k': good &= parse_number(optarg, &o->soak.first); break;
 		case 'b': good &= parse_ber(optarg, &o->soak.ber); break;
+		case 'p': o->soak.pcap = optarg; break;
 		case 't': good &= set_mode(o, MODE_TABLE) && parse_number(optarg, &o->number); break;
 		case 'f': good &= set_mode(o, MODE_FIGURE) && parse_number(optarg, &o->number); break;
 		case 'l': good &= parse_number(optarg, &o->slots) && o->slots > 0; break;

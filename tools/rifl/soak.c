@@ -161,8 +161,11 @@ int soak(const struct soak_options *o)
 {
 	static struct schedule s;
 	static struct link l;
+	struct capture capture;
 	uint64_t frames = 0, violations = 0;
 
+	if (o->pcap && !capture_open(&capture, o->pcap))
+		return 2;
 	for (uint64_t n = o->first; frames < o->frames; n++) {
 		int rc;
 
@@ -174,6 +177,7 @@ int soak(const struct soak_options *o)
 			fprintf(stderr, "falcon-rifl: schedule %" PRIu64 ": %s\n", n, strerror(-rc));
 			return 2;
 		}
+		l.capture = o->pcap && n == o->first ? &capture : NULL;
 		run_schedule(&l, &s);
 		frames += link_frames(&l);
 		if (l.violation) {
@@ -182,6 +186,8 @@ int soak(const struct soak_options *o)
 		}
 		link_close(&l);
 	}
+	if (o->pcap && !capture_close(&capture))
+		return 2;
 	printf("%" PRIu64 " frames, %" PRIu64 " violations\n", frames, violations);
 	return violations ? EXIT_FAILURE : EXIT_SUCCESS;
 }

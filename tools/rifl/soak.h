@@ -10,9 +10,10 @@ struct soak_options {
 	uint64_t seed;
 	uint64_t first;		/* schedule to begin with */
 	uint64_t ber;		/* of every schedule, in WIRE_BER_ONE; UINT64_MAX: as the schedule says */
+	const char *pcap;	/* capture the first schedule's frames here; NULL: do not */
 };
 
-/* Prints a line for each violation and the sum; an exit status. */
+/* Prints a line for each violation and the sum; an exit status, 2 also if the capture cannot be written. */
 int soak(const struct soak_options *o);
 
 #endif /* FALCON_RIFL_SOAK_H */
