@@ -1,20 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
-# Check the window model with spin: every interleaving of two CPUs and the agent.
+# Check with spin the receive window, every interleaving of two CPUs and the agent, and a lane of RIFL, errors
+# in every place.
 . "$(dirname "$0")/../tap.sh"
 tap_need spin gcc
 
-MODEL=$TAP_TOP/selftests/model/window.pml
+MODEL=$TAP_TOP/selftests/model
 DIR=$(mktemp -d)
 trap 'rm -rf "$DIR"' EXIT
 
-# explore NAME [DEFINE]: build the checker and run it within 2 GiB and 240 s; output in NAME/out.
+# explore NAME MODEL [DEFINE...]: build the checker with OPTIMIZE and run it within 2 GiB and 240 s; output in
+# NAME/out.
 explore()
 {
 	mkdir -p "$DIR/$1" && cd "$DIR/$1" || return 1
-	spin ${2:+"-D$2"} -a "$MODEL" >/dev/null &&
-		gcc -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM=2048 -o pan pan.c &&
+	spin "${@:3}" -a "$MODEL/$2.pml" >/dev/null &&
+		gcc "$OPTIMIZE" -w -DSAFETY -DCOLLAPSE -DMEMLIM=2048 -o pan pan.c &&
 		timeout 240 ./pan -m1000000 -w22 >out 2>&1
 	cd "$TAP_TOP" || return 1
 }
@@ -22,7 +24,7 @@ explore()
 # All states were visited, and no assertion failed in any.
 holds()
 {
-	explore "$1" || return 1
+	OPTIMIZE=-O2 explore "$@" || return 1
 	grep -q 'errors: 0' "$DIR/$1/out" &&
 		! grep -qE 'not completed|search depth too small|out of memory' "$DIR/$1/out" &&
 		return
@@ -30,18 +32,39 @@ holds()
 	return 1
 }
 
-# Spin found an assertion that fails, and a way there.
+# Spin found an assertion that fails, and a way there, which is not far: it takes longer to build.
 fails()
 {
-	explore "$1" "$2"
-	[ -s "$DIR/$1/window.pml.trail" ] && grep -q 'assertion violated' "$DIR/$1/out" && return
+	OPTIMIZE=-O0 explore "$@"
+	[ -s "$DIR/$1/$2.pml.trail" ] && grep -q 'assertion violated' "$DIR/$1/out" && return
 	cat "$DIR/$1/out"
 	return 1
 }
 
-tap_run "tagged words claimed by compare-and-swap: no interleaving fails" holds tags
+# lane_fails NAME DEFINE...: the assertion is noted.
+lane_fails()
+{
+	tap_run "lane, $1: fails" fails "$1" lane "${@:2}"
+	tap_note "$(grep 'assertion violated' "$DIR/$1/out")"
+}
+
+tap_run "tagged words claimed by compare-and-swap: no interleaving fails" holds tags window
 tap_note "$(grep 'states, stored' "$DIR/tags/out")"
-tap_run "bits claimed by fetch-or, cleared ahead: a stalled CPU breaks them" fails or FETCH_OR
+tap_run "bits claimed by fetch-or, cleared ahead: a stalled CPU breaks them" fails or window -DFETCH_OR
 tap_note "$(grep 'assertion violated' "$DIR/or/out")"
-tap_run "the window does get to the end" fails reach REACH
+tap_run "the window does get to the end" fails reach window -DREACH
+
+tap_run "lane: no place for three errors loses or repeats anything" holds errors lane
+tap_note "$(grep 'states, stored' "$DIR/errors/out")"
+tap_run "lane: nor for one, with a user who stops reading" holds reader lane -DERRORS=1 -DREADER=1
+tap_note "$(grep 'states, stored' "$DIR/reader/out")"
+tap_run "lane: nor for two on a longer link" holds longer lane -DD=2 -DIDS=6 -DERRORS=2
+tap_note "$(grep 'states, stored' "$DIR/longer/out")"
+lane_fails "the IDs of equation 13" -DIDS=2
+lane_fails "one ID less than needed" -DD=2 -DIDS=5
+lane_fails "new data while requests come" -DHASTY
+lane_fails "a flag that stays up" -DDEAF
+lane_fails "no rollback" -DNO_ROLLBACK
+lane_fails "a flow control buffer of half a round trip" -DERRORS=0 -DREADER=1 -DFC_PAPER
+tap_run "lane: errors do get repaired" fails repaired lane -DREACH
 tap_done
