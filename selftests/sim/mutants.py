@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Do the tests notice? Build the simulator from a copy of the tree with one deliberate fault at a
-time, run random schedules, and where they see nothing the unit tests of the core.
+"""Do the tests notice? Build the simulator, or falcon-rifl for faults in user/rifl, from a copy of the tree with
+one deliberate fault at a time, run random schedules, and where they see nothing the unit tests of the same.
 
-usage: mutants.py [--check] [-n SCHEDULES] [MUTANT]...
+usage: mutants.py [--check] [-n SCHEDULES] [-f FRAMES] [MUTANT]...
 
-Prints a line a mutant: who caught it, and by what. Exit status 1 if one was not caught, 2 if one no
-longer matches the source; --check looks for that alone. The copy, with its build, is kept under build/mutants."""
+A MUTANT that ends in "*" stands for all that begin so. Prints a line a mutant: who caught it, and by what. Exit
+status 1 if one was not caught, 2 if one no longer matches the source; --check looks for that alone. The copy,
+with its build, is kept under build/mutants."""
 
 import argparse
+import fnmatch
 import glob
 import os
 import re
@@ -27,6 +29,7 @@ class Mutant:
         self.name, self.file = head.split()
         self.old = [l[1:] for l in lines if l.startswith("-")]
         self.new = [l[1:] for l in lines if l.startswith("+")]
+        self.rifl = self.file.startswith("user/rifl/")
 
     def matches(self, text):
         old = "\n".join(self.old) + "\n"
@@ -70,18 +73,18 @@ def make(*targets):
         sys.exit("mutants: the copy does not build:\n" + out[-2000:])
 
 
-def by_schedules(n):
-    make("build/falcon-sim")
-    rc, out = run("build/falcon-sim", "--first", "--soak", str(n), "--seed", SEED)
+def by_schedules(program, *options):
+    make(program)
+    rc, out = run(program, *options, "--seed", SEED)
     if rc == 0:
         return None
     found = re.search(r"^violation: (.*)", out, re.M)
     return "schedules: " + (found.group(1) if found else out.strip().splitlines()[-1])
 
 
-def by_unit_tests():
+def by_unit_tests(pattern):
     tests = [t[:-2].replace("selftests/unit", "build/selftests/unit") + ".t" for t in
-             sorted(glob.glob("selftests/unit/core_*.c", root_dir=COPY))]
+             sorted(glob.glob("selftests/unit/%s.c" % pattern, root_dir=COPY))]
     make(*tests)
     for t in tests:
         rc, out = run(t)
@@ -92,14 +95,16 @@ def by_unit_tests():
     return None
 
 
-def try_mutant(m, schedules):
+def try_mutant(m, schedules, frames):
     path = os.path.join(COPY, m.file)
     with open(path) as f:
         original = f.read()
     try:
         with open(path, "w") as f:
             f.write(m.apply(original))
-        return by_schedules(schedules) or by_unit_tests()
+        if m.rifl:
+            return by_schedules("build/falcon-rifl", "--soak", str(frames)) or by_unit_tests("rifl_*")
+        return by_schedules("build/falcon-sim", "--first", "--soak", str(schedules)) or by_unit_tests("core_*")
     finally:
         with open(path, "w") as f:
             f.write(original)
@@ -108,10 +113,12 @@ def try_mutant(m, schedules):
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("-n", type=int, default=2000)
+    parser.add_argument("-f", type=int, default=2000000)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("mutant", nargs="*")
     args = parser.parse_args()
-    mutants = [m for m in read_mutants() if not args.mutant or m.name in args.mutant]
+    mutants = [m for m in read_mutants()
+               if not args.mutant or any(fnmatch.fnmatchcase(m.name, p) for p in args.mutant)]
     stale = False
     for m in mutants:
         with open(os.path.join(TOP, m.file)) as f:
@@ -122,10 +129,10 @@ def main():
     if stale or args.check:
         return 2 * stale
     copy_tree()
-    make("build/falcon-sim")
+    make("build/falcon-sim", "build/falcon-rifl")
     caught = 0
     for m in mutants:
-        by = try_mutant(m, args.n)
+        by = try_mutant(m, args.n, args.f)
         caught += by is not None
         print("| %s | %s |" % (m.name, by or "NOT CAUGHT"), flush=True)
     print("%d of %d mutants caught" % (caught, len(mutants)))
