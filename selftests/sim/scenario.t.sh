@@ -46,6 +46,13 @@ tap_run "a schedule as a scenario" sh -c "'$sim' -j '$dir/23.sim' >'$dir/23'"
 "$sim" -j "$dir/hex.sim" >"$dir/hex"
 tap_run "numbers in any base" cmp "$dir/23" "$dir/hex"
 
+for ipv6 in no yes; do
+	printf '%s\n' '[run]' 'data = no' 'checks = no' '[connection a]' "ipv6 = $ipv6" >"$dir/bare.sim"
+	"$TAP_BUILD/asan/falcon-sim" -j "$dir/bare.sim" >"$dir/bare"
+	tap_is "$(field "$dir/bare" 'j["endpoints"][0]["completed"]')" 1000 \
+		"packets without payload, with sanitizers, ipv6 = $ipv6"
+done
+
 # A family of schedules: every combination, conditions, results as CSV and as a picture.
 cat >"$dir/family.sim" <<-'END'
 	[sweep]

@@ -79,14 +79,27 @@ void nic_send(struct host *h, struct frame *f)
 	sim_at(s, (h->nic_busy_ps + PS_PER_NS - 1) / PS_PER_NS, EV_PORT, f, link_first(s, f));
 }
 
+/* IPv4's checksum follows the length (RFC 1624). */
+static void announce_ipv4(struct iphdr *ip, uint32_t more)
+{
+	uint32_t was = ntohs(ip->tot_len), is = was + more;
+	uint32_t sum = (uint16_t)~ntohs(ip->check) + (uint16_t)~was + is;
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	ip->check = htons((uint16_t)~((sum & 0xffff) + (sum >> 16)));
+	ip->tot_len = htons((uint16_t)is);
+}
+
 /* Let the headers announce |more| bytes that are not there. */
 static void announce(const struct frame_template *t, uint8_t *data, uint32_t more)
 {
 	struct udphdr *udp = (void *)(data + t->udp_off);
-	uint16_t *length = t->ipv6 ? &((struct ipv6hdr *)(data + t->l3_off))->payload_len
-				   : &((struct iphdr *)(data + t->l3_off))->tot_len;
+	struct ipv6hdr *ip6 = (void *)(data + t->l3_off);
 
-	*length = htons((uint16_t)(ntohs(*length) + more));
+	if (t->ipv6)
+		ip6->payload_len = htons((uint16_t)(ntohs(ip6->payload_len) + more));
+	else
+		announce_ipv4((void *)(data + t->l3_off), more);
 	udp->len = htons((uint16_t)(ntohs(udp->len) + more));
 }
 

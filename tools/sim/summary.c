@@ -43,7 +43,8 @@ static void sum_latencies(struct group *g, struct summary *sum)
 {
 	double total = 0;
 
-	qsort(g->latency, g->messages, sizeof(*g->latency), compare);
+	if (g->messages)
+		qsort(g->latency, g->messages, sizeof(*g->latency), compare);
 	for (uint64_t i = 0; i < g->messages; i++)
 		total += us(g->latency[i]);
 	sum->messages = (double)g->messages;
