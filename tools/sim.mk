@@ -2,7 +2,7 @@
 # The simulator, and its sanitizer build for the tests. A host of an incast has more connections
 # than a host's agent is built for, so the simulator has a core of its own, with room for them.
 
-SIM_SRC := $(wildcard tools/sim/*.c user/core/*.c user/rue/*.c) user/io/frame.c
+SIM_SRC := $(wildcard tools/sim/*.c user/core/*.c user/rue/*.c) user/io/frame.c tools/rifl/wire.c
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/sim/%.o)
 PROGRAMS += $(B)/falcon-sim
 TESTS += $(B)/asan/falcon-sim
@@ -11,11 +11,11 @@ $(eval $(call c_rule,sim,))
 $(SIM_OBJ): CPPFLAGS += -DFALCON_MAX_CONNS=8192
 $(B)/sim/user/rue/%.o: CFLAGS += $(RUE_FP)
 
-$(B)/falcon-sim: $(SIM_OBJ) $(B)/libfcrypto.a
+$(B)/falcon-sim: $(SIM_OBJ) $(B)/libfcrypto.a $(B)/librifl.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -linih -lm -lcrypto
 
-$(B)/asan/falcon-sim: $(SIM_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libfcrypto.a
+$(B)/asan/falcon-sim: $(SIM_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libfcrypto.a $(B)/asan/librifl.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) -o $@ $^ -ljansson -linih -lm -lcrypto
 

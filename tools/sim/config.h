@@ -29,6 +29,8 @@ enum sim_limits {
 #define SIM_MS UINT64_C(1000000)
 #define SIM_S UINT64_C(1000000000)
 
+#define SIM_BER_ONE UINT64_C(1000000000000000)	/* a BER of 1 */
+
 /* Every value of a scenario is a uint64_t: times in ns, rates in bit/s, chances in ppm. */
 
 /* A switch's port, and the wire behind it. */
@@ -49,6 +51,8 @@ struct sim_link_cfg {
 	uint64_t duplicate;
 	uint64_t corrupt;
 	uint64_t corrupt_ip;	/* of the IPv4 header alone */
+	uint64_t ber;		/* bit errors, of SIM_BER_ONE bits; Ethernet loses what has any */
+	uint64_t rifl;		/* bits of a RIFL frame, which carry Ethernet's; 0: none */
 	uint64_t blackout_at;	/* nothing gets through from here ... */
 	uint64_t blackout_for;	/* ... for so long; 0: none */
 	uint64_t blackout_every;	/* ... and again each time this has passed; 0: once */

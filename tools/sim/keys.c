@@ -8,6 +8,8 @@
 
 #include <core/core.h>
 
+#include "rifl/frame.h"
+
 #define ENTRY(sec, st, field, type, min, max, fault, names) \
 	{ sec, #field, type, offsetof(st, field), min, max, fault, names }
 #define RUN(field, type, ...) \
@@ -72,6 +74,8 @@ static const struct key keys[] = {
 	LINK_FAULT(duplicate, T_CHANCE, PPM),
 	LINK_FAULT(corrupt, T_CHANCE, PPM),
 	LINK_FAULT(corrupt_ip, T_CHANCE, PPM),
+	LINK_FAULT(ber, T_RATIO, SIM_BER_ONE / 1000),
+	LINK(rifl, T_COUNT, 0, RIFL_FRAME_BITS_MAX),
 	LINK(blackout_at, T_TIME, TIMES),
 	LINK_FAULT(blackout_for, T_TIME, 100 * SIM_S),
 	LINK(blackout_every, T_TIME, TIMES),
@@ -311,9 +315,23 @@ static bool parse_unit(const struct key *k, const char *end, uint64_t *v)
 	return *end == 0 && (k->type == T_COUNT || *v == 0);
 }
 
+static bool parse_ratio(const char *s, uint64_t *v)
+{
+	char *end;
+	double ratio = strtod(s, &end);
+
+	if (!isdigit((unsigned char)*s) || *end || !(ratio >= 0 && ratio <= 1))
+		return false;
+	*v = (uint64_t)(ratio * (double)SIM_BER_ONE + 0.5);
+	return true;
+}
+
 bool key_parse(const struct key *k, const char *s, uint64_t *v)
 {
 	char *end;
+
+	if (k->type == T_RATIO)
+		return parse_ratio(s, v);
 
 	if (k->type == T_NAME)
 		return parse_name(k, s, v);
@@ -333,6 +351,10 @@ void key_print(const struct key *k, uint64_t v, FILE *out)
 	if (k->type == T_BOOL || k->type == T_NAME) {
 		fprintf(out, "%s = %s\n", k->name,
 			k->type == T_NAME ? k->names[v] : v ? "yes" : "no");
+		return;
+	}
+	if (k->type == T_RATIO) {
+		fprintf(out, "%s = %.15g\n", k->name, (double)v / (double)SIM_BER_ONE);
 		return;
 	}
 	for (int i = 0; i < NUNITS; i++) {

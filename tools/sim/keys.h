@@ -11,6 +11,7 @@ enum key_type {
 	T_TIME,		/* 10ns, 5us, 1.5ms, 2s */
 	T_RATE,		/* 10gbit, 100mbit, 5kbit */
 	T_CHANCE,	/* 0.5% */
+	T_RATIO,	/* 1e-7, in SIM_BER_ONE */
 	T_NAME,		/* one of |names| */
 };
 

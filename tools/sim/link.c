@@ -3,9 +3,14 @@
  * The network: one switch, or leaves and spines between which ECMP chooses by flow label. A link is
  * a port (rate, finite queue, ECN) and the wire behind it (delay and everything bad).
  */
-#include "sim.h"
+#include "hop.h"
 
 #include <string.h>
+
+enum {
+	FCS_LEN = 4,
+	NOISE = 3000,		/* of streams of randomness, the first for bit errors */
+};
 
 static bool relieved(const struct sim *s)
 {
@@ -28,6 +33,30 @@ static uint32_t down(const struct sim *s, uint32_t spine, uint32_t leaf)
 			  spine * s->cfg->leaves) + leaf;
 }
 
+static void next_gap(struct noise *e, uint64_t ber)
+{
+	e->gap += rng_exponential(&e->rng, SIM_BER_ONE / ber);
+}
+
+static void noise_open(const struct sim *s, struct noise *e, const struct sim_link_cfg *cfg, uint64_t stream)
+{
+	rng_seed(&e->rng, s->cfg->seed, stream);
+	if (cfg->ber)
+		next_gap(e, cfg->ber);
+}
+
+/* Whether a bit of |f| is wrong, or of its FCS, which then shows it. */
+static bool has_bit_error(struct noise *e, const struct sim_link_cfg *cfg, const struct frame *f)
+{
+	uint64_t bits = 8ULL * (f->len + FCS_LEN);
+	bool hit = e->gap < bits;
+
+	while (e->gap < bits)
+		next_gap(e, cfg->ber);
+	e->gap -= bits;
+	return hit;
+}
+
 static void init(struct sim *s, uint32_t n, const struct sim_link_cfg *cfg, int leaf, int spine)
 {
 	struct link *l = &s->links[n];
@@ -36,6 +65,19 @@ static void init(struct sim *s, uint32_t n, const struct sim_link_cfg *cfg, int 
 	l->to_leaf = leaf;
 	l->to_spine = spine;
 	rng_seed(&l->rng, s->cfg->seed, 2000 + n);
+	noise_open(s, &l->noise, cfg, NOISE + 2 * n);
+	noise_open(s, &l->uplink, cfg, NOISE + 2 * n + 1);
+}
+
+/* Ports |n| and |back| are the ends of one link; they are the same where a NIC is the other end. */
+static void join(struct sim *s, uint32_t n, uint32_t back)
+{
+	struct link *l = &s->links[n];
+
+	if (!l->cfg->rifl)
+		return;
+	l->hop = s->links[back].hop = hop_open(s, l->cfg, n, back);
+	s->links[back].dir = n != back;
 }
 
 void link_open(struct sim *s)
@@ -46,16 +88,36 @@ void link_open(struct sim *s)
 	s->links = calloc(s->nlinks, sizeof(*s->links));
 	if (!s->links)
 		abort();
-	for (uint32_t h = 0; h < c->hosts; h++)
+	for (uint32_t h = 0; h < c->hosts; h++) {
 		init(s, h, &c->link[h], -1, -1);
+		join(s, h, h);
+	}
 	for (uint32_t leaf = 0; leaf < c->leaves; leaf++) {
 		for (uint32_t spine = 0; spine < c->spines; spine++) {
 			const struct sim_link_cfg *trunk = &c->trunk[leaf * c->spines + spine];
 
 			init(s, up(s, leaf, spine), trunk, -1, (int)spine);
 			init(s, down(s, spine, leaf), trunk, (int)leaf, -1);
+			join(s, up(s, leaf, spine), down(s, spine, leaf));
 		}
 	}
+}
+
+void link_close(struct sim *s)
+{
+	for (uint32_t n = 0; n < s->nlinks; n++)
+		if (s->links[n].dir == 0)
+			hop_close(s->links[n].hop);
+	free(s->links);
+}
+
+uint64_t link_damaged(const struct sim *s, uint32_t n)
+{
+	const struct link *l = &s->links[n];
+
+	if (!l->hop)
+		return l->stats.damaged;
+	return hop_damaged(l->hop, l->dir) + (n < s->cfg->hosts ? hop_damaged(l->hop, !l->dir) : 0);
 }
 
 uint64_t link_delay(const struct sim *s, uint32_t from, uint32_t to)
@@ -178,11 +240,11 @@ static void corrupt(struct link *l, struct frame *f)
 		spoil(l, f, ETH_HLEN, ETH_HLEN + sizeof(struct iphdr));
 }
 
-/* On the wire: |f| leaves the port at |at|. */
-static void wire(struct sim *s, struct link *l, struct frame *f, uint64_t at)
+/* |f| comes out of the wire at |at|, or as much later as the wire adds to its delay. */
+static void emerge(struct sim *s, struct link *l, struct frame *f, uint64_t at)
 {
 	const struct sim_link_cfg *c = l->cfg;
-	uint64_t delay = c->delay;
+	uint64_t delay = 0;
 
 	if (c->jitter && !s->healed)
 		delay += rng_below(&l->rng, c->jitter + 1);
@@ -197,6 +259,20 @@ static void wire(struct sim *s, struct link *l, struct frame *f, uint64_t at)
 		sim_at(s, at + delay, EV_PORT, f, f->dst);
 	else
 		sim_at(s, at + delay, EV_ARRIVE, f, 0);
+}
+
+void link_out(struct sim *s, uint32_t n, struct frame *f, uint64_t at)
+{
+	emerge(s, &s->links[n], f, at);
+}
+
+/* On the wire: |f| leaves the port at |at|. */
+static void wire(struct sim *s, struct link *l, struct frame *f, uint64_t at)
+{
+	if (l->hop)
+		hop_send(l->hop, l->dir, f);
+	else
+		emerge(s, l, f, at + l->cfg->delay);
 }
 
 static void lose(struct sim *s, struct frame *f, uint64_t *counter)
@@ -214,8 +290,8 @@ static struct frame *copy(struct sim *s, const struct frame *f)
 	return d;
 }
 
-/* The wire of |l| eats this packet. */
-static bool is_lost(const struct sim *s, struct link *l)
+/* The wire of |l| eats |f|. */
+static bool is_lost(const struct sim *s, struct link *l, const struct frame *f)
 {
 	const struct sim_link_cfg *c = l->cfg;
 	uint64_t nth = l->stats.packets - 1 - c->drop_from;
@@ -224,26 +300,53 @@ static bool is_lost(const struct sim *s, struct link *l)
 		return true;
 	if (c->burst)
 		l->bad = rng_chance(&l->rng, l->bad ? SIM_PPM - c->burst_end : c->burst);
+	if (c->ber && !l->hop && has_bit_error(&l->noise, c, f)) {
+		l->stats.damaged++;
+		return true;
+	}
 	return blacked_out(s, c, 0) || rng_chance(&l->rng, c->loss) ||
 	       (l->bad && rng_chance(&l->rng, c->burst_loss));
 }
 
-/* Through the port: when |f| has left it, ns. */
+/* Through the port: when |f| has left it, ns. A RIFL link has slots of its own. */
 static uint64_t serve(struct sim *s, struct link *l, const struct frame *f)
 {
 	uint64_t now = s->now * 1000;
 
+	if (l->hop)
+		return s->now;
 	if (l->busy_ps < now || relieved(s))
 		l->busy_ps = now;
 	l->busy_ps += wire_ps(relieved(s) ? 0 : l->cfg->rate, f->len);
 	return (l->busy_ps + 999) / 1000;
 }
 
+static uint64_t waiting(const struct sim *s, const struct link *l)
+{
+	if (l->hop)
+		return hop_queued(l->hop, l->dir);
+	return backlog(relieved(s) ? 0 : l->cfg->rate, l->busy_ps, s->now);
+}
+
+void link_uplink(struct sim *s, struct frame *f)
+{
+	struct link *l = &s->links[f->src];
+
+	if (l->hop) {
+		hop_send(l->hop, !l->dir, f);
+	} else if (!s->healed && has_bit_error(&l->uplink, l->cfg, f)) {
+		l->stats.damaged++;
+		lose(s, f, &l->stats.lost);
+	} else {
+		link_port(s, f, link_first(s, f));
+	}
+}
+
 void link_port(struct sim *s, struct frame *f, uint32_t n)
 {
 	struct link *l = &s->links[n];
 	const struct sim_link_cfg *c = l->cfg;
-	uint64_t queued = backlog(relieved(s) ? 0 : c->rate, l->busy_ps, s->now), at;
+	uint64_t queued = waiting(s, l), at;
 	bool faulty = !s->healed;
 
 	l->stats.packets++;
@@ -257,7 +360,7 @@ void link_port(struct sim *s, struct frame *f, uint32_t n)
 		lose(s, f, &l->stats.queue_full);
 		return;
 	}
-	if (faulty && is_lost(s, l)) {
+	if (faulty && is_lost(s, l, f)) {
 		lose(s, f, &l->stats.lost);
 		return;
 	}

@@ -72,11 +72,17 @@ static uint64_t departure(const struct host *h, uint32_t len)
 
 void nic_send(struct host *h, struct frame *f)
 {
+	const struct sim_link_cfg *c = &h->sim->cfg->link[h->index];
 	struct sim *s = h->sim;
+	uint64_t at;
 
 	h->nic_busy_ps = departure(h, f->len);
 	h->tx_frames++;
-	sim_at(s, (h->nic_busy_ps + PS_PER_NS - 1) / PS_PER_NS, EV_PORT, f, link_first(s, f));
+	at = (h->nic_busy_ps + PS_PER_NS - 1) / PS_PER_NS;
+	if (c->rifl || c->ber)
+		sim_at(s, at, EV_UPLINK, f, 0);
+	else
+		sim_at(s, at, EV_PORT, f, link_first(s, f));
 }
 
 /* IPv4's checksum follows the length (RFC 1624). */

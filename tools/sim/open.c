@@ -273,7 +273,7 @@ void sim_open(struct sim *s, const struct sim_cfg *cfg, FILE *trace, bool measur
 
 static void free_event(struct sim *s, const struct event *ev)
 {
-	if (ev->kind == EV_PORT || ev->kind == EV_ARRIVE)
+	if (ev->kind == EV_PORT || ev->kind == EV_UPLINK || ev->kind == EV_ARRIVE)
 		pool_put(&s->frames, ev->p);
 }
 
@@ -345,12 +345,12 @@ void sim_close(struct sim *s)
 		free_ep(&s->ep[i]);
 	for (uint64_t i = 0; i < s->cfg->nconns; i++)
 		free(s->groups[i].latency);
+	link_close(s);
 	event_close(&s->events);
 	pool_close(&s->frames);
 	pool_close(&s->payloads);
 	free(s->blank);
 	free(s->groups);
 	free(s->ep);
-	free(s->links);
 	free(s->hosts);
 }

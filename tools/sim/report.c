@@ -135,6 +135,8 @@ static json_t *endpoint_json(const struct endpoint *e)
 	json_object_set_new(j, "tx_retx_rto", number(st->tx_retx_rto));
 	json_object_set_new(j, "tx_retx_early", number(st->tx_retx_early));
 	json_object_set_new(j, "tx_retx_own", number(st->tx_retx_own));
+	json_object_set_new(j, "tx_retx_rack", number(st->tx_retx_rack));
+	json_object_set_new(j, "tx_probes", number(st->tx_probes));
 	json_object_set_new(j, "tx_acks", number(st->tx_acks));
 	json_object_set_new(j, "tx_nacks", number(st->tx_nacks));
 	json_object_set_new(j, "tx_resyncs", number(st->tx_resyncs));
@@ -172,6 +174,7 @@ static json_t *link_json(const struct sim *s, uint32_t i)
 	json_object_set_new(j, "bytes", number(l->bytes));
 	json_object_set_new(j, "lost", number(l->lost));
 	json_object_set_new(j, "queue_full", number(l->queue_full));
+	json_object_set_new(j, "damaged", number(link_damaged(s, i)));
 	json_object_set_new(j, "corrupted", number(l->corrupted));
 	json_object_set_new(j, "duplicated", number(l->duplicated));
 	json_object_set_new(j, "reordered", number(l->reordered));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "scenario.h"
+#include "hop.h"
 
 #include <ctype.h>
 #include <ini.h>
@@ -297,8 +298,23 @@ static bool check_conn(const struct sim_cfg *cfg, const struct sim_conn_cfg *c)
 	return c->size_min <= c->size_max && (!c->load || c->message);
 }
 
+static bool check_links(const struct sim_cfg *cfg)
+{
+	for (uint64_t i = 0; i < cfg->hosts; i++)
+		if (cfg->link[i].rifl && hop_check(&cfg->link[i]))
+			return false;
+	for (uint64_t i = 0; i < cfg->leaves * cfg->spines; i++)
+		if (cfg->trunk[i].rifl && hop_check(&cfg->trunk[i]))
+			return false;
+	return true;
+}
+
 static bool check(const struct sim_cfg *cfg, const char *path)
 {
+	if (!check_links(cfg)) {
+		fprintf(stderr, "%s: rifl: no such frames, or a link too long for them\n", path);
+		return false;
+	}
 	for (uint64_t i = 0; i < cfg->nconns; i++) {
 		if (check_conn(cfg, &cfg->conn[i]))
 			continue;

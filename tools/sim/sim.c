@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A run: the event loop, and what must be true when everything has drained. */
 #include "check.h"
+#include "hop.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -160,6 +161,12 @@ static void dispatch(struct sim *s, const struct event *ev)
 	switch (ev->kind) {
 	case EV_PORT:
 		link_port(s, ev->p, ev->n);
+		break;
+	case EV_UPLINK:
+		link_uplink(s, ev->p);
+		break;
+	case EV_HOP:
+		hop_slot(ev->p);
 		break;
 	case EV_ARRIVE:
 		xdp_receive(&s->hosts[((struct frame *)ev->p)->dst], ev->p, false);

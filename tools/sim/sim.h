@@ -29,7 +29,7 @@ struct host;
 struct endpoint;
 
 struct frame {
-	struct frame *next;	/* in a host's ring */
+	struct frame *next;	/* in a host's ring, or on its way over a RIFL link */
 	struct endpoint *verdict_ep;	/* in the ring: whose it is */
 	uint64_t iv;		/* as it was sent, whatever has become of the bytes */
 	uint64_t sent;		/* the virtual time of its T1 */
@@ -51,6 +51,8 @@ struct frame {
 
 enum event_kind {
 	EV_PORT,	/* a frame reaches a switch's port */
+	EV_UPLINK,	/* a frame leaves a host's NIC for a link with bit errors */
+	EV_HOP,		/* a slot of a RIFL link */
 	EV_ARRIVE,	/* a frame reaches a host */
 	EV_AGENT,	/* a host's agent has its turn */
 	EV_ANSWER,	/* an upper layer answers */
@@ -66,6 +68,13 @@ struct link_stats {
 	uint64_t packets, bytes, lost, queue_full, corrupted, duplicated, reordered, marked;
 	uint64_t queued;	/* bytes found waiting, summed up over packets */
 	uint64_t max_queued;
+	uint64_t damaged;	/* lost for bit errors; host links: the NIC's, too */
+};
+
+/* Bit errors of one direction. */
+struct noise {
+	struct rng rng;
+	uint64_t gap;		/* bits up to the next one */
 };
 
 /* A switch's port and the wire behind it. */
@@ -76,6 +85,9 @@ struct link {
 	int32_t to_leaf;	/* the wire ends at this leaf, ... */
 	int32_t to_spine;	/* ... at this spine; both -1: at a host */
 	bool bad;		/* in a spell of loss */
+	struct noise noise, uplink;	/* host links: the latter is of what the NIC sends */
+	struct hop *hop;	/* NULL: no RIFL */
+	uint32_t dir;		/* of the two directions of |hop|, ours */
 	struct link_stats stats;
 };
 
@@ -379,10 +391,17 @@ uint64_t backlog(uint64_t rate, uint64_t busy_ps, uint64_t now);
 /* link.c */
 /* The links of |s->cfg|'s topology. */
 void link_open(struct sim *s);
+void link_close(struct sim *s);
 /* The first port on the way of |f|. */
 uint32_t link_first(const struct sim *s, const struct frame *f);
+/* Frames of port |n|, and of the NIC behind it, with bit errors: RIFL's, or Ethernet's, which are lost. */
+uint64_t link_damaged(const struct sim *s, uint32_t n);
 /* |f| reaches port |n|. */
 void link_port(struct sim *s, struct frame *f, uint32_t n);
+/* |f| has left the NIC of its host, whose link has bit errors or speaks RIFL. */
+void link_uplink(struct sim *s, struct frame *f);
+/* |f| is through the RIFL link of port |n| at |at|. */
+void link_out(struct sim *s, uint32_t n, struct frame *f, uint64_t at);
 /* The shortest way between two hosts, ns of propagation. */
 uint64_t link_delay(const struct sim *s, uint32_t from, uint32_t to);
 
