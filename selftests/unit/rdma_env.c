@@ -69,6 +69,7 @@ static void open_conn(struct env_host *h, uint32_t cid, struct env_host *peer, u
 	c->shared.id.peer_cid = peer_cid;
 	c->peer_host = (uint32_t)peer->index;
 	c->peer_cid = peer_cid;
+	c->ordered = ordered;
 	c->hung = c->dirty = false;
 	c->core = fcore_conn_open(h->core, cid, &c->shared, &p, env.now);
 	assert_non_null(c->core);

@@ -35,6 +35,7 @@ struct env_conn {
 	struct fcore_conn *core;	/* NULL: not there */
 	struct falcon_conn shared;
 	uint32_t peer_host, peer_cid;
+	bool ordered;
 	bool dirty, hung;
 } FALCON_ALIGNED;
 

@@ -18,16 +18,22 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct rdma_link *handle(struct env_host *h, const struct env_host *to, unsigned int gid)
+static struct rdma_link *handle_of(struct env_host *h, const struct env_host *to, unsigned int gid,
+				    bool ordered)
 {
 	struct fverbs_ah_attr ah;
 	struct rdma_link *link;
 	char err[128];
 
 	env_path(to, gid, &ah);
-	link = rdma_link_datagram(&h->r, 0, &ah, err, sizeof(err));
+	link = rdma_link_datagram(&h->r, 0, &ah, ordered, err, sizeof(err));
 	assert_non_null(link);
 	return link;
+}
+
+static struct rdma_link *handle(struct env_host *h, const struct env_host *to, unsigned int gid)
+{
+	return handle_of(h, to, gid, true);
 }
 
 static void shared(void **state)
@@ -65,6 +71,64 @@ static void crossing(void **state)
 	assert_non_null(rdma_link_core(b));
 	assert_int_equal(env_live(&env_a), 1);
 	assert_int_equal(env_live(&env_b), 1);
+}
+
+/* RDMA 6.2: two connections with a peer, whoever dials; each end finds both. */
+static void both_orders(void **state)
+{
+	struct rdma_link *strong = handle_of(&env_a, &env_b, 0, true), *b_strong;
+	struct rdma_link *loose = handle_of(&env_a, &env_b, 0, false), *b_loose;
+
+	(void)state;
+	assert_ptr_not_equal(strong, loose);
+	b_loose = handle_of(&env_b, &env_a, 0, false);
+	env_flush(&env_b);
+	env_settle(1000);
+	b_strong = handle_of(&env_b, &env_a, 0, true);
+	assert_ptr_not_equal(b_strong, b_loose);
+	assert_int_equal(env_live(&env_a), 2);
+	assert_int_equal(env_live(&env_b), 2);
+	assert_true(env_a.conns[rdma_link_core(strong)->cid].ends.ordered);
+	assert_false(env_a.conns[rdma_link_core(loose)->cid].ends.ordered);
+	assert_true(env_b.conns[rdma_link_core(b_strong)->cid].ends.ordered);
+	assert_false(env_b.conns[rdma_link_core(b_loose)->cid].ends.ordered);
+	/* Each goes by itself. */
+	rdma_link_put(loose);
+	rdma_link_put(b_loose);
+	env_settle(SECOND);
+	env_settle(60 * SECOND);
+	env_settle(61 * SECOND);
+	assert_int_equal(env_live(&env_a), 1);
+	assert_non_null(rdma_link_core(strong));
+}
+
+/* The offer and the connection that it is for have to say the same, and both offers. */
+static void orders_differ(void **state)
+{
+	const struct link_offer loose = { LINK_DATAGRAM, 0, 0, 0, 0, 1400 };
+	struct ulp_request req = { .peer = "", .cid = 3, .ends.family = AF_INET };
+	struct ulp_conn up = { .core = &env_cores[1], .cid = 1, .max_len = 1400 };
+	struct link_offer strong = loose;
+	struct rdma_link *a;
+	struct ulp_data reply;
+	char err[128];
+
+	(void)state;
+	strong.modes = RDMA_LINK_ORDERED;
+	for (int ordered = 0; ordered < 2; ordered++) {
+		req.ends.ordered = ordered;
+		link_offer_pack(ordered ? &loose : &strong, &req.data);
+		assert_int_equal(rdma_links_accept(&env_a.r, &req, &reply, err, sizeof(err)), -EPROTO);
+		assert_string_equal(err, "offer and connection differ in their order");
+	}
+	a = handle(&env_a, &env_b, 0);
+	env_flush(&env_a);
+	link_offer_pack(&loose, &up.data);
+	assert_int_equal(rdma_links_conn_up(&env_a.r, &up), 0);
+	assert_null(rdma_link_core(a));
+	assert_true(env_a.conns[1].hung);
+	assert_string_equal(env_a.out->msgs[1].text,
+			    "datagrams are strongly ordered here, yours weakly ordered");
 }
 
 static void kept_a_while(void **state)
@@ -267,6 +331,11 @@ static void malformed(void **state)
 		assert_int_equal(rdma_links_accept(&env_a.r, &req, &reply, err, sizeof(err)),
 				 -EPROTO);
 	}
+	for (uint8_t modes = 0; modes < 16; modes++) {
+		link_offer_pack(&(struct link_offer){ LINK_DATAGRAM, modes, 0, 0, 0, 0x1000 }, &req.data);
+		assert_int_equal(link_offer_unpack(&req.data, &back, err, sizeof(err)),
+				 modes & ~RDMA_LINK_ORDERED ? -EPROTO : 0);
+	}
 	for (uint8_t len = 0; len <= ULP_DATA_MAX; len++) {
 		link_offer_pack(&o, &req.data);
 		req.data.len = len;
@@ -280,6 +349,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(shared, setup, teardown),
 		cmocka_unit_test_setup_teardown(crossing, setup, teardown),
+		cmocka_unit_test_setup_teardown(both_orders, setup, teardown),
+		cmocka_unit_test_setup_teardown(orders_differ, setup, teardown),
 		cmocka_unit_test_setup_teardown(kept_a_while, setup, teardown),
 		cmocka_unit_test_setup_teardown(taken_over, setup, teardown),
 		cmocka_unit_test_setup_teardown(made_anew, setup, teardown),

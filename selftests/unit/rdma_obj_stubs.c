@@ -220,9 +220,9 @@ struct rdma_link *rdma_link_of(struct rdma *r, const struct fcore_conn *c)
 }
 
 struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device,
-				     const struct fverbs_ah_attr *ah, char *err, size_t errlen)
+				     const struct fverbs_ah_attr *ah, bool ordered, char *err, size_t errlen)
 {
-	(void)r, (void)device;
+	(void)r, (void)device, (void)ordered;
 	if (!ah->is_global) {
 		snprintf(err, errlen, "no GID");
 		return NULL;

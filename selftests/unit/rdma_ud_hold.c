@@ -210,10 +210,7 @@ static void in_order(void **state)
 	pair_close();
 }
 
-/*
- * Likewise of a connection that was full, with more than may be held: all are sent. The connection is not
- * ordered (RDMA 6.2), but the wire is here. The filler's are for nobody.
- */
+/* Likewise of a connection that was full, with more than may be held. The filler's are for nobody. */
 static void in_order_when_full(void **state)
 {
 	(void)state;

@@ -162,6 +162,8 @@ static struct rdma_qp_object *make_qp(struct rdma_call *call, const struct fverb
 	use_parts(&init, 1);
 	if (init.xrcd)
 		init.xrcd->uses++;
+	if (req->type == IBV_QPT_UD)
+		init.pd->loose = req->ordering != FVERBS_STRONGLY_ORDERED;
 	o->ctx = call->ctx;
 	o->next = o->ctx->qps;
 	o->pprev = &o->ctx->qps;
@@ -336,6 +338,19 @@ static int destroy_qp(struct rdma_call *call)
 	return 0;
 }
 
+static struct rdma_link *ah_link(struct rdma_ah *ah, bool ordered, char *err, size_t errlen)
+{
+	struct rdma_link **link = &ah->links[ordered];
+
+	if (!*link)
+		*link = rdma_link_datagram(ah->ctx->r, ah->pd->device, &ah->attr, ordered, err, errlen);
+	return *link;
+}
+
+/*
+ * An address handle is not told which queue pairs will use it. So the connection that those of its domain
+ * take, as far as is known, is made with it; the other one if a queue pair comes that needs it.
+ */
 static int create_ah(struct rdma_call *call)
 {
 	const struct fverbs_create_ah *req = call->req;
@@ -357,9 +372,7 @@ static int create_ah(struct rdma_call *call)
 	ah->ctx = call->ctx;
 	ah->pd = pd;
 	ah->attr = req->attr;
-	ah->link = rdma_link_datagram(call->r, pd->device, &req->attr, call->err,
-				      sizeof(call->err));
-	if (!ah->link) {
+	if (!ah_link(ah, !pd->loose, call->err, sizeof(call->err))) {
 		rdma_handle_free(call->ctx, handle);
 		free(ah);
 		return -EINVAL;
@@ -374,7 +387,9 @@ static void drop_ah(struct rdma_ctx *ctx, uint32_t handle)
 {
 	struct rdma_ah *ah = rdma_handle_get(ctx, RDMA_KIND_AH, handle);
 
-	rdma_link_put(ah->link);
+	for (int ordered = 0; ordered < 2; ordered++)
+		if (ah->links[ordered])
+			rdma_link_put(ah->links[ordered]);
 	ah->pd->uses--;
 	rdma_handle_free(ctx, handle);
 	free(ah);
@@ -400,9 +415,11 @@ struct rdma_pd *rdma_ah_pd(const struct rdma_ah *ah)
 	return ah->pd;
 }
 
-struct rdma_link *rdma_ah_link(const struct rdma_ah *ah)
+struct rdma_link *rdma_ah_link(struct rdma_ah *ah, bool ordered)
 {
-	return ah->link;
+	char err[128];
+
+	return ah_link(ah, ordered, err, sizeof(err));
 }
 
 void rdma_qp_drop(struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle)

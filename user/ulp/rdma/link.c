@@ -39,14 +39,24 @@ struct rdma_link *link_new(struct rdma *r, enum link_kind kind, const struct ulp
 	return link;
 }
 
+struct rdma_link *link_new_datagram(struct rdma *r, const struct ulp_ends *ends)
+{
+	struct rdma_link *link = link_new(r, LINK_DATAGRAM, ends, 0, 0);
+
+	if (link && ends->ordered)
+		link->modes = RDMA_LINK_ORDERED;
+	return link;
+}
+
 struct rdma_link *link_find(const struct rdma_links *l, const struct ulp_ends *ends, uint32_t qpn,
 			    uint32_t dest_qpn)
 {
 	struct rdma_link *link;
 
 	LIST_FOREACH(link, &l->buckets[hash(ends, qpn)], bucket) {
+		/* Two queue pairs have one link at most: that their orders differ is told to who dials. */
 		if (link->qpn == qpn && link->dest_qpn == dest_qpn &&
-		    link->ends.family == ends->family &&
+		    (qpn || link->ends.ordered == ends->ordered) && link->ends.family == ends->family &&
 		    !memcmp(link->ends.local, ends->local, 16) &&
 		    !memcmp(link->ends.remote, ends->remote, 16))
 			return link;
@@ -135,16 +145,17 @@ struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_a
 
 /* That others have made for us, or that has no address handle at the moment, does as well. */
 struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device,
-				     const struct fverbs_ah_attr *ah, char *err, size_t errlen)
+				     const struct fverbs_ah_attr *ah, bool ordered, char *err, size_t errlen)
 {
 	struct rdma_link *link;
 	struct ulp_ends ends;
 
 	if (link_ends(r, device, ah, &ends, err, errlen) < 0)
 		return NULL;
+	ends.ordered = ordered;
 	link = link_find(r->links, &ends, 0, 0);
 	if (!link)
-		link = link_new(r, LINK_DATAGRAM, &ends, 0, 0);
+		link = link_new_datagram(r, &ends);
 	if (!link) {
 		snprintf(err, errlen, "out of memory");
 		return NULL;

@@ -153,7 +153,12 @@ void link_due(struct rdma_link *link);
 /* A new link, IDLE. NULL if memory is short. */
 struct rdma_link *link_new(struct rdma *r, enum link_kind kind, const struct ulp_ends *ends,
 			   uint32_t qpn, uint32_t dest_qpn);
-/* That of our |qpn| with the peer's |dest_qpn|, or of datagrams with both 0. |ends|: the addresses. */
+/* Likewise, for datagrams, ordered or not as |ends| says. */
+struct rdma_link *link_new_datagram(struct rdma *r, const struct ulp_ends *ends);
+/*
+ * That of our |qpn| with the peer's |dest_qpn|, or of datagrams with both 0. |ends|: the addresses, and for
+ * datagrams the order.
+ */
 struct rdma_link *link_find(const struct rdma_links *l, const struct ulp_ends *ends, uint32_t qpn,
 			    uint32_t dest_qpn);
 /* Ends its connection. Whoever waits for it does no longer. */

@@ -183,28 +183,28 @@ static const char *service(uint8_t modes)
 	return modes & RDMA_LINK_XRC ? "XRC" : "RC";
 }
 
-/* False, with a sentence: the two queue pairs have been made for different modes (RDMA 6.2, 6.3). */
+/* False, with a sentence: the two ends have been made for different modes (RDMA 6.2, 6.3). */
 static bool same_modes(const struct rdma_link *link, uint8_t theirs, char *err, size_t errlen)
 {
 	uint8_t ours = link->modes;
 
 	if (ours == theirs)
 		return true;
-	snprintf(err, errlen, "queue pair %u is %s, %s, %s here, yours %s, %s, %s", link->qpn,
-		 service(ours), ordering(ours), errors(ours), service(theirs), ordering(theirs),
-		 errors(theirs));
+	if (link->kind == LINK_DATAGRAM)
+		snprintf(err, errlen, "datagrams are %s here, yours %s", ordering(ours), ordering(theirs));
+	else
+		snprintf(err, errlen, "queue pair %u is %s, %s, %s here, yours %s, %s, %s", link->qpn,
+			 service(ours), ordering(ours), errors(ours), service(theirs), ordering(theirs),
+			 errors(theirs));
 	return false;
 }
 
 /* 0, or why a dial of the peer's, which the link is the right one for, is not taken. */
-static int check_dial(const struct rdma_link *link, const struct ulp_request *req,
-		      const struct link_offer *o, char *err, size_t errlen)
+static int check_dial(const struct rdma_link *link, const struct link_offer *o, char *err, size_t errlen)
 {
 	if (!same_modes(link, o->modes, err, errlen))
 		return -EBUSY;
-	if (link->ends.ordered != req->ends.ordered)
-		snprintf(err, errlen, "offer and connection differ in their order");
-	else if (link->state == LINK_DEAD)
+	if (link->state == LINK_DEAD)
 		snprintf(err, errlen, "the connection of queue pair %u here has been lost", link->qpn);
 	else if (link->state == LINK_UP || link->state == LINK_ACCEPTED || link->twin)
 		snprintf(err, errlen, "%s connected already",
@@ -236,6 +236,10 @@ int rdma_links_accept(struct rdma *r, const struct ulp_request *req, struct ulp_
 
 	if (link_offer_unpack(&req->data, &o, err, errlen) < 0)
 		return -EPROTO;
+	if (req->ends.ordered != (bool)(o.modes & RDMA_LINK_ORDERED)) {
+		snprintf(err, errlen, "offer and connection differ in their order");
+		return -EPROTO;
+	}
 	link = link_find(r->links, &req->ends, o.dst_qpn, o.src_qpn);
 	if (!link && o.kind == LINK_RC) {
 		snprintf(err, errlen, "queue pair %u here does not wait for your %u (yet)",
@@ -243,12 +247,12 @@ int rdma_links_accept(struct rdma *r, const struct ulp_request *req, struct ulp_
 		return -ENOENT;
 	}
 	if (!link)
-		link = link_new(r, LINK_DATAGRAM, &req->ends, 0, 0);
+		link = link_new_datagram(r, &req->ends);
 	if (!link) {
 		snprintf(err, errlen, "out of memory");
 		return -ENOMEM;
 	}
-	if (check_dial(link, req, &o, err, errlen) < 0)
+	if (check_dial(link, &o, err, errlen) < 0)
 		return -EBUSY;
 	if (claim(r->links, req->cid, link) < 0) {
 		snprintf(err, errlen, "out of memory");

@@ -47,7 +47,7 @@ static const char *problem(const struct ulp_data *in, const struct link_offer *o
 		return "no such kind of RDMA connection";
 	if ((o->src_qpn | o->dst_qpn) >> 24 || !o->src_qpn == rc || !o->dst_qpn == rc)
 		return "queue pair numbers of the RDMA offer are out of range";
-	if (o->modes & ~RDMA_LINK_MODES || (!rc && o->modes) ||
+	if (o->modes & ~RDMA_LINK_MODES || (!rc && o->modes & ~RDMA_LINK_ORDERED) ||
 	    (o->modes & RDMA_LINK_ORDERED && o->modes & RDMA_LINK_UNORDERED))
 		return "no such mode of an RDMA connection";
 	if (o->max_len < LINK_MIN_LEN)

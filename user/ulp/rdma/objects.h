@@ -96,6 +96,7 @@ struct rdma_pd {
 	struct rdma_ctx *ctx;
 	uint32_t uses;			/* objects made in it */
 	uint32_t device;		/* index */
+	bool loose;			/* its latest queue pair of datagrams is not strongly ordered */
 };
 
 enum rdma_mr_kind {
@@ -186,7 +187,7 @@ struct rdma_ah {
 	struct rdma_ctx *ctx;
 	struct rdma_pd *pd;
 	struct fverbs_ah_attr attr;
-	struct rdma_link *link;
+	struct rdma_link *links[2];	/* in any order, and strongly ordered; NULL: not used yet */
 };
 
 /* ---- ctx.c ----------------------------------------------------------------------------------- */

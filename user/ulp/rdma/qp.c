@@ -165,6 +165,7 @@ static struct rdma_qp *new_qp(const struct rdma_qp_init *init)
 	qp->deadline = UINT64_MAX;
 	STAILQ_INIT(&qp->txq);
 	STAILQ_INIT(&qp->parked);
+	STAILQ_INIT(&qp->arrived);
 	if (init->sq.base)
 		qp->ops = calloc(init->sq.entries, sizeof(*qp->ops));
 	if (qp->type != IBV_QPT_UD) {

@@ -161,7 +161,7 @@ struct rdma_item {
 	struct rdma_qps *qps;
 	struct rdma_qp *qp;		/* NULL: has lost interest */
 	LIST_ENTRY(rdma_item) all;	/* of |qp| */
-	STAILQ_ENTRY(rdma_item) wait;	/* of |qp|: for a buffer */
+	STAILQ_ENTRY(rdma_item) wait;	/* of |qp|: for a buffer; datagrams: for its completion */
 	struct rdma_move move;
 	struct rdma_span span;		/* READ: what keeps direct memory */
 	struct rdma_cq *cq;		/* NULL: no completion is to be given */
@@ -253,6 +253,7 @@ struct rdma_qp {
 	/* Responder */
 	LIST_HEAD(, rdma_item) items;
 	STAILQ_HEAD(, rdma_item) parked;	/* READs that wait for a buffer */
+	STAILQ_HEAD(, rdma_item) arrived;	/* datagrams that have not been completed, oldest first */
 	struct rdma_item **ring;	/* QP_WINDOW of them, by sequence number */
 	uint32_t rx_base, rx_next;	/* oldest not retired; one past the latest received */
 	uint32_t rx_rmsn, rx_read_rmsn;	/* next that a receive request is taken for; next READ */

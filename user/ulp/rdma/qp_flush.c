@@ -56,7 +56,14 @@ static void answer_late(struct rdma_qp *qp, struct rdma_item *it)
 				qp->r->now);
 }
 
-/* Items in the order of their sequence numbers, then the messages that were not complete. */
+static void flush_item(struct rdma_qp *qp, struct rdma_item *it, bool flush)
+{
+	if (flush && it->cq)
+		flush_recv(qp, it->cq, it->cqe.wr_id);
+	it->cq = NULL;
+}
+
+/* Items in the order of their sequence numbers or arrival, then the messages that were not complete. */
 static void abandon_items(struct rdma_qp *qp, bool flush)
 {
 	struct rdma_item *it;
@@ -66,19 +73,17 @@ static void abandon_items(struct rdma_qp *qp, bool flush)
 
 		it = *slot;
 		*slot = NULL;
-		if (!it)
-			continue;
-		if (flush && it->cq)
-			flush_recv(qp, it->cq, it->cqe.wr_id);
-		it->cq = NULL;
+		if (it)
+			flush_item(qp, it, flush);
 	}
+	STAILQ_FOREACH(it, &qp->arrived, wait)
+		flush_item(qp, it, flush);
+	STAILQ_INIT(&qp->arrived);
 	while ((it = LIST_FIRST(&qp->items))) {
 		if (it->waits)
 			STAILQ_REMOVE(&qp->parked, it, rdma_item, wait);
 		it->waits = it->in_ring = false;
-		if (flush && it->cq)
-			flush_recv(qp, it->cq, it->cqe.wr_id);
-		it->cq = NULL;
+		flush_item(qp, it, flush);
 		/* Copies first: answering gives back the memory that they read from. */
 		rdma_move_cancel(&it->move);
 		/* Behind a queue pair that goes nothing is answered any more: link_leave.c. */

@@ -238,10 +238,11 @@ void rdma_async_event(struct rdma_ctx *ctx, uint64_t cookie, uint32_t type, uint
 /* Drop events that still wait to be sent and count for |counter|. */
 void rdma_async_forget(struct rdma_ctx *ctx, const uint32_t *counter);
 
-/* The address handle |handle| of |ctx|, or NULL; its PD, and the link that datagrams take. */
+/* The address handle |handle| of |ctx|, or NULL; its PD. */
 struct rdma_ah *rdma_ah_find(struct rdma_ctx *ctx, uint32_t handle);
 struct rdma_pd *rdma_ah_pd(const struct rdma_ah *ah);
-struct rdma_link *rdma_ah_link(const struct rdma_ah *ah);
+/* The link that strongly ordered datagrams take, or others. NULL: it cannot be made at the moment. */
+struct rdma_link *rdma_ah_link(struct rdma_ah *ah, bool ordered);
 
 /* Device |index|, or NULL. */
 const struct fverbs_device *rdma_device(const struct rdma *r, uint32_t index);
@@ -380,11 +381,11 @@ struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_a
 				    const struct rdma_link_ops *ops, void *owner, char *err,
 				    size_t errlen);
 /*
- * For address handles: the connection shared by all datagrams to |ah|'s host. It is made anew by itself
- * when it is lost. rdma_link_put() ends it.
+ * For address handles: the connection shared by all datagrams to |ah|'s host that are strongly ordered, or by
+ * all others. It is made anew by itself when it is lost. rdma_link_put() ends it.
  */
 struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device,
-				     const struct fverbs_ah_attr *ah, char *err, size_t errlen);
+				     const struct fverbs_ah_attr *ah, bool ordered, char *err, size_t errlen);
 
 /* A datagram that waits for its link, or for room in it. */
 struct rdma_link_wait {

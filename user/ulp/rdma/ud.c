@@ -37,19 +37,28 @@ static void put_grh(uint8_t grh[QP_GRH], const struct rdma_link *link, uint32_t 
 	memcpy(ip + 16, local + 12, 4);
 }
 
+/* |it| is placed, or has failed: completions have the order of receive requests (RDMA 6.4). */
 static void received(struct rdma_item *it)
 {
-	if (it->qp && it->cq)
-		rdma_resp_complete(it, it->qp);
-	it->cq = NULL;
-	rdma_item_put(it);
+	struct rdma_qp *qp = it->qp;
+
+	it->placed = true;
+	if (!qp) {
+		rdma_item_put(it);
+		return;
+	}
+	while ((it = STAILQ_FIRST(&qp->arrived)) && it->placed) {
+		STAILQ_REMOVE_HEAD(&qp->arrived, wait);
+		rdma_resp_complete(it, qp);
+		rdma_item_put(it);
+	}
 }
 
 static void datagram_moved(struct rdma_move *m)
 {
 	struct rdma_item *it = (struct rdma_item *)((char *)m - offsetof(struct rdma_item, move));
 
-	if (m->error)
+	if (m->error && it->cqe.status == IBV_WC_SUCCESS)
 		it->cqe.status = IBV_WC_LOC_PROT_ERR;
 	received(it);
 }
@@ -137,6 +146,7 @@ void rdma_ud_receive(struct rdma *r, struct rdma_link *link, const struct falcon
 		 it->len > recv.total ? IBV_WC_LOC_LEN_ERR :
 					rdma_scatter(&it->move, pd, &recv, 0, it->buf, it->len);
 	it->cqe.status = status;
+	STAILQ_INSERT_TAIL(&qp->arrived, it, wait);
 	if (status != IBV_WC_SUCCESS)
 		rdma_move_cancel(&it->move);
 	if (!it->move.pending)

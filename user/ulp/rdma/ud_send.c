@@ -21,7 +21,7 @@
 
 bool rdma_ud_begin(struct rdma_qp *qp)
 {
-	const struct rdma_ah *ah = rdma_ah_find(qp->init.ctx, qp->cut.wqe.ah);
+	struct rdma_ah *ah = rdma_ah_find(qp->init.ctx, qp->cut.wqe.ah);
 	const struct rdma_link *link;
 
 	if (!ah || rdma_ah_pd(ah) != qp->init.pd) {
@@ -29,8 +29,10 @@ bool rdma_ud_begin(struct rdma_qp *qp)
 		return false;
 	}
 	/* What the path carries is not known before there is one: what is too long then is lost. */
-	link = rdma_ah_link(ah);
-	qp->segment = rdma_link_core(link) ? rdma_qp_segment(rdma_link_max_len(link)) : QP_SEGMENT_MAX;
+	link = rdma_ah_link(ah, qp->ordered);
+	qp->segment = QP_SEGMENT_MAX;
+	if (link && rdma_link_core(link))
+		qp->segment = rdma_qp_segment(rdma_link_max_len(link));
 	return true;
 }
 
@@ -120,8 +122,8 @@ static void hold(struct rdma_txn *t, struct rdma_link *link)
 
 void rdma_ud_submit(struct rdma_txn *t)
 {
-	const struct rdma_ah *ah = rdma_ah_find(t->qp->init.ctx, t->ah);
-	struct rdma_link *link = ah ? rdma_ah_link(ah) : NULL;
+	struct rdma_ah *ah = rdma_ah_find(t->qp->init.ctx, t->ah);
+	struct rdma_link *link = ah ? rdma_ah_link(ah, t->qp->ordered) : NULL;
 
 	if (!link)
 		lose(t);
