@@ -220,6 +220,8 @@ static void ud_drops_silently(void **state)
 	sge = sge_of(&a, &amr, 0, 100);
 	env_post_send(&aqp, &w, &sge);
 	done(&acq, 1, IBV_WC_SEND);
+	/* It is on its way. */
+	env_steps(100);
 	to = sge_of(&b, &bmr, HALF, 200);
 	env_post_recv(&bqp, 9, &to, 1);
 	w.remote_qkey = 0x2222;

@@ -3,7 +3,7 @@
 
 RDMA_QP_TESTS := $(patsubst %,$(B)/selftests/unit/%.t,rdma_qp rdma_chaos rdma_errors rdma_kinds \
 	rdma_hostile rdma_strict rdma_cie rdma_filtered rdma_holes rdma_down rdma_srq rdma_ud_hold \
-	rdma_ud_order rdma_golden)
+	rdma_ud_dying rdma_ud_order rdma_golden)
 
 $(RDMA_QP_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 	$(patsubst %.c,$(B)/asan/%.o,$(wildcard selftests/unit/rdma_env*.c user/ulp/rdma/*.c)) \

@@ -1,145 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Datagrams of one queue pair to two destinations, of which one is not there, or takes nothing: the other has
- * its own all the same. The host itself is the destination that is always there.
+ * its own all the same.
  */
-#include "rdma_pair.h"
-
-#include <string.h>
-
-#include <ulp/rdma/link.h>
-
-enum { SIZE = 100, BUFFERS = 200, WAIT_NS = 4000000 };
-
-static struct env_qp own, filler;	/* of application |a|: it receives; it makes the connection full */
-static struct env_cq owncq, fillcq;
-static uint32_t here, there;		/* address handles */
-
-static uint32_t ah_open(const struct env_host *to)
-{
-	struct fverbs_create_ah req = { .pd = a.pd, .attr = { .is_global = 1, .port_num = 1 } };
-	struct fverbs_handle h;
-
-	req.attr.dgid[10] = req.attr.dgid[11] = 0xff;
-	req.attr.dgid[12] = 10;
-	req.attr.dgid[15] = (uint8_t)(to->index + 1);
-	assert_int_equal(env_cmd(&a, FVERBS_CREATE_AH, &req, sizeof(req), &h, sizeof(h)), 0);
-	return h.handle;
-}
-
-static void ah_close(uint32_t handle)
-{
-	struct fverbs_handle h = { .handle = handle };
-
-	assert_int_equal(env_cmd(&a, FVERBS_DESTROY_AH, &h, sizeof(h), NULL, 0), 0);
-}
-
-static void ready_qp(struct env_cq *cq, uint32_t entries, struct env_qp *qp)
-{
-	env_cq_open(&a, cq, 1024);
-	env_qp_open(&a, cq, &(struct env_qp_opts){ .type = IBV_QPT_UD, .entries = entries }, qp);
-	env_to_init(qp, 0);
-	env_to_rtr(qp, &env.host[0], 0);
-	env_to_rts(qp);
-}
-
-static void receives(struct env_app *app, struct env_mr *mr, struct env_qp *qp, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		struct fverbs_sge to = sge_of(app, mr, HALF + i * (SIZE + 40), SIZE + 40);
-
-		env_post_recv(qp, i, &to, 1);
-	}
-}
-
-static void stage_open(void)
-{
-	pair_open(&(struct env_qp_opts){ .type = IBV_QPT_UD, .entries = 256 });
-	ready_qp(&owncq, 64, &own);
-	ready_qp(&fillcq, 512, &filler);
-	receives(&a, &amr, &own, 32);
-	receives(&b, &bmr, &bqp, BUFFERS);
-	here = ah_open(&env.host[0]);
-	env_steps(20);
-}
-
-/* Whoever dials is refused. */
-static void stage_without_peer(void)
-{
-	stage_open();
-	env.host[0].deaf = true;
-	there = ah_open(&env.host[1]);
-	env_steps(20);
-}
-
-/* |i|'s bytes and immediate data tell it from others. */
-static void post(struct env_qp *qp, uint32_t ah, uint32_t qpn, uint32_t i)
-{
-	struct fverbs_send_wqe w = { .wr_id = i, .opcode = IBV_WR_SEND_WITH_IMM, .imm = i, .num_sge = 1,
-				     .flags = IBV_SEND_SIGNALED, .ah = ah, .remote_qpn = qpn,
-				     .remote_qkey = 0x1111 };
-	struct fverbs_sge sge = sge_of(&a, &amr, i, SIZE);
-
-	env_post_send(qp, &w, &sge);
-}
-
-static void post_there(uint32_t i)
-{
-	post(&aqp, there, bqp.num, i);
-}
-
-static void post_here(uint32_t i)
-{
-	post(&aqp, here, own.num, i);
-}
-
-static uint32_t polled(struct env_cq *cq)
-{
-	struct fverbs_cqe c;
-	uint32_t n = 0;
-
-	while (env_poll(cq, &c)) {
-		assert_int_equal(c.status, IBV_WC_SUCCESS);
-		n++;
-	}
-	return n;
-}
-
-/* The peer's next datagram is number |i|. */
-static void arrives_there(uint32_t i)
-{
-	struct fverbs_cqe c = env_wait(&bcq);
-
-	assert_int_equal(c.status, IBV_WC_SUCCESS);
-	assert_int_equal(c.imm, i);
-	assert_memory_equal(b.memory + HALF + c.wr_id * (SIZE + 40) + 40, a.memory + i, SIZE);
-}
-
-static uint64_t lost(void)
-{
-	return rdma_qp_stats(rdma_qp_find(env.host[0].r, aqp.num))->lost;
-}
-
-/* One datagram more than fits is with the peer's connection, which answers nothing. */
-static void stage_full(void)
-{
-	stage_open();
-	there = ah_open(&env.host[1]);
-	env_steps(20);
-	env.host[1].dark = true;
-	for (uint32_t i = 0; i < 256; i++)
-		post(&filler, there, bqp.num ^ 1U << 16, i);
-	env_steps(8);
-	assert_int_equal(env_sq_used(&filler), 256);
-}
-
-static void run_for(uint64_t ns)
-{
-	uint64_t end = env.now + ns;
-
-	while (env.now < end)
-		env_step();
-}
+#include "rdma_ud.h"
 
 /* A datagram to the one that takes nothing is over at once, and the one behind it is with the other. */
 static void other_is_served(void (*stage)(void))
@@ -229,22 +93,9 @@ static void in_order_when_full(void **state)
 /* Memory that is shared with the agent is the application's again with the completion. */
 static void from_shared_memory(void **state)
 {
-	struct fverbs_reg_mr req = { .access = IBV_ACCESS_LOCAL_WRITE, .addr = ENV_SHM - 4096,
-				     .length = 4096, .iova = 0x10000, .area_plus_1 = 1 };
-	struct fverbs_send_wqe w;
-	struct fverbs_sge sge;
-	struct fverbs_mr am;
-
 	(void)state;
 	stage_without_peer();
-	req.pd = a.pd;
-	assert_int_equal(env_cmd(&a, FVERBS_REG_MR, &req, sizeof(req), &am, sizeof(am)), 0);
-	memcpy(a.shm + ENV_SHM - 4096, a.memory + 5, SIZE);
-	w = (struct fverbs_send_wqe){ .wr_id = 1, .opcode = IBV_WR_SEND_WITH_IMM, .imm = 5, .num_sge = 1,
-				      .flags = IBV_SEND_SIGNALED, .ah = there, .remote_qpn = bqp.num,
-				      .remote_qkey = 0x1111 };
-	sge = (struct fverbs_sge){ 0x10000, SIZE, am.lkey };
-	env_post_send(&aqp, &w, &sge);
+	post_shared(SIZE);
 	run_for(100000);
 	assert_int_equal(polled(&acq), 1);
 	memset(a.shm + ENV_SHM - 4096, 0xee, SIZE);
@@ -367,6 +218,7 @@ static void owners_go(void **state)
 		for (unsigned int steps = 0; steps < 12; steps += 2) {
 			all_go(stage_without_peer, steps, what);
 			all_go(stage_full, steps, what);
+			all_go(stage_dying, steps, what);
 		}
 	}
 }

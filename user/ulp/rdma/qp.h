@@ -24,6 +24,7 @@ enum rdma_qp_const {
 	QP_BUDGET = 64,			/* transactions a queue pair prepares in a turn */
 	QP_FLUSH_BUDGET = 4096,		/* completions that a flush gives in a turn */
 	QP_WINDOW = FCORE_MAX_TXNS,	/* sequence numbers that may be under way */
+	QP_LOOSE_MAX = 4 * FCORE_MAX_TXNS,	/* datagrams with the core whose sends are over */
 	QP_MSGS = 64,			/* messages under way to an unordered responder */
 	QP_SEGMENT_MAX = 9216,		/* bytes of payload of a transaction */
 	QP_MESSAGE_MAX = 1U << 31,	/* bytes (InfiniBand 9.7.7.1) */
@@ -138,7 +139,7 @@ enum rdma_txn_state {
 struct rdma_txn {
 	struct rdma_qps *qps;
 	struct rdma_qp *qp;		/* NULL: has lost interest */
-	struct rdma_op *op;		/* valid while |qp|; NULL: its send is over, it is still held */
+	struct rdma_op *op;		/* valid while |qp|; NULL: its send is over, a datagram is not */
 	LIST_ENTRY(rdma_txn) all;	/* of |qp| */
 	STAILQ_ENTRY(rdma_txn) queue;	/* of |qp|, until the core has it */
 	struct rdma_move move;
@@ -153,6 +154,7 @@ struct rdma_txn {
 	uint8_t state;			/* enum rdma_txn_state */
 	uint8_t status;			/* enum ibv_wc_status that the response gave */
 	bool pull, datagram;
+	bool loose;			/* counts for |qp->nloose| */
 	bool answered;			/* pull: a response has come */
 };
 
@@ -249,6 +251,7 @@ struct rdma_qp {
 	bool blocked;			/* the core had no room; on_xon() comes */
 	bool stopped;			/* a request has failed: none is started any more */
 	uint32_t nheld;			/* UD: places of links that its datagrams have */
+	uint32_t nloose;		/* UD: datagrams that the core has and whose sends are over */
 
 	/* Responder */
 	LIST_HEAD(, rdma_item) items;
@@ -335,8 +338,8 @@ void rdma_req_fail(struct rdma_qp *qp, struct rdma_op *op, uint8_t status, uint8
 void rdma_req_retire(struct rdma_qp *qp);
 /* Hand |t| to the core, to |c|. 0 or a negative errno; it may end before this returns. */
 int rdma_txn_submit(struct rdma_txn *t, struct fcore_conn *c);
-/* |t|'s request is over before |t| is. */
-void rdma_txn_leave_op(struct rdma_txn *t);
+/* One transaction of |op| less is under way: the request may be over before the transaction is. */
+void rdma_op_left(struct rdma_qp *qp, struct rdma_op *op);
 /* |t| has ended with |status|. It is freed. */
 void rdma_txn_end(struct rdma_txn *t, uint8_t status, uint8_t vendor);
 void rdma_txn_free(struct rdma_txn *t);

@@ -342,12 +342,8 @@ static void one_less(struct rdma_qp *qp, struct rdma_op *op)
 	op->left--;
 }
 
-void rdma_txn_leave_op(struct rdma_txn *t)
+void rdma_op_left(struct rdma_qp *qp, struct rdma_op *op)
 {
-	struct rdma_qp *qp = t->qp;
-	struct rdma_op *op = t->op;
-
-	t->op = NULL;
 	one_less(qp, op);
 	if (op->cut && !op->left && !op->done)
 		op_ended(qp, op);

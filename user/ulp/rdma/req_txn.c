@@ -37,6 +37,7 @@ bool rdma_txn_buffer(struct rdma_txn *t, uint32_t len)
 void rdma_txn_orphan(struct rdma_txn *t)
 {
 	t->qp->buffers -= t->buf != NULL;
+	t->qp->nloose -= t->loose;
 	t->qp = NULL;
 }
 

@@ -11,6 +11,11 @@
  *                          the link has lost its patience (LINK_WAIT_MS)
  *   it is unreachable      patience was lost before: beyond what the link may hold, datagrams are lost
  *
+ * What the core has taken may wait as well, for acknowledgments of a peer that has just died, until the
+ * connection ends. So its send is over at once, too, if the bytes are in a buffer; memory that is sent from
+ * where it lies is in use until the datagram is acknowledged, and its send is over then. No more than
+ * QP_LOOSE_MAX of a queue pair's are over so early: it is not to fill any number of connections.
+ *
  * A link's places are shared as the pools are: who has some already has no more than are free. So a queue
  * pair with datagrams to many that are not there cannot take them all, and has LINK_HELD_MAX at most.
  */
@@ -43,13 +48,38 @@ static void lose(struct rdma_txn *t)
 	rdma_txn_end(t, IBV_WC_SUCCESS, kCmplDeadConn);
 }
 
+/* As rdma_txn_submit(); the send is over with it, if it can be. */
+static int submit(struct rdma_txn *t, struct fcore_conn *c)
+{
+	struct rdma_qp *qp = t->qp;
+	struct rdma_op *op = t->op;
+	int rc;
+
+	if ((t->len && !t->buf) || qp->nloose >= QP_LOOSE_MAX)
+		return rdma_txn_submit(t, c);
+	/* |t| may be gone with its submission, and what has ended then is not to end the request. */
+	t->op = NULL;
+	t->loose = true;
+	qp->nloose++;
+	rc = rdma_txn_submit(t, c);
+	if (!rc) {
+		if (op)
+			rdma_op_left(qp, op);
+		return 0;
+	}
+	t->op = op;
+	t->loose = false;
+	qp->nloose--;
+	return rc;
+}
+
 /* The link is up. False: it has no room. Else |t| may be gone. */
 static bool send_on(struct rdma_txn *t, const struct rdma_link *link)
 {
 	int rc = -EMSGSIZE;
 
 	if (t->len <= rdma_qp_segment(rdma_link_max_len(link)))
-		rc = rdma_txn_submit(t, rdma_link_core(link));
+		rc = submit(t, rdma_link_core(link));
 	if (rc == -EAGAIN)
 		return false;
 	if (rc)
@@ -106,6 +136,7 @@ static bool take_bytes(struct rdma_txn *t)
 static void hold(struct rdma_txn *t, struct rdma_link *link)
 {
 	struct rdma_qp *qp = t->qp;
+	struct rdma_op *op = t->op;
 	bool held = has_place(qp, link) && take_bytes(t);
 
 	if (!held && rdma_link_unreachable(link)) {
@@ -116,8 +147,10 @@ static void hold(struct rdma_txn *t, struct rdma_link *link)
 	t->wait = (struct rdma_link_wait){ .held = held, .done = woken };
 	rdma_link_wait(link, &t->wait);
 	qp->nheld += held;
-	if (held)
-		rdma_txn_leave_op(t);
+	if (!held)
+		return;
+	t->op = NULL;
+	rdma_op_left(qp, op);
 }
 
 void rdma_ud_submit(struct rdma_txn *t)
