@@ -8,6 +8,7 @@
  */
 #include "falcon_csum.h"
 #include "falcon_deliver.h"
+#include "falcon_exec.h"
 #include "falcon_maps.h"
 #include "falcon_notify.h"
 #include "falcon_others.h"
@@ -94,6 +95,11 @@ FALCON_INLINE enum falcon_verdict falcon_hook_deliverable(void *at, struct falco
 	return falcon_find_socket(at, falcon_work(r));
 }
 
+FALCON_INLINE enum falcon_verdict falcon_hook_execute(void *at, struct falcon_receive *r)
+{
+	return falcon_execute(at, falcon_work(r));
+}
+
 FALCON_INLINE enum falcon_verdict falcon_hook_reserve(void *at, struct falcon_receive *r)
 {
 	return falcon_reserve_room(at, falcon_work(r));
@@ -140,6 +146,20 @@ FALCON_INLINE enum falcon_verdict falcon_decide(struct xdp_md *ctx, struct falco
 	return falcon_receive(ctx, &w->rx);
 }
 
+/* Turn the frame round as verdict |v| asks, or leave the answer to the agent. Returns the XDP action. */
+static __noinline int falcon_answer(struct xdp_md *ctx, struct falcon_work *w, enum falcon_verdict v)
+{
+	falcon_meta_drop(ctx);
+	if (falcon_turn(ctx, w, v)) {
+		w->counters->xdp_tx++;
+		return XDP_TX;
+	}
+	/* A driver that gives frames no tailroom, and a short frame: an EACK is longer. */
+	falcon_rx_owe_answer(w->rx.conn, w->rx.frame.flow);
+	falcon_mark_dirty(w);
+	return XDP_DROP;
+}
+
 /* Do what |*v| means; it becomes a drop verdict if that cannot be done. Returns the XDP action. */
 FALCON_INLINE int falcon_act(struct xdp_md *ctx, struct falcon_work *w, enum falcon_verdict *v)
 {
@@ -152,15 +172,12 @@ FALCON_INLINE int falcon_act(struct xdp_md *ctx, struct falcon_work *w, enum fal
 		if (action != XDP_REDIRECT)
 			*v = FALCON_V_drop_no_agent;
 	} else if (falcon_verdict_answers(*v)) {
-		falcon_meta_drop(ctx);
-		if (falcon_turn(ctx, w, *v)) {
-			w->counters->xdp_tx++;
-			return XDP_TX;
-		}
-		/* A driver that gives frames no tailroom, and a short frame: an EACK is longer. */
-		*v = FALCON_V_drop_no_room;
-		falcon_rx_owe_answer(w->rx.conn, w->rx.frame.flow);
-		falcon_mark_dirty(w);
+		action = falcon_answer(ctx, w, *v);
+		if (action != XDP_TX)
+			*v = FALCON_V_drop_no_room;
+	} else if (w->ack_due) {
+		action = falcon_answer(ctx, w, *v);
+		w->counters->xdp_acked += action == XDP_TX;
 	}
 	return action;
 }

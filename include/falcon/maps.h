@@ -38,6 +38,10 @@ enum falcon_maps_const {
 	FALCON_FUNCTION_ANY = 1 << 24,	/* beyond the 24 bits of a function */
 	FALCON_SADB_PER_CONN = 2,	/* SPIs of ESP: a current and a previous one */
 	FALCON_MAX_FLOWS = 16,		/* paths of a connection; a power of two */
+	FALCON_MEMORIES = 1024,		/* pieces of offload memory, of all applications together */
+	FALCON_MEMORY_SHIFT = 16,	/* such a piece consists of blocks, */
+	FALCON_MEMORY_BLOCK = 1 << FALCON_MEMORY_SHIFT,	/* of so many bytes */
+	FALCON_REGIONS = 1 << 16,	/* regions in offload memory */
 };
 
 /* struct falcon_conn.flags */
@@ -115,6 +119,7 @@ struct falcon_rx_state {
 	__u32 own;		/* enum falcon_own, cleared by the EACK that carries it */
 	__u32 accepted;		/* packets claimed, cumulative */
 	__u32 answers_owed;	/* bit by flow: an answer did not fit into the frame, the agent owes it */
+	__u32 acks_watched;	/* bit by flow: the agent watches over the ACK that XDP owes; it clears it */
 	struct falcon_flow_rx flow[FALCON_MAX_FLOWS] FALCON_ALIGNED;
 } FALCON_ALIGNED;
 
@@ -135,7 +140,7 @@ enum falcon_zone {
 struct falcon_rx_acked {
 	__u32 data_base;	/* DBPSN: oldest data PSN not acknowledged */
 	__u32 req_base;		/* RBPSN: oldest request PSN not acknowledged */
-	__u32 pad;
+	__u32 ack_count;	/* packets acknowledged that make an ACK due at once */
 	__u32 rue_info;		/* value driven from RUE for ACKs, 22 bits */
 	__u32 zone;		/* enum falcon_zone of the connection alone */
 	__u32 next_rsn;		/* NRSN (Falcon 8.5.1): the head of the line */
@@ -188,6 +193,32 @@ struct falcon_cc_event {
 	__u32 suppressed;	/* ACKs that the policy or a full queue kept from being events */
 } FALCON_ALIGNED;
 
+/* Who carries out the requests of a connection's peer. */
+enum falcon_exec_owner {
+	FALCON_EXEC_AGENT = 0,	/* the agent: XDP hands every request up */
+	FALCON_EXEC_FREE,	/* nobody at the moment: XDP or agent may take it */
+	FALCON_EXEC_XDP,	/* an XDP program, while it carries out one request */
+};
+
+/*
+ * What XDP needs to carry out requests of RDMA on an ordered connection. XDP takes it for the request
+ * that is next in order, if it is one that XDP can do; every other request goes to the agent, which takes
+ * it before it looks at the request, and frees it when it is done with all that it has. So whoever owns it
+ * knows that all requests before the next one are carried out.
+ */
+struct falcon_exec {
+	__u64 owner;		/* enum falcon_exec_owner << 32 | RSN of the next request; atomic */
+	/* The rest is the owner's. */
+	__u64 pd;		/* number of the queue pair's protection domain */
+	__u32 qp;		/* the queue pair's number */
+	__u32 sn;		/* sequence number of the next request (RDMA 8.2) */
+	__u32 write_len;	/* bytes of the WRITE that is under way */
+	__u32 in_write;		/* 1: its last packet is still to come */
+	__u64 packets;		/* that XDP has carried out since the agent freed it */
+	__u64 bytes;		/* of payload, in these */
+} FALCON_ALIGNED;
+_Static_assert(sizeof(struct falcon_exec) == FALCON_CACHE_LINE, "one cache line");
+
 /*
  * Map falcon_conns: array indexed by CID, mmapable. It has FALCON_CONNS entries as the object was
  * built, which is memory that the host gives for good; an agent takes what it finds.
@@ -199,6 +230,7 @@ struct falcon_conn {
 	struct falcon_tx_acked tx_acked;
 	struct falcon_cc cc;
 	struct falcon_cc_event cc_event;
+	struct falcon_exec exec;
 } FALCON_ALIGNED;
 
 /* Map falcon_config: one entry, mmapable. Writer: agent, unless said otherwise. */
@@ -247,6 +279,26 @@ struct falcon_credit {
 } FALCON_ALIGNED;
 
 /*
+ * Map falcon_memory: array of maps, of offload memory: memory of applications that XDP reaches. Each inner
+ * map is an array of blocks, mmapable, made by the agent for one application, which maps it, too. Writer of
+ * the outer map: agent.
+ */
+
+/* Map falcon_regions: hash keyed by key (rkey), of the regions in offload memory. Writer: agent. */
+struct falcon_region {
+	__u64 iova;		/* what requests call its first byte */
+	__u64 length;		/* bytes */
+	__u64 offset;		/* where it begins: bytes into the memory */
+	__u64 pd;		/* number of its protection domain */
+	__u32 memory;		/* index into falcon_memory */
+	__u32 access;		/* enum falcon_region_access */
+};
+
+enum falcon_region_access {
+	FALCON_REGION_WRITE = 0x01,	/* peers may write */
+};
+
+/*
  * Map falcon_dirty: one entry, mmapable. Which connections have ACK state that the agent has not
  * looked at. XDP sets the bit, then the summary bit; the agent takes the summary word, then the
  * words that it names, by exchange with 0.
@@ -277,6 +329,7 @@ struct falcon_dirty {
 	V(oow_acked, "packet beyond the window answered with an EACK, OWN set")                   \
 	V(resource_nacked, "no room at the agent: answered with a resource NACK")                 \
 	V(zone_nacked, "buffers filling up, and not next in line: answered with a resource NACK") \
+	V(xdp_placed, "WRITE carried out by XDP, and acknowledged")                               \
 	V(ack_stale, "ACK older than what is known: dropped")                                     \
 	V(ack_invalid, "ACK of something never sent: dropped")                                    \
 	V(drop_truncated, "shorter than its headers say")                                         \
@@ -351,6 +404,7 @@ struct falcon_counters {
 	FALCON_VERDICTS(FALCON_VERDICT_COUNTER)
 #undef FALCON_VERDICT_COUNTER
 	__u64 xdp_tx;		/* frames turned round and sent by XDP_TX, all kinds together */
+	__u64 xdp_acked;	/* of them, ACKs of packets that XDP has accepted */
 	__u64 rue_events;	/* events written to falcon_rue */
 	__u64 rue_suppressed;	/* events withheld by the policy of Falcon 10.6.1, or for lack of room */
 	__u64 wakeups;		/* times the sleeping agent was woken */

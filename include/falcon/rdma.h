@@ -277,7 +277,7 @@ FALCON_INLINE __u8 *falcon_rdma_put32(__u8 *at, __u32 v)
 {
 	__be32 w = falcon_hton32(v);
 
-	memcpy(at, &w, sizeof(w));
+	__builtin_memcpy(at, &w, sizeof(w));
 	return at + sizeof(w);
 }
 
@@ -285,7 +285,7 @@ FALCON_INLINE __u8 *falcon_rdma_put64(__u8 *at, __u64 v)
 {
 	__be64 w = falcon_hton64(v);
 
-	memcpy(at, &w, sizeof(w));
+	__builtin_memcpy(at, &w, sizeof(w));
 	return at + sizeof(w);
 }
 
@@ -293,7 +293,7 @@ FALCON_INLINE const __u8 *falcon_rdma_get32(const __u8 *at, __u32 *v)
 {
 	__be32 w;
 
-	memcpy(&w, at, sizeof(w));
+	__builtin_memcpy(&w, at, sizeof(w));
 	*v = falcon_ntoh32(w);
 	return at + sizeof(w);
 }
@@ -302,7 +302,7 @@ FALCON_INLINE const __u8 *falcon_rdma_get64(const __u8 *at, __u64 *v)
 {
 	__be64 w;
 
-	memcpy(&w, at, sizeof(w));
+	__builtin_memcpy(&w, at, sizeof(w));
 	*v = falcon_ntoh64(w);
 	return at + sizeof(w);
 }
@@ -343,7 +343,7 @@ FALCON_INLINE __u32 falcon_rdma_pack(const struct falcon_rdma_hdr *h, void *out)
 	if (has & FALCON_RDMA_HAS_STETH)
 		p = falcon_rdma_put32(falcon_rdma_put64(p, h->sink_va), h->sink_lkey);
 	if (has & FALCON_RDMA_HAS_IMMDT) {
-		memcpy(p, &h->imm, sizeof(h->imm));
+		__builtin_memcpy(p, &h->imm, sizeof(h->imm));
 		p += sizeof(h->imm);
 	}
 	if (has & FALCON_RDMA_HAS_IETH)
@@ -398,7 +398,7 @@ FALCON_INLINE __u32 falcon_rdma_unpack(const void *packet, __u32 len, struct fal
 	if (has & FALCON_RDMA_HAS_STETH)
 		p = falcon_rdma_get32(falcon_rdma_get64(p, &h->sink_va), &h->sink_lkey);
 	if (has & FALCON_RDMA_HAS_IMMDT) {
-		memcpy(&h->imm, p, sizeof(h->imm));
+		__builtin_memcpy(&h->imm, p, sizeof(h->imm));
 		p += sizeof(h->imm);
 	}
 	if (has & FALCON_RDMA_HAS_IETH)

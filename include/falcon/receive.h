@@ -10,6 +10,9 @@
  *	claim	its place in the sliding window; without admission or reservation it is refused
  *	note	times, hops, ECN, and the acknowledgment that the packet carries
  *
+ * A request that can be carried out on the spot needs no admission, reservation or delivery: it is carried
+ * out in their place, and claimed and acknowledged with that.
+ *
  * The verdict says what is left to do: deliver the packet, or answer it (falcon_rx_answer()).
  *
  * Who includes this file defines the hooks that it declares. |at| is the hooks' own: the steps pass
@@ -53,6 +56,12 @@ FALCON_INLINE enum falcon_verdict falcon_hook_whole(void *at, struct falcon_rece
 
 /* Could the frame be delivered, were there room? FALCON_V_rx_data, or why not. */
 FALCON_INLINE enum falcon_verdict falcon_hook_deliverable(void *at, struct falcon_receive *r);
+
+/*
+ * Carry out the request |r->hdr|, claim it and acknowledge it. FALCON_V_rx_data if that is not to be done
+ * here, in which case nothing has changed; else the verdict of the packet.
+ */
+FALCON_INLINE enum falcon_verdict falcon_hook_execute(void *at, struct falcon_receive *r);
 
 /*
  * Reserve what delivery takes. FALCON_V_rx_data; FALCON_V_drop_no_credit if there is no room at
@@ -127,6 +136,16 @@ FALCON_STEP enum falcon_verdict falcon_receive_ack(void *at, struct falcon_recei
 	return v;
 }
 
+/* Admission and reservation, for what is to be delivered. FALCON_V_rx_data if it may be claimed. */
+FALCON_INLINE enum falcon_verdict falcon_receive_reserve(void *at, struct falcon_receive *r)
+{
+	enum falcon_verdict v = FALCON_V_zone_nacked;
+
+	if (falcon_rx_admits(r->conn, r->config, &r->hdr))
+		v = falcon_hook_reserve(at, r);
+	return v == FALCON_V_drop_no_credit ? FALCON_V_resource_nacked : v;
+}
+
 /* Pull Request, Pull Data, Push Data, Resync: into the sliding window (Falcon 9.2.2.4). */
 FALCON_STEP enum falcon_verdict falcon_receive_reliable(void *at, struct falcon_receive *r)
 {
@@ -140,10 +159,10 @@ FALCON_STEP enum falcon_verdict falcon_receive_reliable(void *at, struct falcon_
 	v = falcon_hook_deliverable(at, r);
 	if (v != FALCON_V_rx_data)
 		return v;
-	v = falcon_rx_admits(r->conn, r->config, &r->hdr) ? falcon_hook_reserve(at, r)
-							  : FALCON_V_zone_nacked;
-	if (v == FALCON_V_drop_no_credit)
-		v = FALCON_V_resource_nacked;
+	v = falcon_hook_execute(at, r);
+	if (v != FALCON_V_rx_data)
+		goto note;
+	v = falcon_receive_reserve(at, r);
 	if (v == FALCON_V_rx_data) {
 		v = falcon_rx_window(r->conn, &r->hdr);
 		if (!falcon_verdict_delivers(v))
@@ -153,6 +172,7 @@ FALCON_STEP enum falcon_verdict falcon_receive_reliable(void *at, struct falcon_
 	} else {
 		return v;
 	}
+note:
 	falcon_rx_measure(r->conn, &r->frame, r->now);
 	falcon_hook_noted(at, r, falcon_piggyback(r->conn, r->hdr.rdbpsn, r->hdr.rrbpsn) != 0);
 	return v;

@@ -3,7 +3,8 @@
 # stage they share.
 
 BPF_TESTS := verdict_drop verdict_psp verdict_esp verdict_rx verdict_ack verdict_answer verdict_other \
-	s11_receiver spi differential mutate starve room
+	verdict_write \
+	s11_receiver spi differential mutate starve room writes
 BPF_STAGE := env conn packet reference traffic verdict verdict_steps
 BPF_BINS := $(BPF_TESTS:%=$(B)/selftests/bpf/%.t)
 

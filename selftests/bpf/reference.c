@@ -105,6 +105,14 @@ FALCON_INLINE enum falcon_verdict falcon_hook_deliverable(void *at, struct falco
 	return deliverable(((struct walk *)at)->ref, &r->frame);
 }
 
+/* No connection of these tests has requests for XDP. */
+FALCON_INLINE enum falcon_verdict falcon_hook_execute(void *at, struct falcon_receive *r)
+{
+	(void)at;
+	(void)r;
+	return FALCON_V_rx_data;
+}
+
 FALCON_INLINE enum falcon_verdict falcon_hook_reserve(void *at, struct falcon_receive *r)
 {
 	(void)r;

@@ -326,5 +326,5 @@ static const struct verdict_case cases[] = {
 
 int main(void)
 {
-	return verdict_main("s11_receiver", cases, ARRAY_SIZE(cases));
+	return verdict_main("s11_receiver", cases, ARRAY_SIZE(cases), NULL);
 }

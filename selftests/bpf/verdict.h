@@ -33,6 +33,7 @@ struct verdict_case {
 	const char *name;
 	enum falcon_verdict want;
 	bool ipv4_only;
+	bool acks;		/* the frame goes back as an ACK, whatever the verdict */
 	/*
 	 * Each may be NULL. Called with the connection that the packet is for, in this order: what
 	 * several cases start from, what one does to the connection, encapsulation and header, to the
@@ -80,8 +81,9 @@ VERDICT_VERIFY(at_no_cost);
 extern struct env verdict_env;
 
 /*
- * Run the |n| cases as a group named |group|, results in TAP; for use as "return verdict_main();".
+ * Run the |n| cases as a group named |group|, results in TAP; |more| as in env_main(). For use as
+ * "return verdict_main();".
  */
-int verdict_main(const char *group, const struct verdict_case *cases, size_t n);
+int verdict_main(const char *group, const struct verdict_case *cases, size_t n, int (*more)(void));
 
 #endif /* FALCON_SELFTESTS_VERDICT_H */

@@ -473,5 +473,5 @@ static const struct verdict_case cases[] = {
 
 int main(void)
 {
-	return verdict_main("verdict_drop", cases, ARRAY_SIZE(cases));
+	return verdict_main("verdict_drop", cases, ARRAY_SIZE(cases), NULL);
 }

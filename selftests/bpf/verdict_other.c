@@ -97,5 +97,5 @@ int main(void)
 		{ "a router takes what is its own", FALCON_V_rx_data, .base = router },
 	};
 
-	return verdict_main("other", cases, sizeof(cases) / sizeof(cases[0]));
+	return verdict_main("other", cases, sizeof(cases) / sizeof(cases[0]), NULL);
 }

@@ -211,5 +211,5 @@ static const struct verdict_case cases[] = {
 
 int main(void)
 {
-	return verdict_main("verdict_psp", cases, ARRAY_SIZE(cases));
+	return verdict_main("verdict_psp", cases, ARRAY_SIZE(cases), NULL);
 }

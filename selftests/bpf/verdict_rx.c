@@ -328,5 +328,5 @@ static const struct verdict_case cases[] = {
 
 int main(void)
 {
-	return verdict_main("verdict_rx", cases, ARRAY_SIZE(cases));
+	return verdict_main("verdict_rx", cases, ARRAY_SIZE(cases), NULL);
 }

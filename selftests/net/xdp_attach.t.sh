@@ -8,8 +8,8 @@
 . "$(dirname "$0")/lab.sh"
 tap_need xdp-loader ping
 
-MAPS="falcon_config falcon_conns falcon_counters falcon_credits falcon_dirty falcon_ports falcon_rue
-falcon_sadb falcon_wake falcon_xsks"
+MAPS="falcon_config falcon_conns falcon_counters falcon_credits falcon_dirty falcon_memory falcon_ports
+falcon_regions falcon_rue falcon_sadb falcon_wake falcon_xsks"
 
 xdp_mode()
 {

@@ -111,6 +111,14 @@ FALCON_INLINE enum falcon_verdict falcon_hook_deliverable(void *at, struct falco
 	return FALCON_V_rx_data;
 }
 
+/* Its upper layer is not RDMA. */
+FALCON_INLINE enum falcon_verdict falcon_hook_execute(void *at, struct falcon_receive *r)
+{
+	(void)at;
+	(void)r;
+	return FALCON_V_rx_data;
+}
+
 FALCON_INLINE enum falcon_verdict falcon_hook_reserve(void *at, struct falcon_receive *r)
 {
 	struct work *w = at;

@@ -211,6 +211,7 @@ static void show_counters(struct agent *a, const struct agent_conn *only, json_t
 	FALCON_VERDICTS(PUT_VERDICT)
 #undef PUT_VERDICT
 	put_counter(rows, "xdp_tx", "frames turned round and sent by XDP_TX", x.xdp_tx, 0);
+	put_counter(rows, "xdp_acked", "ACKs among them of packets that XDP has accepted", x.xdp_acked, 0);
 	put_counter(rows, "rue_events", "events for the rate update engine", x.rue_events,
 		    a->stats.rue_events);
 	put_counter(rows, "rue_suppressed", "events withheld by the policy of Falcon 10.6.1",

@@ -95,6 +95,14 @@ FALCON_INLINE enum falcon_verdict falcon_hook_deliverable(void *at, struct falco
 	return FALCON_V_rx_data;
 }
 
+/* Requests are the core's, and its upper layer's. */
+FALCON_INLINE enum falcon_verdict falcon_hook_execute(void *at, struct falcon_receive *r)
+{
+	(void)at;
+	(void)r;
+	return FALCON_V_rx_data;
+}
+
 FALCON_INLINE enum falcon_verdict falcon_hook_reserve(void *at, struct falcon_receive *r)
 {
 	(void)at;
