@@ -73,6 +73,10 @@ static struct env {
 	bool answer;		/* acknowledge pushes and answer pulls at once */
 	bool close_on_event;	/* close the connection from within the next event */
 	uint32_t pull_on_done;	/* pulls to submit from within the next completion */
+	enum fcore_exec exec_answer;	/* of exec_give() */
+	uint32_t exec_asked;	/* how often exec_give() was called */
+	uint32_t exec_taken;	/* and exec_taken() */
+	struct falcon_exec exec;	/* what that was told */
 } env;
 
 /* The peer acknowledges a PSN that it can only guess. */
@@ -253,6 +257,23 @@ static void env_on_fatal(void *arg, struct fcore_conn *c, const char *why)
 	env.fatals++;
 }
 
+static enum fcore_exec env_exec_give(void *arg, struct fcore_conn *c, struct falcon_exec *e)
+{
+	(void)arg;
+	(void)c;
+	env.exec_asked++;
+	e->sn = 100;
+	return env.exec_answer;
+}
+
+static void env_exec_taken(void *arg, struct fcore_conn *c, const struct falcon_exec *e)
+{
+	(void)arg;
+	(void)c;
+	env.exec_taken++;
+	env.exec = *e;
+}
+
 static const struct fcore_ops env_ops = {
 	.transmit = env_transmit,
 	.frame_put = env_frame_put,
@@ -266,6 +287,8 @@ static const struct fcore_ops env_ops = {
 	.on_rnr = env_on_rnr,
 	.on_zone = env_on_zone,
 	.on_rx_level = env_on_rx_level,
+	.exec_give = env_exec_give,
+	.exec_taken = env_exec_taken,
 	.on_path = env_on_path,
 	.on_fatal = env_on_fatal,
 };

@@ -31,8 +31,10 @@ void fc_ack_owe(struct fcore_conn *c, uint32_t flow, uint64_t now, bool acknowle
 	else
 		c->ack_news |= bit;
 	c->ack_owed |= bit;
-	if (first)
+	if (first) {
 		a->deadline = now + c->params.ack_timeout_ns;
+		a->told = falcon_load(&c->shared->rx.flow[flow].told);
+	}
 	if (ar)
 		c->ack_ar |= bit;
 	if (ar || untold >= c->params.ack_count)
@@ -41,6 +43,47 @@ void fc_ack_owe(struct fcore_conn *c, uint32_t flow, uint64_t now, bool acknowle
 		fc_sched_wake(c);
 	if (!(c->ack_due & bit))
 		fc_arm(c, FC_TIMER_ACK, a->deadline);
+}
+
+/*
+ * Nothing is owed to |flow|. XDP, which believes that its ACKs are watched over, may have begun to owe one
+ * just now: it sees that nobody does any more, or we see that it does.
+ */
+static void settled(struct fcore_conn *c, uint32_t flow)
+{
+	uint32_t *watched = &c->shared->rx.acks_watched, bit = 1U << flow;
+
+	c->ack_owed &= (uint16_t)~bit;
+	if (!(falcon_load(watched) & bit))
+		return;
+	falcon_fetch_and(watched, ~bit);
+	if (!owes(c, flow))
+		return;
+	falcon_fetch_or(watched, bit);
+	c->ack_owed |= (uint16_t)bit;
+	fc_arm(c, FC_TIMER_ACK, c->ack[flow].deadline);
+}
+
+static void set_deadline(struct fcore_conn *c, uint32_t flow, uint64_t now)
+{
+	c->ack[flow].deadline = now + c->params.ack_timeout_ns;
+	c->ack[flow].told = falcon_load(&c->shared->rx.flow[flow].told);
+	fc_arm(c, FC_TIMER_ACK, c->ack[flow].deadline);
+}
+
+void fc_ack_watch(struct fcore_conn *c, uint64_t now)
+{
+	uint32_t flows = falcon_load(&c->shared->rx.acks_watched) & ~(uint32_t)c->ack_owed;
+
+	for (; flows; flows &= flows - 1) {
+		uint32_t flow = (uint32_t)__builtin_ctz(flows);
+
+		set_deadline(c, flow, now);
+		if (owes(c, flow))
+			c->ack_owed |= (uint16_t)(1U << flow);
+		else
+			settled(c, flow);
+	}
 }
 
 /* |flow| knows all of what was acknowledged up to |acked|; what came since it is still to hear. */
@@ -53,7 +96,7 @@ static void told(struct fcore_conn *c, uint32_t flow, uint32_t acked)
 	c->ack_due &= mask;
 	c->ack_ar &= mask;
 	if (!falcon_ack_untold(c->shared, flow))
-		c->ack_owed &= mask;
+		settled(c, flow);
 }
 
 /* Only empty bitmaps leave nothing to say beyond the bases; AR wants the timestamps of an ACK, too. */
@@ -78,6 +121,13 @@ void fc_ack_piggybacked(struct fcore_conn *c, uint32_t mask, const uint32_t acke
 	}
 }
 
+/* XDP has sent an ACK since the deadline was set: what is owed now came after it, or about then. */
+static bool was_told(const struct fcore_conn *c, uint32_t flow)
+{
+	return falcon_load(&c->shared->rx.acks_watched) >> flow & 1 &&
+	       falcon_load(&c->shared->rx.flow[flow].told) != c->ack[flow].told;
+}
+
 /* No ACK moves the timer: if it comes too early for what is owed now, it comes again. */
 void fc_ack_timeout(struct fcore_conn *c, uint64_t now)
 {
@@ -88,7 +138,9 @@ void fc_ack_timeout(struct fcore_conn *c, uint64_t now)
 		uint64_t due = c->ack[flow].deadline;
 
 		if (!owes(c, flow))
-			c->ack_owed &= (uint16_t)~(1U << flow);
+			settled(c, flow);
+		else if (due <= now && was_told(c, flow))
+			set_deadline(c, flow, now);
 		else if (due <= now)
 			c->ack_due |= (uint16_t)(1U << flow);
 		else if (due < earliest)

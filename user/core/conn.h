@@ -247,6 +247,13 @@ enum fc_timer_kind {
 	FC_TIMERS,
 };
 
+/* Who carries out the peer's requests. */
+enum fc_exec {
+	FC_EXEC_OURS,
+	FC_EXEC_OFFERED,	/* ours, until the ULP agrees to XDP */
+	FC_EXEC_GIVEN,		/* XDP, as long as they are such as it can do */
+};
+
 struct fcore_conn {
 	/* What every packet touches. */
 	struct fcore *core;
@@ -275,6 +282,10 @@ struct fcore_conn {
 	uint32_t tgt_cursor, tgt_next;
 	bool tgt_delivering;
 	uint32_t tgt_waiting;	/* bits set in |tgt_wait| */
+	uint32_t tgt_early;	/* ordered: requests that have come before their turn */
+	uint32_t tgt_voids;	/* bits set in |tgt_void| */
+	enum fc_exec exec;
+	struct fc_list exec_link;	/* OFFERED: in core->offered; else self-linked */
 	struct fc_flow *flow;	/* |nflows| of them, behind the connection */
 	struct fc_win data FALCON_ALIGNED;
 	struct fc_win req FALCON_ALIGNED;
@@ -334,6 +345,7 @@ struct fcore {
 	struct fc_list active;	/* may have something to send, in round-robin order */
 	struct fc_list stalled;	/* refused with -EAGAIN during this fcore_run() */
 	struct fcore_conn *closed;	/* to be freed when |depth| is back at 0 */
+	struct fc_list offered;	/* whose requests XDP may carry out once all that came is done */
 	struct fc_list slabs;	/* with room for the rings of a connection */
 	struct fc_waiters xon;	/* Xoff; woken by what is given back to ULP Requests */
 	struct fc_waiters data;	/* responses; woken by what is given back to ULP Data */

@@ -48,6 +48,7 @@ struct fcore *fcore_create(const struct fcore_ops *ops, void *arg,
 	fc_list_init(&core->active);
 	fc_list_init(&core->stalled);
 	fc_list_init(&core->slabs);
+	fc_list_init(&core->offered);
 	fc_res_open(core, config);
 	return core;
 }
@@ -69,6 +70,7 @@ static void init_shared(struct falcon_conn *s, const struct fcore_params *p)
 	memset(&s->tx_acked, 0, sizeof(s->tx_acked));
 	memset(&s->cc, 0, sizeof(s->cc));
 	memset(&s->cc_event, 0, sizeof(s->cc_event));
+	memset(&s->exec, 0, sizeof(s->exec));
 	falcon_ring_init(s->rx.data_rx, FALCON_DATA_WORDS, p->rx_data_psn);
 	falcon_ring_init(s->rx.req_rx, FALCON_REQ_WORDS, p->rx_req_psn);
 	falcon_ring_init(s->rx_acked.data_ack, FALCON_DATA_WORDS, p->rx_data_psn);
@@ -79,6 +81,7 @@ static void init_shared(struct falcon_conn *s, const struct fcore_params *p)
 	s->rx_acked.data_base = p->rx_data_psn;
 	s->rx_acked.req_base = p->rx_req_psn;
 	s->rx_acked.next_rsn = p->rx_rsn;
+	s->rx_acked.ack_count = p->ack_count;
 	s->tx_acked.data_base = s->cc.data_next = p->tx_data_psn;
 	s->tx_acked.req_base = s->cc.req_next = p->tx_req_psn;
 	/* What falcon_ack_total() gives before anything was acknowledged. */
@@ -277,6 +280,7 @@ struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falc
 	c->init_base = c->init_told = c->init_send = c->init_next = params->tx_rsn;
 	c->tgt_cursor = c->tgt_next = params->rx_rsn;
 	fc_list_init(&c->link);
+	fc_list_init(&c->exec_link);
 	for (uint8_t kind = 0; kind < FC_TIMERS; kind++)
 		c->timer[kind].kind = kind;
 	init_shared(shared, params);
@@ -312,6 +316,7 @@ void fcore_conn_close(struct fcore_conn *c, enum falcon_completion_code code)
 	if (c->closed)
 		return;
 	fc_enter(core);
+	fcore_exec_withdraw(c);
 	c->dead = c->closed = true;
 	fc_sched_remove(c);
 	fc_waiters_remove(&core->xon, &c->xon_link);

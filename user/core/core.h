@@ -72,10 +72,18 @@ enum fcore_push_outcome {
 	FCORE_PUSH_INVALID_CID,	/* not a connection for this ULP */
 };
 
+/* What exec_give() says. */
+enum fcore_exec {
+	FCORE_EXEC_NEVER,	/* not before the connection is offered again */
+	FCORE_EXEC_LATER,	/* ask again in the next round */
+	FCORE_EXEC_GIVE,
+};
+
 /*
  * Effects. All are called from within an fcore_* call, with the arg of fcore_create(). They may
  * call back into the core, fcore_conn_close() included; transmit() alone may not. rue_event(),
- * on_xon(), on_rnr(), on_zone(), on_rx_level(), on_path() and on_fatal() may be NULL.
+ * on_xon(), on_rnr(), on_zone(), on_rx_level(), exec_give() with exec_taken(), on_path() and on_fatal()
+ * may be NULL.
  */
 struct fcore_ops {
 	/* Send |p| on |c|. 0, or -EAGAIN if there is no room: it is tried again at fcore_run(). */
@@ -127,6 +135,15 @@ struct fcore_ops {
 	void (*on_zone)(void *arg, enum falcon_zone zone);
 	/* Target side. fcore_rx_level() has become |level|: for falcon_config.rx_level. */
 	void (*on_rx_level)(void *arg, uint32_t level);
+
+	/*
+	 * Target side. XDP may carry out the next requests of |c| if the ULP wants that and is done with all
+	 * that it was given: then it fills |e|, but for the owner and what XDP counts. Called from
+	 * fcore_exec_run(), for connections that fcore_exec_offer() has named.
+	 */
+	enum fcore_exec (*exec_give)(void *arg, struct fcore_conn *c, struct falcon_exec *e);
+	/* Target side. XDP carries out no more; |e| says how far it has come. Before what comes next. */
+	void (*exec_taken)(void *arg, struct fcore_conn *c, const struct falcon_exec *e);
 
 	/*
 	 * A search has ended: the path carries packets of |len| bytes of payload; 0: nothing was ever
@@ -337,6 +354,20 @@ void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, u
  */
 int fcore_path_search(struct fcore_conn *c, const uint16_t *len_of, uint32_t sizes, uint8_t proto,
 		      uint64_t now);
+/*
+ * XDP may carry out requests of |c|, which is ordered, when exec_give() agrees (falcon/exec.h). A request
+ * that XDP leaves alone takes them back. On connections that are not ordered nothing happens.
+ */
+void fcore_exec_offer(struct fcore_conn *c);
+/* XDP carries out nothing of |c| any more, unless it is offered again: exec_taken() is called if it did. */
+void fcore_exec_withdraw(struct fcore_conn *c);
+/* The same, but what was given to XDP is offered again by itself. */
+void fcore_exec_recall(struct fcore_conn *c);
+/* Return once XDP does not carry out a request of |c| that it had begun when this was called. */
+void fcore_exec_wait(const struct fcore_conn *c);
+/* The end of a round: give to XDP what was offered. */
+void fcore_exec_run(struct fcore *core);
+
 /* Release claims whose packets never came. Only when every received frame has been handed in. */
 void fcore_release_claims(struct fcore_conn *c);
 

@@ -16,6 +16,7 @@ struct fc_ack {
 	uint64_t deadline;	/* of its ACK Coalescing Timer, ns, while an ACK is owed */
 	uint16_t path;		/* that the flow's latest packet came on */
 	bool heard;		/* there was one */
+	uint32_t told;		/* XDP may owe: falcon_flow_rx.told when |deadline| was set */
 };
 
 /* What an engine wants to see again in the flow's next event (10.6.2), in the event's units. */

@@ -17,6 +17,10 @@ void fc_leave(struct fcore *core);
 void fc_sched_wake(struct fcore_conn *c);
 void fc_sched_remove(struct fcore_conn *c);
 
+/* exec.c */
+/* Requests of |c| that XDP was given are ours again. */
+void fc_exec_take(struct fcore_conn *c);
+
 /* tx.c */
 /* First transmission, on |f|, of the next packet that queues and windows allow (9.1.3). */
 enum fc_sent fc_tx_new(struct fcore_conn *c, struct fc_flow *f, uint64_t now);
@@ -108,6 +112,8 @@ uint32_t fc_ack_in_bases(const struct fcore_conn *c, uint32_t acked[FALCON_MAX_F
 /* The packet was sent. */
 void fc_ack_piggybacked(struct fcore_conn *c, uint32_t mask, const uint32_t acked[FALCON_MAX_FLOWS]);
 void fc_ack_timeout(struct fcore_conn *c, uint64_t now);
+/* XDP has told of ACKs that it owes: the timer is ours. */
+void fc_ack_watch(struct fcore_conn *c, uint64_t now);
 /* Send the ACK that is due. */
 enum fc_sent fc_ack_send(struct fcore_conn *c);
 /* Send a NACK of a packet of |flow|; |nack| carries the NACK fields. 0 or -EAGAIN. */
@@ -203,6 +209,10 @@ void fc_init_close(struct fcore_conn *c, enum falcon_completion_code code);
 /* target.c */
 /* The upper layer has said no more of |t| since the NACK that is owed; if it has, none is due. */
 bool fc_tgt_is_nacked(const struct fcore_conn *c, const struct fc_ttxn *t);
+/* Ordered: all that has come was delivered, and nothing is to be delivered again. */
+bool fc_tgt_is_idle(const struct fcore_conn *c);
+/* Idle: what comes before |rsn| was carried out elsewhere. */
+void fc_tgt_skip(struct fcore_conn *c, uint32_t rsn);
 void fc_tgt_request(struct fcore_conn *c, const struct fcore_rx *rx);
 void fc_tgt_resync(struct fcore_conn *c, const struct fcore_rx *rx);
 void fc_tgt_timeout(struct fcore_conn *c, uint64_t now);

@@ -36,6 +36,7 @@ void fc_fail(struct fcore_conn *c, const char *why)
 {
 	struct fcore *core = c->core;
 
+	fcore_exec_withdraw(c);
 	c->dead = true;
 	fc_sched_remove(c);
 	fc_res_reclaim_tx(c);

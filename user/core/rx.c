@@ -195,6 +195,8 @@ void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx)
 		return;
 	}
 	fc_enter(core);
+	if (rx->hdr.type != FALCON_PULL_DATA)
+		fc_exec_take(c);
 	switch (rx->hdr.type) {
 	case FALCON_PUSH_DATA:
 	case FALCON_PULL_REQUEST:
@@ -210,15 +212,15 @@ void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx)
 	fc_leave(core);
 }
 
-/* Release what of a ring's window was claimed and never arrived. */
-static uint32_t release_ring(__u64 *claimed, const __u64 *arrived, uint32_t words, uint32_t base,
-			     uint32_t window)
+/* Release what of a ring's window was claimed and never arrived: what XDP has carried out does not. */
+static uint32_t release_ring(__u64 *claimed, const __u64 *arrived, const __u64 *acked, uint32_t words,
+			     uint32_t base, uint32_t window)
 {
 	uint32_t n = 0;
 
 	for (uint32_t psn = base; psn != base + window; psn++) {
-		if (falcon_ring_test(claimed, words, psn) &&
-		    !falcon_ring_test(arrived, words, psn)) {
+		if (falcon_ring_test(claimed, words, psn) && !falcon_ring_test(arrived, words, psn) &&
+		    !falcon_ring_test(acked, words, psn)) {
 			falcon_ring_release(claimed, words, psn);
 			n++;
 		}
@@ -229,10 +231,13 @@ static uint32_t release_ring(__u64 *claimed, const __u64 *arrived, uint32_t word
 void fcore_release_claims(struct fcore_conn *c)
 {
 	struct falcon_conn *s = c->shared;
-	uint32_t n = release_ring(s->rx.data_rx, c->arrived_data, FALCON_DATA_WORDS,
-				  s->rx_acked.data_base, FALCON_DATA_WINDOW);
+	uint32_t n;
 
-	n += release_ring(s->rx.req_rx, c->arrived_req, FALCON_REQ_WORDS,
+	/* XDP is not to be amid a request. */
+	fc_exec_take(c);
+	n = release_ring(s->rx.data_rx, c->arrived_data, s->rx_acked.data_ack, FALCON_DATA_WORDS,
+			 s->rx_acked.data_base, FALCON_DATA_WINDOW);
+	n += release_ring(s->rx.req_rx, c->arrived_req, s->rx_acked.req_ack, FALCON_REQ_WORDS,
 			  s->rx_acked.req_base, FALCON_REQ_WINDOW);
 	c->stats.claims_released += n;
 }

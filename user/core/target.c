@@ -90,6 +90,7 @@ static void flip_void(struct fcore_conn *c, uint32_t rsn)
 {
 	uint32_t i = rsn & FC_TXN_MASK;
 
+	c->tgt_voids += is_void(c, rsn) ? -1U : 1;
 	c->tgt_void[i / 64] ^= 1ULL << (i % 64);
 }
 
@@ -108,6 +109,8 @@ static void deliver_in_order(struct fcore_conn *c)
 			break;
 		if (skip)
 			flip_void(c, c->tgt_cursor);
+		else if (!again)
+			c->tgt_early--;
 		if (!again)
 			falcon_store(&c->shared->rx_acked.next_rsn, ++c->tgt_next);
 		c->tgt_cursor++;
@@ -153,6 +156,18 @@ static void follow_not_ready(struct fcore_conn *c, struct fc_ttxn *t)
 	fc_nack_owe(c, t);
 }
 
+bool fc_tgt_is_idle(const struct fcore_conn *c)
+{
+	return c->tgt_cursor == c->tgt_next && !c->tgt_waiting && !c->tgt_early && !c->tgt_voids;
+}
+
+void fc_tgt_skip(struct fcore_conn *c, uint32_t rsn)
+{
+	c->stats.push_received += rsn - c->tgt_next;
+	c->tgt_cursor = c->tgt_next = rsn;
+	falcon_store(&c->shared->rx_acked.next_rsn, rsn);
+}
+
 bool fc_tgt_is_nacked(const struct fcore_conn *c, const struct fc_ttxn *t)
 {
 	return t->state == FC_TARGET_NACKED || is_rnred(c, t) ||
@@ -186,6 +201,7 @@ static void admit(struct fcore_conn *c, const struct fcore_rx *rx, uint32_t cell
 		fc_rx_accept(c, rx, rx->hdr.ar);
 	if (push && follows_rnred(c))
 		follow_not_ready(c, t);
+	c->tgt_early += c->ordered;
 	if (c->ordered)
 		deliver_in_order(c);
 	else
