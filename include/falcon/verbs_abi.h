@@ -24,7 +24,7 @@
 enum fverbs_abi_const {
 	FVERBS_ABI_VERSION = 1,		/* first word of FVERBS_HELLO */
 	FVERBS_MSG_MAX = 4096,		/* bytes of a command or an answer */
-	FVERBS_FDS_MAX = 1,		/* descriptors that come with a command */
+	FVERBS_FDS_MAX = 1,		/* descriptors that come with a command, or an answer */
 	FVERBS_DEVICES_MAX = 16,
 	FVERBS_GIDS_MAX = 32,		/* of a device's port */
 	FVERBS_NAME_MAX = 64,		/* as IBV_SYSFS_NAME_MAX */
@@ -60,6 +60,7 @@ enum fverbs_op {
 	FVERBS_DESTROY_QP,		/* fverbs_handle -> fverbs_events */
 	FVERBS_CREATE_AH,		/* fverbs_create_ah -> fverbs_handle */
 	FVERBS_DESTROY_AH,		/* fverbs_handle */
+	FVERBS_NEW_AREA,		/* fverbs_new_area -> fverbs_new_area_answer, a descriptor */
 	FVERBS_CM = 64,			/* fverbs_cm_*: rdmacm_abi.h */
 };
 
@@ -82,6 +83,17 @@ struct fverbs_handle {
 struct fverbs_handle_num {
 	__u32 handle;
 	__u32 num;			/* queue pair or SRQ number, 24 bits */
+};
+
+/* An area of offload memory, which XDP reaches, too. The descriptor that comes back is to be mapped. */
+struct fverbs_new_area {
+	__u64 size;			/* bytes */
+};
+
+struct fverbs_new_area_answer {
+	__u32 number;			/* of the area, as with FVERBS_ADD_AREA */
+	__u32 reserved;
+	__u64 size;			/* bytes that it has: at least as many */
 };
 
 /* Where a queue lies; the agent checks that all of it is in the area, aligned to 64 bytes. */

@@ -48,6 +48,14 @@ struct ibv_qp *falcon_create_qp(struct ibv_context *context, struct ibv_qp_init_
  * EOPNOTSUPP as above.
  */
 void *falcon_alloc_shared(struct ibv_context *context, size_t size);
+
+/*
+ * The same of offload memory, which XDP reaches, too: what peers WRITE to regions in it on strongly ordered
+ * queue pairs whose connections are not encrypted, XDP places and acknowledges without the agent. Freed with
+ * falcon_free_shared(). NULL with errno, further: ENOSPC: the agent has no more pieces; EOPNOTSUPP also: it
+ * has no such memory.
+ */
+void *falcon_alloc_offload(struct ibv_context *context, size_t size);
 void falcon_free_shared(struct ibv_context *context, void *mem);
 
 #ifdef __cplusplus

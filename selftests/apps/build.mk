@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A verbs application of our own, which knows nothing of Falcon; chaos.t.sh runs it.
-$(B)/selftests/apps/chaos: $(B)/obj/selftests/apps/chaos.o
+# Verbs applications of our own. chaos and writes know nothing of Falcon but where they ask for offload memory.
+APPS_BINS := $(B)/selftests/apps/chaos $(B)/selftests/apps/writes
+
+$(APPS_BINS): $(B)/selftests/apps/%: $(B)/obj/selftests/apps/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -libverbs
 
-TESTS += $(B)/selftests/apps/chaos
+TESTS += $(APPS_BINS)

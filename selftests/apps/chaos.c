@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chaos [-n OPERATIONS] [-g GID_INDEX] [-s SEED] [SERVER]: random sequences of all operations over
+ * chaos [-n OPERATIONS] [-g GID_INDEX] [-s SEED] [-o] [SERVER]: random sequences of all operations over
  * several queue pairs, from the client to the server, against a model of the server's memory.
  *
  * Each queue pair has a region at the server, in slots. The client keeps what must be in them; an
  * operation has its slot for itself until it has completed, and then READs and atomics have brought what
  * the model says. What messages hold, and how long they are, follows from the queue pair and their number
  * alone, so that the server knows what to expect of the next one. It posts receive requests late, half of
- * its queue pairs from a shared queue.
+ * its queue pairs from a shared queue. With -o the server's regions are in offload memory, where XDP may
+ * carry out what is written.
  */
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
@@ -65,8 +66,12 @@ static struct ibv_srq *srq;
 static uint8_t *buffers[QPS];		/* server: of receive requests */
 static struct ibv_mr *buffer_mr[QPS];
 static uint64_t seed = 1;
+static int offload;
 static int gid_index, sock;
 static unsigned int operations = 4000;
+
+/* Of libfalcon_verbs.so, where it is loaded. */
+extern void *falcon_alloc_offload(struct ibv_context *context, size_t size) __attribute__((weak));
 
 static void check(int ok, const char *what)
 {
@@ -391,6 +396,14 @@ static uint8_t *get(size_t len)
 	return p;
 }
 
+static uint8_t *get_offload(size_t len)
+{
+	uint8_t *p = falcon_alloc_offload ? falcon_alloc_offload(ctx, len) : NULL;
+
+	check(p != NULL, "offload memory");
+	return p;
+}
+
 static void open_pair(struct pair *q, int is_server)
 {
 	int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -404,7 +417,7 @@ static void open_pair(struct pair *q, int is_server)
 				 .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 						    IBV_ACCESS_REMOTE_ATOMIC };
 
-	q->near = get(REGION);
+	q->near = is_server && offload ? get_offload(REGION) : get(REGION);
 	q->model = get(REGION);
 	q->mr = ibv_reg_mr(pd, q->near, REGION, all);
 	q->qp = ibv_create_qp(pd, &init);
@@ -510,10 +523,11 @@ int main(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "n:g:s:")) != -1) {
+	while ((c = getopt(argc, argv, "n:g:s:o")) != -1) {
 		switch (c) {
 		case 'n': operations = (unsigned int)atol(optarg); break;
 		case 'g': gid_index = atoi(optarg); break;
+		case 'o': offload = 1; break;
 		case 's': seed = (uint64_t)atoll(optarg); break;
 		default: return 2;
 		}

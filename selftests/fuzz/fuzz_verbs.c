@@ -184,7 +184,7 @@ static void command(void)
 	uint64_t msg[FVERBS_MSG_MAX / 8] = {}, reply[FVERBS_MSG_MAX / 8];
 	struct fverbs_cmd cmd = { .op = (uint16_t)(number(1) % 72) };
 	size_t len = (size_t)number(1) * 4;
-	int n;
+	int n, fd;
 
 	memcpy(msg, &cmd, sizeof(cmd));
 	for (size_t at = 0; at < len; at += 4) {
@@ -194,7 +194,8 @@ static void command(void)
 			v = (uint32_t)number(4);
 		memcpy((uint8_t *)msg + sizeof(cmd) + at, &v, 4);
 	}
-	n = rdma_command(hostile.ctx, msg, sizeof(cmd) + len, -1, reply);
+	n = rdma_command(hostile.ctx, msg, sizeof(cmd) + len, -1, reply, &fd);
+	CHECK(fd == -1);
 	CHECK(n >= (int)sizeof(struct fverbs_reply) && n <= FVERBS_MSG_MAX);
 }
 

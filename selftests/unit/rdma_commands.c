@@ -7,7 +7,10 @@
 /* A message of |len| bytes as it is. */
 static int raw(const void *msg, size_t len, int fd)
 {
-	return rdma_command(app.ctx, msg, len, fd, &app.answer);
+	int out_fd, rc = rdma_command(app.ctx, msg, len, fd, &app.answer, &out_fd);
+
+	env_close_answer(out_fd);
+	return rc;
 }
 
 static void every_length(void **state)
@@ -62,6 +65,7 @@ static void random_requests(void **state)
 	unsigned int worked = 0;
 
 	(void)state;
+	env.limit[RDMA_CHARGE_MEMORY] = 64 << 20;
 	for (int i = 0; i < 200000; i++) {
 		const struct rdma_command_def *def = any_command(unit_random(&random));
 		size_t len = unit_random(&random) % 16 ? def->len : unit_random(&random) % sizeof(req);

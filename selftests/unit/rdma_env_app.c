@@ -47,11 +47,12 @@ int env_cmd(struct env_app *app, uint16_t op, const void *req, size_t len, void 
 	uint64_t msg[FVERBS_MSG_MAX / 8], reply[FVERBS_MSG_MAX / 8];
 	struct fverbs_cmd cmd = { .op = op };
 	struct fverbs_reply r;
-	int n;
+	int n, fd;
 
 	memcpy(msg, &cmd, sizeof(cmd));
 	memcpy((uint8_t *)msg + sizeof(cmd), req, len);
-	n = rdma_command(app->ctx, msg, sizeof(cmd) + len, -1, reply);
+	n = rdma_command(app->ctx, msg, sizeof(cmd) + len, -1, reply, &fd);
+	assert_int_equal(fd, -1);
 	assert_true(n >= (int)sizeof(r));
 	memcpy(&r, reply, sizeof(r));
 	if (!r.error && outlen) {

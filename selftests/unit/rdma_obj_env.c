@@ -131,6 +131,54 @@ static void *host_map(void *arg, int fd, uint64_t *size, char *err, size_t errle
 	return aligned_alloc(4096, ENV_AREA_SIZE);
 }
 
+void env_close_answer(int fd)
+{
+	if (fd >= 0)
+		host_close(NULL, 0, fd);
+}
+
+static int host_memory_new(void *arg, uint64_t size, void **base, int *fd, char *err, size_t errlen)
+{
+	(void)arg;
+	if (env.memory_refused) {
+		snprintf(err, errlen, "there is none left");
+		return -ENOSPC;
+	}
+	*base = calloc(1, size);
+	assert_non_null(*base);
+	*fd = env_fd(ENV_MEMFD, 0);
+	return (int)env.memories++ + ENV_MEMORY;
+}
+
+static void host_memory_free(void *arg, uint32_t index, void *base, uint64_t size)
+{
+	(void)arg, (void)size;
+	assert_true(index >= ENV_MEMORY);
+	env.memories_freed++;
+	free(base);
+}
+
+/* Of the latest region all is kept. */
+static int host_region_add(void *arg, uint32_t key, const struct falcon_region *region)
+{
+	(void)arg;
+	if (env.regions_refused)
+		return -E2BIG;
+	env.region_key = key;
+	env.region = *region;
+	env.regions++;
+	return 0;
+}
+
+static void host_region_del(void *arg, uint32_t key)
+{
+	(void)arg;
+	assert_true(env.regions > 0);
+	if (key == env.region_key)
+		env.region_key = 0;
+	env.regions--;
+}
+
 static void host_unmap(void *arg, void *base, uint64_t size)
 {
 	(void)arg;
@@ -164,7 +212,7 @@ static int host_charge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t 
 		       size_t errlen)
 {
 	(void)arg, (void)uid;
-	if (env.limit[what] && env.charged[what] + amount > env.limit[what]) {
+	if (env.limit[what] && amount > env.limit[what] - env.charged[what]) {
 		snprintf(err, errlen, "limit");
 		return -EDQUOT;
 	}
@@ -197,6 +245,10 @@ void env_open(void)
 		.is_socket = host_is_socket,
 		.charge = host_charge,
 		.uncharge = host_uncharge,
+		.memory_new = host_memory_new,
+		.memory_free = host_memory_free,
+		.region_add = host_region_add,
+		.region_del = host_region_del,
 		.boot = 0x1234567887654321,
 	};
 
@@ -290,12 +342,13 @@ int env_call(struct env_app *app, uint16_t op, const void *req, size_t len, int 
 	const struct fverbs_reply *reply = &app->answer.reply;
 	uint8_t msg[FVERBS_MSG_MAX];
 	struct fverbs_cmd cmd = { .op = op, .tag = 99 };
-	int n;
+	int n, out_fd;
 
 	memcpy(msg, &cmd, sizeof(cmd));
 	if (len)
 		memcpy(msg + sizeof(cmd), req, len);
-	n = rdma_command(app->ctx, msg, sizeof(cmd) + len, fd, &app->answer);
+	n = rdma_command(app->ctx, msg, sizeof(cmd) + len, fd, &app->answer, &out_fd);
+	env_close_answer(out_fd);
 	assert_true(n >= (int)sizeof(*reply) && n < FVERBS_MSG_MAX);
 	assert_int_equal(reply->tag, 99);
 	app->answer.bytes[n] = 0;

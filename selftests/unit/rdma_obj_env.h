@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <falcon/maps.h>
 #include <ulp/rdma/link.h>
 #include <ulp/rdma/objects.h>
 
@@ -27,6 +28,7 @@ enum env_const {
 	ENV_SENT_MAX = 512,		/* bytes that a socket holds */
 	ENV_QPS = 64,
 	ENV_HOLES = 4,
+	ENV_MEMORY = 5,			/* index of the first offload memory */
 };
 
 /* A descriptor: a socket, a memfd or a file. */
@@ -77,6 +79,12 @@ struct env {
 	unsigned int wakes;		/* of those who sleep on a futex */
 	unsigned int pieces;		/* of remote memory, in all of them */
 	unsigned int maps, links, srqs_gone;
+	unsigned int memories, memories_freed;	/* of offload memory, made and freed */
+	bool memory_refused, regions_refused;
+	unsigned int regions;		/* that XDP knows */
+	uint32_t region_key;		/* of the latest; 0: it does not any more */
+	struct falcon_region region;
+	unsigned int waits;		/* for XDP to end what it was at */
 	uint64_t charged[3];
 	uint64_t limit[3];
 	unsigned int ndevices;
@@ -98,6 +106,8 @@ int env_set_up(void **state);
 int env_tear_down(void **state);
 
 int env_fd(int kind, size_t room);
+/* Close a descriptor that came with an answer; -1: none did. */
+void env_close_answer(int fd);
 /* Take 8 or 16 bytes off what socket |fd| was sent. False: nothing there. */
 bool env_take(int fd, void *out, size_t len);
 

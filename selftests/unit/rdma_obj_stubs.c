@@ -64,6 +64,23 @@ void rdma_qps_xon(struct rdma *r, struct rdma_link *link)
 	(void)r, (void)link;
 }
 
+enum fcore_exec rdma_qps_exec_give(struct rdma_link *link, struct fcore_conn *c, struct falcon_exec *e)
+{
+	(void)link, (void)c, (void)e;
+	return FCORE_EXEC_NEVER;
+}
+
+void rdma_qps_exec_taken(struct rdma_link *link, const struct falcon_exec *e)
+{
+	(void)link, (void)e;
+}
+
+void rdma_exec_wait(struct rdma_qp *qp)
+{
+	(void)qp;
+	env.waits++;
+}
+
 bool rdma_qps_rnr(struct rdma *r, uint64_t cookie, uint8_t times)
 {
 	(void)r, (void)cookie, (void)times;

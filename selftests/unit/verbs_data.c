@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 
+#include "falcon/verbs_abi.h"
 #include "falcon/verbs_ext.h"
 
 static void send_and_receive(void **state)
@@ -396,6 +397,58 @@ static void shared_memory_is_direct(void **state)
 	falcon_free_shared(e->ctx, mem);
 }
 
+/* Pieces share what the agent has made; what is freed comes back zeroed. */
+static void offload_memory(void **state)
+{
+	struct env *e = *state;
+	uint8_t *one = falcon_alloc_offload(e->ctx, 5000), *two = falcon_alloc_offload(e->ctx, 8192), *three;
+	struct ibv_mr *mr = ibv_reg_mr(e->pd, one, 5000, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_sge sge = env_sge(e, 0, 8);
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = (uintptr_t)one + 10, .rkey = mr->rkey },
+	};
+
+	assert_int_equal(fake_memories(), 1);
+	assert_ptr_equal(two, one + 8192);
+	memcpy(e->mem, "offload", 8);
+	assert_int_equal(env_post(e->a, &wr, &sge), 0);
+	assert_int_equal(env_next(e->cq).status, IBV_WC_SUCCESS);
+	assert_string_equal(one + 10, "offload");
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	falcon_free_shared(e->ctx, one);
+	one = falcon_alloc_offload(e->ctx, 8192);
+	assert_ptr_equal(one, two - 8192);
+	for (int i = 0; i < 8192; i++)
+		assert_int_equal(one[i], 0);
+	three = falcon_alloc_offload(e->ctx, 1 << 17);
+	assert_int_equal(fake_memories(), 2);
+	/* Ordinary areas are for ordinary things, and the other way round. */
+	mr = ibv_reg_mr(e->pd, three, 1 << 17, 0);
+	assert_non_null(mr);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	falcon_free_shared(e->ctx, one);
+	falcon_free_shared(e->ctx, two);
+	falcon_free_shared(e->ctx, three);
+}
+
+static void offload_memory_that_is_not_to_be_had(void **state)
+{
+	struct env *e = *state;
+
+	errno = 0;
+	assert_null(falcon_alloc_offload(e->ctx, 0));
+	assert_int_equal(errno, EINVAL);
+	fake_fail(FVERBS_NEW_AREA, FAKE_FAULT_REFUSE);
+	assert_null(falcon_alloc_offload(e->ctx, 1));
+	assert_int_equal(errno, ENOSPC);
+	fake_fail(FVERBS_NEW_AREA, FAKE_FAULT_NO_FD);
+	assert_null(falcon_alloc_offload(e->ctx, 1));
+	assert_int_equal(errno, EBADF);
+	fake_fail(0, FAKE_FAULT_NONE);
+	falcon_free_shared(e->ctx, falcon_alloc_offload(e->ctx, 1));
+}
+
 /* With IPv4 the header is in the last 20 of the 40 bytes. */
 static void answer_to_ipv4(struct env *e, struct ibv_wc *wc)
 {
@@ -498,6 +551,7 @@ int main(void)
 		T(states_are_respected), T(destroying_cleans_the_queue), T(events_wake),
 		T(asynchronous_events), T(shared_receive_queue), T(completion_queues_are_resized),
 		T(extended_queues), T(shared_memory_is_direct), T(datagrams),
+		T(offload_memory), T(offload_memory_that_is_not_to_be_had),
 		T(polling_naps),
 	};
 

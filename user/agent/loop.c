@@ -125,6 +125,7 @@ static uint32_t turn(struct agent *a)
 	work += agent_notes_run(a);
 	work += agent_ulps_pump(a);
 	work += fcore_run(a->core, a->now, LOOP_BUDGET);
+	fcore_exec_run(a->core);
 	kick(a);
 	if (a->now >= rekey_deadline(a))
 		rekey_run(a);

@@ -21,6 +21,7 @@
 #include "agent/rue.h"
 #include "agent/stall.h"
 #include "agent/version.h"
+#include "io/memory.h"
 #include "io/spin.h"
 
 struct options {
@@ -128,6 +129,7 @@ static void adopt_maps(struct agent *a)
 	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
 	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty));
 	maps_sadb_empty(&a->maps);
+	memory_empty(&a->maps);
 	memset(cfg, 0, sizeof(*cfg));
 	cfg->replay_margin = opt->replay_margin_ps;
 	cfg->rue_p1_ns = opt->rue_p1_ns;

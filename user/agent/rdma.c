@@ -22,6 +22,7 @@
 #include "agent/drop.h"
 #include "agent/log.h"
 #include "agent/quota.h"
+#include "io/memory.h"
 
 static ssize_t host_read(void *arg, void *proc, const struct iovec *local, unsigned int nlocal,
 			 const struct iovec *remote, unsigned int nremote)
@@ -117,6 +118,34 @@ static bool host_is_socket(void *arg, int fd)
 	return client_is_socket(fd, SOCK_STREAM);
 }
 
+static int host_memory_new(void *arg, uint64_t size, void **base, int *fd, char *err, size_t errlen)
+{
+	const struct agent_rdma *v = arg;
+
+	return memory_new(&v->agent->maps, size, base, fd, err, errlen);
+}
+
+static void host_memory_free(void *arg, uint32_t index, void *base, uint64_t size)
+{
+	const struct agent_rdma *v = arg;
+
+	memory_free(&v->agent->maps, index, base, size);
+}
+
+static int host_region_add(void *arg, uint32_t key, const struct falcon_region *region)
+{
+	const struct agent_rdma *v = arg;
+
+	return memory_region_add(&v->agent->maps, key, region);
+}
+
+static void host_region_del(void *arg, uint32_t key)
+{
+	const struct agent_rdma *v = arg;
+
+	memory_region_del(&v->agent->maps, key);
+}
+
 static const enum quota_kind quota_kinds[] = {
 	[RDMA_CHARGE_QPS] = QUOTA_QPS,
 	[RDMA_CHARGE_MRS] = QUOTA_MRS,
@@ -159,6 +188,10 @@ static int make_layer(struct agent_rdma *v)
 		.is_socket = host_is_socket,
 		.charge = host_charge,
 		.uncharge = host_uncharge,
+		.memory_new = host_memory_new,
+		.memory_free = host_memory_free,
+		.region_add = host_region_add,
+		.region_del = host_region_del,
 		.arg = v,
 	};
 

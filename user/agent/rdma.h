@@ -59,6 +59,7 @@ struct rdma_app {
 	struct rdma_run *late;		/* what such a call was for that is not over; NULL: none */
 	uint64_t late_since;		/* ns */
 	bool gone;			/* detached, and kept only until |late| is over */
+	int answer_fd;			/* goes with |answer|; -1: none */
 	int unsent;			/* bytes of |answer| that the socket had no room for; 0: none */
 	uint64_t answer[FVERBS_MSG_MAX / 8];
 };

@@ -92,6 +92,7 @@ void agent_rdma_detach(struct rdma_app *app)
 	drop_one(app, &app->command);
 	drop_one(app, &app->doorbell);
 	drop_one(app, &app->async);
+	drop_one(app, &app->answer_fd);
 	if (!app->late) {
 		agent_rdma_free(app);
 		return;
@@ -206,7 +207,7 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 	if (!app)
 		return control_error(reply, -ENOMEM, "out of memory");
 	*app = (struct rdma_app){ .rdma = a->rdma, .command = -1, .doorbell = -1, .async = -1,
-				  .pid = cl->pid, .uid = cl->uid };
+				  .answer_fd = -1, .pid = cl->pid, .uid = cl->uid };
 	rc = charge(app, QUOTA_CLIENTS, 1, err, sizeof(err));
 	if (rc < 0) {
 		free(app);
@@ -246,11 +247,15 @@ static int receive(const struct rdma_app *app, void *buf, size_t *len, int *fd)
 /* Send what |app| waits for. If there is no room, it is served again when there is. */
 static int answer(struct rdma_app *app)
 {
-	if (send(app->command, app->answer, (size_t)app->unsent, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+	const struct iovec iov = { .iov_base = app->answer, .iov_len = (size_t)app->unsent };
+
+	if (fdpass_send(app->command, &iov, 1, &app->answer_fd, app->answer_fd >= 0,
+			MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 		if (errno != EAGAIN)
 			return -errno;
 		return watch(app->rdma, app->command, EPOLLOUT, app, EPOLL_CTL_MOD) < 0 ? -EIO : -EAGAIN;
 	}
+	drop_one(app, &app->answer_fd);
 	app->unsent = 0;
 	app->commands++;
 	return 0;
@@ -272,7 +277,7 @@ static int serve(struct rdma_app *app)
 		rc = receive(app, buf, &len, &fd);
 		if (rc < 0)
 			break;
-		app->unsent = rdma_command(app->ctx, buf, len, fd, app->answer);
+		app->unsent = rdma_command(app->ctx, buf, len, fd, app->answer, &app->answer_fd);
 		rc = app->unsent < 0 ? app->unsent : answer(app);
 	}
 	return rc == -EAGAIN ? 0 : rc;

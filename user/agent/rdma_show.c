@@ -106,6 +106,8 @@ static void qp_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
 		put_text(row, "type", "opened");
 		return;
 	}
+	/* What XDP has carried out is counted when it is taken back. */
+	rdma_exec_recall(qp);
 	rdma_qp_query(qp, &attr);
 	put_device(ctx, row, parts->device);
 	put_hex(row, "qpn", rdma_qp_num(qp), 6);
@@ -157,7 +159,8 @@ static void mr_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
 {
 	const struct rdma_mr *mr = ctx->handles[handle].object;
 
-	put_text(row, "kind", mr->implicit ? "all memory" : mr->area ? "shared" : "region");
+	put_text(row, "kind", mr->implicit ? "all memory" : !mr->area ? "region" :
+		 mr->area->memory ? "offload" : "shared");
 	put_range(mr, row);
 	put(row, "pd", mr->made.pd);
 	put(row, "windows", mr->windows);

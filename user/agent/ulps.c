@@ -132,6 +132,28 @@ static void on_rx_level(void *arg, uint32_t level)
 	falcon_store(&a->maps.config->rx_level, level);
 }
 
+/* Only what is in the clear, and does not go through the agent anyway. */
+static enum fcore_exec exec_give(void *arg, struct fcore_conn *c, struct falcon_exec *e)
+{
+	const struct agent_conn *conn = fcore_conn_user(c);
+	uint32_t flags = falcon_load(&fcore_conn_shared(c)->id.flags);
+	struct ulp *ulp = conn->ulp;
+
+	(void)arg;
+	if (conn->state != AGENT_CONN_UP || !(flags & FALCON_CONN_CLEAR) || flags & FALCON_CONN_STEER ||
+	    !ulp->ops->exec_give)
+		return FCORE_EXEC_NEVER;
+	return ulp->ops->exec_give(ulp->self, c, e);
+}
+
+static void exec_taken(void *arg, struct fcore_conn *c, const struct falcon_exec *e)
+{
+	struct ulp *ulp = ulp_of(c);
+
+	(void)arg;
+	ulp->ops->exec_taken(ulp->self, c, e);
+}
+
 static void on_path(void *arg, struct fcore_conn *c, uint32_t len)
 {
 	(void)arg;
@@ -170,7 +192,9 @@ const struct fcore_ops agent_core_ops = {
 	.on_xon = on_xon,
 	.on_rnr = on_rnr,
 	.on_zone = on_zone,
-	.on_rx_level = on_rx_level,
+		.exec_give = exec_give,
+		.exec_taken = exec_taken,
+		.on_rx_level = on_rx_level,
 	.on_path = on_path,
 	.on_fatal = on_fatal,
 };

@@ -38,6 +38,10 @@ static const struct map_shape shape_ports = { "falcon_ports", BPF_MAP_TYPE_HASH,
 					      sizeof(struct falcon_port), FALCON_MAX_PORTS };
 static const struct map_shape shape_sadb = { "falcon_sadb", BPF_MAP_TYPE_HASH, sizeof(__u32),
 					     FALCON_SADB_PER_CONN * FALCON_MAX_CONNS };
+static const struct map_shape shape_memory = { "falcon_memory", BPF_MAP_TYPE_ARRAY_OF_MAPS,
+					       sizeof(__u32), FALCON_MEMORIES };
+static const struct map_shape shape_regions = { "falcon_regions", BPF_MAP_TYPE_HASH,
+						sizeof(struct falcon_region), FALCON_REGIONS };
 static const struct map_shape shape_xsks = { "falcon_xsks", BPF_MAP_TYPE_XSKMAP, sizeof(int),
 					     FALCON_MAX_XSKS };
 static const struct map_shape shape_counters = { "falcon_counters", BPF_MAP_TYPE_PERCPU_ARRAY,
@@ -48,7 +52,7 @@ static const struct map_shape shape_wake = { "falcon_wake", BPF_MAP_TYPE_RINGBUF
 					     FALCON_WAKE_RING_BYTES };
 
 static const struct maps no_maps = { .ports_fd = -1, .xsks_fd = -1, .counters_fd = -1,
-				     .sadb_fd = -1 };
+				     .sadb_fd = -1, .memory_fd = -1, .regions_fd = -1 };
 
 static bool fits(const struct map_shape *s, const struct bpf_map_info *info)
 {
@@ -194,6 +198,8 @@ static int open_all(struct maps *m, char *err, size_t errlen)
 		return rc;
 	if ((rc = m->ports_fd = open_map(m, &shape_ports, &n, err, errlen)) < 0 ||
 	    (rc = m->sadb_fd = open_map(m, &shape_sadb, &n, err, errlen)) < 0 ||
+	    (rc = m->memory_fd = open_map(m, &shape_memory, &n, err, errlen)) < 0 ||
+	    (rc = m->regions_fd = open_map(m, &shape_regions, &n, err, errlen)) < 0 ||
 	    (rc = m->xsks_fd = open_map(m, &shape_xsks, &n, err, errlen)) < 0 ||
 	    (rc = m->counters_fd = open_map(m, &shape_counters, &n, err, errlen)) < 0)
 		return rc;
@@ -244,6 +250,10 @@ void maps_close(struct maps *m)
 		close(m->counters_fd);
 	if (m->sadb_fd >= 0)
 		close(m->sadb_fd);
+	if (m->memory_fd >= 0)
+		close(m->memory_fd);
+	if (m->regions_fd >= 0)
+		close(m->regions_fd);
 	ring_buffer__free(m->rings);
 	*m = no_maps;
 }

@@ -18,6 +18,9 @@ struct maps {
 	int xsks_fd;			/* falcon_xsks */
 	int counters_fd;		/* falcon_counters */
 	int sadb_fd;			/* falcon_sadb */
+	int memory_fd;			/* falcon_memory */
+	int regions_fd;			/* falcon_regions */
+	uint64_t memories[FALCON_MEMORIES / 64];	/* bit by index into falcon_memory: in use */
 	struct falcon_conn *conns;	/* falcon_conns, |nconns| entries */
 	uint32_t nconns;		/* at most FALCON_MAX_CONNS; what the attached object has */
 	struct falcon_config *config;	/* falcon_config */

@@ -230,17 +230,34 @@ static int send_command(struct fv_agent *agent, enum fverbs_op op, const void *r
 	return n == (ssize_t)(sizeof(cmd) + len) ? 0 : EIO;
 }
 
-/* 0: *|reply| is the answer of the command sent last, |answer_len| bytes follow if it succeeded. */
-static int receive_answer(struct fv_agent *agent, struct fverbs_reply *reply, void *answer,
-			  size_t answer_len)
+/* A message of at most |len| bytes, and its first descriptor in *|fd|; others have no meaning. */
+static ssize_t receive_message(const struct fv_agent *agent, void *buf, size_t len, int *fd)
 {
-	char buf[FVERBS_MSG_MAX];
-	size_t rest;
+	struct fdpass fds;
 	ssize_t n;
 
+	*fd = -1;
 	do
-		n = recv(agent->cmd, buf, sizeof(buf), 0);
+		n = fdpass_receive(agent->cmd, buf, len, &fds, 0);
 	while (n < 0 && errno == EINTR);
+	if (fds.n)
+		*fd = fds.fd[0];
+	for (unsigned int i = 1; i < fds.n; i++)
+		close(fds.fd[i]);
+	return n;
+}
+
+/*
+ * 0: *|reply| is the answer of the command sent last, |answer_len| bytes follow if it succeeded; its
+ * descriptor is in *|fd| in any case.
+ */
+static int receive_answer(struct fv_agent *agent, struct fverbs_reply *reply, void *answer,
+			  size_t answer_len, int *fd)
+{
+	char buf[FVERBS_MSG_MAX];
+	ssize_t n = receive_message(agent, buf, sizeof(buf), fd);
+	size_t rest;
+
 	if (n < (ssize_t)sizeof(*reply))
 		return EIO;
 	memcpy(reply, buf, sizeof(*reply));
@@ -258,18 +275,19 @@ static int receive_answer(struct fv_agent *agent, struct fverbs_reply *reply, vo
 	return 0;
 }
 
-int fv_call(struct fv_agent *agent, enum fverbs_op op, const void *req, size_t len, int fd,
-	    void *answer, size_t answer_len)
+static int call(struct fv_agent *agent, enum fverbs_op op, const void *req, size_t len, int fd,
+		void *answer, size_t answer_len, int *answer_fd)
 {
 	struct fverbs_reply reply = { 0 };
 	int rc = fv_agent_usable(agent);
 
+	*answer_fd = -1;
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&agent->lock);
 	rc = send_command(agent, op, req, len, fd);
 	if (!rc)
-		rc = receive_answer(agent, &reply, answer, answer_len);
+		rc = receive_answer(agent, &reply, answer, answer_len, answer_fd);
 	pthread_mutex_unlock(&agent->lock);
 	if (rc) {
 		fv_agent_dead(agent);
@@ -280,6 +298,28 @@ int fv_call(struct fv_agent *agent, enum fverbs_op op, const void *req, size_t l
 	if (reply.error)
 		errno = reply.error;
 	return reply.error;
+}
+
+int fv_call(struct fv_agent *agent, enum fverbs_op op, const void *req, size_t len, int fd,
+	    void *answer, size_t answer_len)
+{
+	int answer_fd, rc = call(agent, op, req, len, fd, answer, answer_len, &answer_fd);
+
+	if (answer_fd >= 0)
+		close(answer_fd);
+	return rc;
+}
+
+int fv_call_fd(struct fv_agent *agent, enum fverbs_op op, const void *req, size_t len, void *answer,
+	       size_t answer_len, int *answer_fd)
+{
+	int rc = call(agent, op, req, len, -1, answer, answer_len, answer_fd);
+
+	if (rc && *answer_fd >= 0) {
+		close(*answer_fd);
+		*answer_fd = -1;
+	}
+	return rc;
 }
 
 int fv_call_handle(struct fv_agent *agent, enum fverbs_op op, uint32_t handle)

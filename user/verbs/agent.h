@@ -27,9 +27,10 @@ struct fv_room {
 	uint64_t size;		/* bytes, whole pages */
 };
 
-/* A memfd that the agent knows. */
+/* Memory that the agent knows: a memfd, or offload memory. */
 struct fv_area {
 	struct fv_area *next;
+	bool offload;		/* XDP reaches it, too: for what the application asked for alone */
 	uint32_t number;	/* the agent's */
 	uint8_t *base;
 	uint64_t size;		/* bytes */
@@ -67,6 +68,9 @@ void fv_agent_close(struct fv_agent *agent);
  */
 int fv_call(struct fv_agent *agent, enum fverbs_op op, const void *req, size_t len, int fd,
 	    void *answer, size_t answer_len);
+/* The same, with the answer's descriptor, the caller's to close, in *|answer_fd|; -1: it has none. */
+int fv_call_fd(struct fv_agent *agent, enum fverbs_op op, const void *req, size_t len, void *answer,
+	       size_t answer_len, int *answer_fd);
 /* The same for what names one object and has no answer. */
 int fv_call_handle(struct fv_agent *agent, enum fverbs_op op, uint32_t handle);
 /* To destroy an object: 0 also if the agent is gone, and the object with it. */
@@ -109,6 +113,8 @@ void fv_areas_unshare(struct fv_agent *agent);
  */
 void *fv_area_alloc(struct fv_agent *agent, uint64_t size, uint32_t *area, __u64 *offset);
 void fv_area_free(struct fv_agent *agent, void *mem);
+/* |size| bytes of zeroed offload memory, likewise. NULL with errno: EOPNOTSUPP: the agent has none. */
+void *fv_offload_alloc(struct fv_agent *agent, uint64_t size);
 /* Whether [addr, addr + len) is shared memory, and where. */
 bool fv_area_find(struct fv_agent *agent, const void *addr, uint64_t len, uint32_t *area,
 		  __u64 *offset);

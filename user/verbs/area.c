@@ -123,7 +123,7 @@ static struct fv_area *add_area(struct fv_agent *agent, uint64_t size)
 
 	/* The agent knows few areas of an application: the more it needs, the larger they get. */
 	for (area = agent->areas; area; area = area->next)
-		all += area->size;
+		all += area->offload ? 0 : area->size;
 	area = map_area(size > all ? size : all, &memfd);
 	if (!area)
 		return NULL;
@@ -140,7 +140,38 @@ static struct fv_area *add_area(struct fv_agent *agent, uint64_t size)
 	return area;
 }
 
-void *fv_area_alloc(struct fv_agent *agent, uint64_t size, uint32_t *number, __u64 *offset)
+/* A new area of offload memory, as large as the agent makes it for |size| bytes. NULL with errno. */
+static struct fv_area *add_offload(struct fv_agent *agent, uint64_t size)
+{
+	const struct fverbs_new_area req = { .size = size };
+	struct fverbs_new_area_answer answer;
+	struct fv_area *area = calloc(1, sizeof(*area));
+	int fd = -1;
+
+	if (!area)
+		return NULL;
+	if (fv_call_fd(agent, FVERBS_NEW_AREA, &req, sizeof(req), &answer, sizeof(answer), &fd)) {
+		free(area);
+		return NULL;
+	}
+	*area = (struct fv_area){ .offload = true, .number = answer.number, .size = answer.size };
+	area->base = mmap(NULL, area->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (fd >= 0)
+		close(fd);
+	if (area->base == MAP_FAILED) {
+		int err = errno;
+
+		fv_call_handle(agent, FVERBS_DEL_AREA, area->number);
+		free(area);
+		errno = err;
+		return NULL;
+	}
+	area->next = agent->areas;
+	agent->areas = area;
+	return area;
+}
+
+static void *alloc(struct fv_agent *agent, bool offload, uint64_t size, uint32_t *number, __u64 *offset)
 {
 	struct fv_room *room = NULL;
 	struct fv_area *area;
@@ -153,12 +184,12 @@ void *fv_area_alloc(struct fv_agent *agent, uint64_t size, uint32_t *number, __u
 	size = round_up(size);
 	pthread_mutex_lock(&agent->area_lock);
 	for (area = agent->areas; area; area = area->next) {
-		room = take(area, size);
+		room = area->offload == offload ? take(area, size) : NULL;
 		if (room)
 			break;
 	}
 	if (!room) {
-		area = add_area(agent, size);
+		area = offload ? add_offload(agent, size) : add_area(agent, size);
 		room = area ? take(area, size) : NULL;
 	}
 	if (room) {
@@ -168,6 +199,19 @@ void *fv_area_alloc(struct fv_agent *agent, uint64_t size, uint32_t *number, __u
 	}
 	pthread_mutex_unlock(&agent->area_lock);
 	return mem;
+}
+
+void *fv_area_alloc(struct fv_agent *agent, uint64_t size, uint32_t *area, __u64 *offset)
+{
+	return alloc(agent, false, size, area, offset);
+}
+
+void *fv_offload_alloc(struct fv_agent *agent, uint64_t size)
+{
+	uint32_t area;
+	__u64 offset;
+
+	return alloc(agent, true, size, &area, &offset);
 }
 
 /* Tell the agent to forget the empty |*p|, which is not area 0. */

@@ -95,6 +95,17 @@ FV_EXPORT void *falcon_alloc_shared(struct ibv_context *context, size_t size)
 	return fv_area_alloc(&ctx->agent, size, &area, &offset);
 }
 
+FV_EXPORT void *falcon_alloc_offload(struct ibv_context *context, size_t size)
+{
+	struct fv_ctx *ctx = fv_ctx_of(context);
+
+	if (!ctx) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	return fv_offload_alloc(&ctx->agent, size);
+}
+
 FV_EXPORT void falcon_free_shared(struct ibv_context *context, void *mem)
 {
 	struct fv_ctx *ctx = fv_ctx_of(context);

@@ -18,6 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fdpass.h"
 #include "fake_priv.h"
 #include "verbs/tree.h"
 
@@ -84,13 +85,17 @@ static void serve(struct fake_ctx *ctx)
 	ssize_t n = receive(ctx->cmd, msg, sizeof(msg), &fd, 1, &nfds);
 	size_t len;
 
+	fake.answer_fd = -1;
 	len = n > 0 ? fake_command(ctx, msg, (size_t)n, nfds ? fd : -1, out) : 0;
 	if (nfds)
 		close(fd);
 	if (len)
-		send(ctx->cmd, out, len, MSG_NOSIGNAL);
+		fdpass_send(ctx->cmd, &(struct iovec){ .iov_base = out, .iov_len = len }, 1, &fake.answer_fd,
+			    fake.answer_fd >= 0, MSG_NOSIGNAL);
 	else
 		fake_ctx_end(ctx);
+	if (fake.answer_fd >= 0)
+		close(fake.answer_fd);
 }
 
 /* Forget the rung bits: all queues are looked at anyway. */
@@ -265,6 +270,11 @@ void fake_news(struct fake_ctx *ctx)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (falcon_load(&shm->nappers))
 		syscall(SYS_futex, &shm->news, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+uint32_t fake_memories(void)
+{
+	return __atomic_load_n(&fake.memories, __ATOMIC_RELAXED);
 }
 
 uint32_t fake_commands(void)

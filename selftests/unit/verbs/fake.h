@@ -16,6 +16,7 @@ enum fake_fault {
 	FAKE_FAULT_SHORT,	/* answers with half of what is due */
 	FAKE_FAULT_TAG,		/* answers another command */
 	FAKE_FAULT_NEGATIVE,	/* answers an error that is none */
+	FAKE_FAULT_NO_FD,	/* answers without the descriptor that is due */
 	FAKE_FAULT_DIE,		/* closes everything instead */
 };
 
@@ -31,6 +32,8 @@ void fake_hold(bool hold);
 void fake_crowded(void);
 /* Threads that nap. */
 uint32_t fake_nappers(void);
+/* Pieces of offload memory that it has made. */
+uint32_t fake_memories(void);
 /* How many commands it has served, and work requests with FVERBS_SEND_COPIED it has seen. */
 uint32_t fake_commands(void);
 uint32_t fake_copied(void);

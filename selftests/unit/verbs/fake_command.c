@@ -51,6 +51,25 @@ static uint32_t add_area(struct fake_ctx *ctx, int fd)
 	return 0;
 }
 
+/* As offload memory is: made here, and of more bytes than were asked for. */
+static int new_area(struct fake_ctx *ctx, const struct fverbs_new_area *req,
+		    struct fverbs_new_area_answer *answer)
+{
+	uint64_t size = (req->size + 0xffff) & ~0xffffULL;
+	int fd = memfd_create("fake", MFD_CLOEXEC);
+
+	if (fd < 0 || ftruncate(fd, (off_t)size))
+		return -ENOMEM;
+	answer->number = add_area(ctx, fd);
+	answer->size = size;
+	__atomic_add_fetch(&fake.memories, 1, __ATOMIC_RELAXED);
+	if (fake.fault == FAKE_FAULT_NO_FD)
+		close(fd);
+	else
+		fake.answer_fd = fd;
+	return sizeof(*answer);
+}
+
 static void del_area(struct fake_ctx *ctx, uint32_t i)
 {
 	if (ctx->areas[i].base)
@@ -276,6 +295,8 @@ static int serve(struct fake_ctx *ctx, uint16_t op, const void *req, int fd, voi
 	case FVERBS_ADD_AREA:
 		handle->handle = add_area(ctx, fd);
 		return sizeof(*handle);
+	case FVERBS_NEW_AREA:
+		return new_area(ctx, req, out);
 	case FVERBS_DEL_AREA:
 		del_area(ctx, ((const struct fverbs_handle *)req)->handle);
 		return 0;
@@ -341,6 +362,8 @@ size_t fake_command(struct fake_ctx *ctx, const void *msg, size_t len, int fd, v
 			return sizeof(*reply);
 		case FAKE_FAULT_SHORT:
 			return sizeof(*reply) - 1;
+		case FAKE_FAULT_NO_FD:
+			break;
 		default:
 			return 0;
 		}

@@ -55,7 +55,8 @@ struct fake {
 	struct fake_object objects[FAKE_OBJECTS];
 	uint16_t fault_op;
 	enum fake_fault fault;
-	uint32_t commands, copied, ordering, errors;
+	uint32_t commands, copied, ordering, errors, memories;
+	int answer_fd;			/* that goes with the answer, to be closed then; -1: none */
 };
 
 extern struct fake fake;

@@ -18,6 +18,15 @@ struct rdma_area *rdma_area_new(struct rdma *r, void *base, uint64_t size)
 	return area;
 }
 
+struct rdma_area *rdma_area_of_memory(struct rdma *r, void *base, uint64_t size, uint32_t index)
+{
+	struct rdma_area *area = rdma_area_new(r, base, size);
+
+	if (area)
+		area->memory = index + 1;
+	return area;
+}
+
 void rdma_area_put(struct rdma_area *area)
 {
 	const struct rdma_host *host;
@@ -25,7 +34,10 @@ void rdma_area_put(struct rdma_area *area)
 	if (!area || --area->refs)
 		return;
 	host = &area->r->host;
-	host->unmap(host->arg, area->base, area->size);
+	if (area->memory)
+		host->memory_free(host->arg, area->memory - 1, area->base, area->size);
+	else
+		host->unmap(host->arg, area->base, area->size);
 	free(area);
 }
 

@@ -101,7 +101,7 @@ static int serve(struct rdma_call *call, const struct fverbs_cmd *cmd)
 	return def->fn(call);
 }
 
-int rdma_command(struct rdma_ctx *ctx, const void *msg, size_t len, int fd, void *out)
+int rdma_command(struct rdma_ctx *ctx, const void *msg, size_t len, int fd, void *out, int *out_fd)
 {
 	struct rdma *r = ctx->r;
 	union {
@@ -113,6 +113,7 @@ int rdma_command(struct rdma_ctx *ctx, const void *msg, size_t len, int fd, void
 		.ctx = ctx,
 		.req = request.bytes,
 		.fd = fd,
+		.answer_fd = -1,
 		.answer = (uint8_t *)out + sizeof(struct fverbs_reply),
 		.answer_max = ANSWER_MAX,
 	};
@@ -129,6 +130,7 @@ int rdma_command(struct rdma_ctx *ctx, const void *msg, size_t len, int fd, void
 	}
 	if (call.fd >= 0)
 		r->host.close(r->host.arg, ctx->owner.uid, call.fd);
+	*out_fd = call.answer_fd;
 	if (len < sizeof(cmd) || len > FVERBS_MSG_MAX)
 		return -EPROTO;
 	if (rc < 0) {

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "falcon/maps.h"
 #include "ulp/rdma/objects.h"
+
+#define MEMORY_MAX (1ULL << 32)	/* bytes of a piece of offload memory */
 
 static int hello(struct rdma_call *call)
 {
@@ -119,6 +122,53 @@ static int add_area(struct rdma_call *call)
 	return rc;
 }
 
+/* Offload memory of |size| bytes as area |number|. */
+static int make_memory(struct rdma_call *call, uint64_t size, uint32_t number)
+{
+	const struct rdma_host *h = &call->r->host;
+	void *base;
+	int index = h->memory_new(h->arg, size, &base, &call->answer_fd, call->err, sizeof(call->err));
+
+	if (index < 0)
+		return index;
+	call->ctx->areas[number] = rdma_area_of_memory(call->r, base, size, (uint32_t)index);
+	if (call->ctx->areas[number])
+		return 0;
+	h->memory_free(h->arg, (uint32_t)index, base, size);
+	h->close(h->arg, call->ctx->owner.uid, call->answer_fd);
+	call->answer_fd = -1;
+	return rdma_call_fail(call, -ENOMEM, "out of memory");
+}
+
+static int new_area(struct rdma_call *call)
+{
+	uint64_t size = ((const struct fverbs_new_area *)call->req)->size;
+	struct fverbs_new_area_answer *answer;
+	uint32_t number = 0;
+	int rc = free_area(call, &number);
+
+	if (rc < 0)
+		return rc;
+	if (!call->r->host.memory_new)
+		return rdma_call_fail(call, -EOPNOTSUPP, "this agent has no offload memory");
+	if (!size || size > MEMORY_MAX)
+		return rdma_call_fail(call, -EINVAL, "offload memory comes in pieces of 1 to %llu bytes",
+				      (unsigned long long)MEMORY_MAX);
+	size = (size + FALCON_MEMORY_BLOCK - 1) & ~(uint64_t)(FALCON_MEMORY_BLOCK - 1);
+	rc = charge(call, RDMA_CHARGE_MEMORY, size);
+	if (rc < 0)
+		return rc;
+	rc = make_memory(call, size, number);
+	if (rc < 0) {
+		uncharge(call->ctx, RDMA_CHARGE_MEMORY, size);
+		return rc;
+	}
+	answer = rdma_call_answer(call, sizeof(*answer));
+	answer->number = number;
+	answer->size = size;
+	return 0;
+}
+
 void rdma_area_drop(struct rdma_ctx *ctx, uint32_t number)
 {
 	struct rdma_area *area = ctx->areas[number];
@@ -159,6 +209,7 @@ static int alloc_pd(struct rdma_call *call)
 	if (!pd)
 		return rdma_call_fail(call, -ENOMEM, "out of memory");
 	pd->ctx = call->ctx;
+	pd->number = ++call->r->last_pd;
 	pd->device = req->handle;
 	rc = rdma_call_handle(call, RDMA_KIND_PD, pd, RDMA_MAX_PDS, &handle);
 	if (rc < 0)
@@ -257,6 +308,7 @@ static struct rdma_mr *make_region(struct rdma_call *call, const struct fverbs_r
 
 static void unmake_region(struct rdma_mr *mr)
 {
+	rdma_unoffload_region(mr);
 	uncharge(mr->ctx, RDMA_CHARGE_MEMORY, charged(mr));
 	mr->pd->uses--;
 	rdma_mr_kill(mr);
@@ -300,11 +352,13 @@ static int reg_mr(struct rdma_call *call)
 		if (rc < 0)
 			unmake_region(mr);
 	}
-	if (rc < 0)
+	if (rc < 0) {
 		uncharge(call->ctx, RDMA_CHARGE_MRS, 1);
-	else
-		answer_mr(call, mr);
-	return rc;
+		return rc;
+	}
+	rdma_offload_region(mr);
+	answer_mr(call, mr);
+	return 0;
 }
 
 /* A new region under the old one's key and handle: spans of the old one lead nowhere. */
@@ -342,7 +396,9 @@ static int rereg_mr(struct rdma_call *call)
 		return rc;
 	}
 	mr->handle = old->handle;
+	rdma_unoffload_region(old);
 	rdma_key_replace(call->r, old, mr);
+	rdma_offload_region(mr);
 	call->ctx->handles[mr->handle].object = mr;
 	old->pd->uses--;
 	rdma_mr_kill(old);
@@ -436,6 +492,7 @@ const struct rdma_command_def rdma_memory_commands[] = {
 	{ FVERBS_HELLO, sizeof(struct fverbs_hello), true, hello },
 	{ FVERBS_QUERY_DEVICE, sizeof(struct fverbs_handle), false, query_device },
 	{ FVERBS_ADD_AREA, 0, true, add_area },
+	{ FVERBS_NEW_AREA, sizeof(struct fverbs_new_area), false, new_area },
 	{ FVERBS_DEL_AREA, sizeof(struct fverbs_handle), false, del_area },
 	{ FVERBS_ALLOC_PD, sizeof(struct fverbs_handle), false, alloc_pd },
 	{ FVERBS_DEALLOC_PD, sizeof(struct fverbs_handle), false, dealloc_pd },

@@ -24,6 +24,12 @@ struct rdma_qp_handle {
 	uint32_t handle;
 };
 
+void rdma_ctx_each_qp(const struct rdma_ctx *ctx, void (*fn)(struct rdma_qp *qp))
+{
+	for (const struct rdma_qp_object *o = ctx->qps; o; o = o->next)
+		fn(o->qp);
+}
+
 struct rdma_qp *rdma_qp_of_handle(const struct rdma_ctx *ctx, uint32_t handle)
 {
 	const struct rdma_qp_handle *h = rdma_handle_get(ctx, RDMA_KIND_QP, handle);

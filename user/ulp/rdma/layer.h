@@ -33,6 +33,7 @@ struct rdma {
 	struct rdma_srq **srqs;		/* by number; 0 is none */
 	uint32_t srqs_size;		/* elements */
 	uint32_t last_srq;		/* number that was given last */
+	uint64_t last_pd;		/* number that was given last; 0 is none */
 	uint64_t retry_at;		/* ns: events wait for room in a socket; UINT64_MAX: none do */
 	bool crowded;			/* as rdma_set_crowded() has said */
 	unsigned int ndevices;
@@ -70,6 +71,9 @@ void rdma_qps_completion(struct rdma *r, uint64_t cookie, enum falcon_completion
 			 uint8_t ulp_code);
 bool rdma_qps_rnr(struct rdma *r, uint64_t cookie, uint8_t times);
 void rdma_qps_xon(struct rdma *r, struct rdma_link *link);
+/* resp_exec.c */
+enum fcore_exec rdma_qps_exec_give(struct rdma_link *link, struct fcore_conn *c, struct falcon_exec *e);
+void rdma_qps_exec_taken(struct rdma_link *link, const struct falcon_exec *e);
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
@@ -80,6 +84,7 @@ struct rdma_call {
 	const void *req;	/* what follows struct fverbs_cmd; aligned for 8 bytes */
 	size_t len;		/* bytes of it */
 	int fd;			/* descriptor that came along, -1: none; -1 once somebody has taken it */
+	int answer_fd;		/* that goes with the answer, -1: none */
 	void *answer;		/* what follows struct fverbs_reply; aligned for 8 bytes; zeros */
 	size_t answer_max;	/* bytes there is room for */
 	size_t answer_len;	/* bytes of it; 0 at first */

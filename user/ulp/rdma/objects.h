@@ -56,6 +56,7 @@ struct rdma_area {
 	struct rdma *r;
 	uint8_t *base;
 	uint64_t size;			/* bytes */
+	uint32_t memory;		/* index of offload memory, plus 1; 0: it is none */
 	uint32_t uses;			/* rings and regions that lie in it */
 	uint32_t refs;			/* 1 of the context, 1 of each use, 1 of each span */
 };
@@ -94,7 +95,9 @@ struct rdma_ctx {
 
 struct rdma_pd {
 	struct rdma_ctx *ctx;
+	uint64_t number;		/* no other ever had it */
 	uint32_t uses;			/* objects made in it */
+	uint32_t offloaded;		/* regions that XDP knows */
 	uint32_t device;		/* index */
 	bool loose;			/* its latest queue pair of datagrams is not strongly ordered */
 };
@@ -116,6 +119,7 @@ struct rdma_mr {
 	bool dead;			/* it exists for spans only: nothing may be accessed any more */
 	bool implicit;			/* all of the process's memory */
 	bool bound;			/* window: opens something */
+	bool offloaded;			/* region: XDP knows it */
 	uint32_t access;		/* enum ibv_access_flags */
 	uint64_t iova, length;		/* bytes: what requests may name */
 	uint64_t addr;			/* of it in the process, or bytes into |area| */
@@ -208,9 +212,24 @@ void rdma_ctx_tell(struct rdma_ctx *ctx);
 /* ---- area.c ---------------------------------------------------------------------------------- */
 
 struct rdma_area *rdma_area_new(struct rdma *r, void *base, uint64_t size);
+/* The same of offload memory |index|. */
+struct rdma_area *rdma_area_of_memory(struct rdma *r, void *base, uint64_t size, uint32_t index);
 void rdma_area_put(struct rdma_area *area);
 /* command_memory.c: take area |number| from |ctx|, if it is there. */
 void rdma_area_drop(struct rdma_ctx *ctx, uint32_t number);
+
+/* ---- offload.c ------------------------------------------------------------------------------- */
+
+/* |mr|, a region that has its key, may be reached by XDP if it is such. */
+void rdma_offload_region(struct rdma_mr *mr);
+/* No longer: when this returns, XDP neither reaches it nor will. */
+void rdma_unoffload_region(struct rdma_mr *mr);
+/* resp_exec.c: return once XDP is not amid a request of |qp| that it began before. */
+void rdma_exec_wait(struct rdma_qp *qp);
+/* resp_exec.c: |qp|'s requests are the agent's until the end of the round; its counters are complete. */
+void rdma_exec_recall(const struct rdma_qp *qp);
+/* command_qp.c: call |fn| with each queue pair that |ctx| has created. */
+void rdma_ctx_each_qp(const struct rdma_ctx *ctx, void (*fn)(struct rdma_qp *qp));
 
 /* ---- key.c: which key stands for what -------------------------------------------------------- */
 

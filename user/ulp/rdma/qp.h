@@ -395,6 +395,13 @@ void rdma_resp_took(struct rdma_qp *qp, const struct falcon_rdma_hdr *h);
 /* Whose memory requests of peers reach; with XRC the SRQ's. NULL: no such SRQ. */
 struct rdma_pd *rdma_qp_remote_pd(struct rdma_qp *qp, const struct falcon_rdma_hdr *h);
 
+/* ---- resp_exec.c ------------------------------------------------------------------------------------ */
+
+/* A request has come for |qp|: later ones may be such as XDP can carry out. */
+void rdma_exec_offer(struct rdma_qp *qp);
+/* |qp| changes: XDP carries out nothing of it, unless it is offered again. */
+void rdma_exec_withdraw(struct rdma_qp *qp);
+
 /* ---- ud_send.c -------------------------------------------------------------------------------------- */
 
 /* qp->cut is a datagram: how long may it be? False: it has failed. */

@@ -176,6 +176,7 @@ static void flush_ops(struct rdma_qp *qp, bool flush)
 
 void rdma_qp_abandon(struct rdma_qp *qp, bool flush)
 {
+	rdma_exec_withdraw(qp);
 	abandon_requests(qp, false);
 	abandon_items(qp, flush);
 	flush_ops(qp, flush);

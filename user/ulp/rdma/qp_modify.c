@@ -229,6 +229,7 @@ int rdma_qp_modify(struct rdma_qp *qp, uint32_t mask, const struct fverbs_qp_att
 		if (rc)
 			return rc;
 	}
+	rdma_exec_withdraw(qp);
 	take_attr(qp, mask, attr);
 	qp->state = to;
 	qp->draining = to == IBV_QPS_SQD && from != to ? qp->attr.en_sqd_async_notify : qp->draining;

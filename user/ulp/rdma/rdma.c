@@ -210,6 +210,16 @@ static bool on_rnr(void *ulp, struct fcore_conn *c, uint64_t cookie, uint8_t tim
 	return rdma_qps_rnr(ulp, cookie, times);
 }
 
+static enum fcore_exec exec_give(void *ulp, struct fcore_conn *c, struct falcon_exec *e)
+{
+	return rdma_qps_exec_give(rdma_link_of(ulp, c), c, e);
+}
+
+static void exec_taken(void *ulp, struct fcore_conn *c, const struct falcon_exec *e)
+{
+	rdma_qps_exec_taken(rdma_link_of(ulp, c), e);
+}
+
 const struct ulp_ops rdma_ulp_ops = {
 	.name = "rdma",
 	.proto = FALCON_PROTO_RDMA,
@@ -231,4 +241,6 @@ const struct ulp_ops rdma_ulp_ops = {
 	.on_completion = on_completion,
 	.on_xon = on_xon,
 	.on_rnr = on_rnr,
+	.exec_give = exec_give,
+	.exec_taken = exec_taken,
 };

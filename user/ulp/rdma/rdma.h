@@ -4,6 +4,7 @@
  *
  *   ctx.c, command*.c, device.c   attached applications, their commands, the devices they see
  *   key.c, mr.c, mw.c, area.c     keys: who may reach which memory
+ *   offload.c, resp_exec.c        memory that XDP reaches, and requests that it carries out
  *   mover.c                       application memory read and written, in batches
  *   cq.c, srq.c, wq.c, channel.c  completions, receive requests, events
  *   link*.c                       queue pairs and datagrams to Falcon connections (RDMA 6.6)
@@ -38,6 +39,7 @@ struct rdma_ah;
 struct rdma_qp;
 struct rdma_link;	/* a Falcon connection as the layer sees it */
 struct rdma_ring;	/* an application's queue */
+struct falcon_region;
 struct rdma_run;	/* copies that are made with one call */
 
 /* What a user is charged for (agent/quota.h). */
@@ -101,6 +103,18 @@ struct rdma_host {
 	int (*charge)(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err,
 		      size_t errlen);
 	void (*uncharge)(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount);
+	/*
+	 * Offload memory (falcon/maps.h): make some for one application, of |size| bytes, whole blocks.
+	 * Returns its index, with what we reach it by in *|base| and a descriptor for the application in
+	 * *|fd|; or a negative errno with a sentence in |err|. All four NULL: there is none.
+	 */
+	int (*memory_new)(void *arg, uint64_t size, void **base, int *fd, char *err, size_t errlen);
+	/* Nobody uses it any more, but for applications that have mapped it. */
+	void (*memory_free)(void *arg, uint32_t index, void *base, uint64_t size);
+	/* Peers may reach it by |key|. 0 or a negative errno. */
+	int (*region_add)(void *arg, uint32_t key, const struct falcon_region *region);
+	/* Requests that begin after this find it no more. */
+	void (*region_del)(void *arg, uint32_t key);
 	uint64_t boot;			/* random: for keys, and to tell runs of the agent apart */
 	void *arg;
 };
@@ -462,9 +476,9 @@ struct rdma_ctx *rdma_ctx_open(struct rdma *r, const struct rdma_owner *owner, v
 void rdma_ctx_close(struct rdma_ctx *ctx);
 /*
  * A command of |len| bytes, with |fd| (-1: none), which the callee takes over. The answer is written
- * to |out|, which has room for FVERBS_MSG_MAX bytes. Returns its length, or -EPROTO: the application
- * breaks the rules, close it.
+ * to |out|, which has room for FVERBS_MSG_MAX bytes, and its descriptor, the caller's to close, to
+ * *|out_fd| (-1: none). Returns its length, or -EPROTO: the application breaks the rules, close it.
  */
-int rdma_command(struct rdma_ctx *ctx, const void *cmd, size_t len, int fd, void *out);
+int rdma_command(struct rdma_ctx *ctx, const void *cmd, size_t len, int fd, void *out, int *out_fd);
 
 #endif /* FALCON_ULP_RDMA_RDMA_H */

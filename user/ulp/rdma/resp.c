@@ -291,6 +291,7 @@ void rdma_qps_push(struct rdma *r, struct rdma_link *link, struct fcore_conn *c,
 	len -= n + h.pad;
 	qp->stats.rx_packets++;
 	qp->stats.rx_bytes += len;
+	rdma_exec_offer(qp);
 	if (is_write(h.opcode & FALCON_RDMA_OPCODE_MASK))
 		rdma_resp_write(qp, &h, rsn, data, len);
 	else

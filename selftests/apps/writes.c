@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * writes [-g GID_INDEX] [-l BYTES] [-n COUNT] [-d DEPTH] [-o] [SERVER]: the client WRITEs to the server's
+ * memory, which with -o is offload memory. It reads commands from its standard input, a line each, says on
+ * its standard output when one is done, and ends with the input:
+ *
+ *	write	COUNT WRITEs of BYTES each, DEPTH at a time, to places of their own one after the other
+ *	send	a SEND, which tells the server how many WRITEs there were before it
+ *	time	as write, of whatever there is; says Gb/s and operations a second
+ *
+ * The server checks with every SEND that what "write" has written before it is there, unless it was written
+ * over by "time", and says how many WRITEs that were.
+ */
+#include <arpa/inet.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	PORT = 18515,
+	SLOTS = 64,			/* places in the server's memory */
+	STRIDE_ALIGN = 64,
+};
+
+/* What one end tells the other. */
+struct end {
+	uint32_t qpn, rkey;
+	uint64_t addr;
+	union ibv_gid gid;
+};
+
+static struct ibv_context *ctx;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+static struct ibv_mr *mr;
+static struct end far;
+static uint8_t *memory;			/* SLOTS places, to write to or from; then a number */
+static uint32_t len = 65536, count = 1000, depth = 16, stride;
+static uint64_t written;		/* WRITEs so far */
+static int gid_index, offload, sock;
+
+/* Of libfalcon_verbs.so, where it is loaded. */
+extern void *falcon_alloc_offload(struct ibv_context *context, size_t size) __attribute__((weak));
+
+static void check(int ok, const char *what)
+{
+	if (ok)
+		return;
+	perror(what);
+	exit(1);
+}
+
+/* Byte |i| of WRITE |n|. */
+static uint8_t byte_of(uint64_t n, uint32_t i)
+{
+	return (uint8_t)(n * 31 + i + (i >> 8) * 7);
+}
+
+static size_t memory_size(void)
+{
+	return (size_t)SLOTS * stride + sizeof(uint64_t);
+}
+
+static struct ibv_wc complete(void)
+{
+	struct ibv_wc wc;
+	int n;
+
+	while ((n = ibv_poll_cq(cq, 1, &wc)) == 0)
+		;
+	check(n == 1, "polling");
+	if (wc.status != IBV_WC_SUCCESS) {
+		fprintf(stderr, "completion: %s\n", ibv_wc_status_str(wc.status));
+		exit(1);
+	}
+	return wc;
+}
+
+/* ---- the client ---- */
+
+static void post(enum ibv_wr_opcode opcode, uint64_t at, uint32_t bytes)
+{
+	struct ibv_sge sge = { (uintptr_t)memory + at, bytes, mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.opcode = opcode, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1,
+	};
+
+	wr.wr.rdma.rkey = far.rkey;
+	wr.wr.rdma.remote_addr = far.addr + at;
+	check(!ibv_post_send(qp, &wr, &bad), "posting");
+}
+
+/* What is under way keeps its place: there are more places than requests. */
+static void write_all(int fill)
+{
+	uint32_t posted = 0, done = 0;
+
+	while (done < count) {
+		for (; posted < count && posted - done < depth; posted++) {
+			uint64_t n = written + posted, at = n % SLOTS * stride;
+
+			for (uint32_t i = 0; fill && i < len; i++)
+				memory[at + i] = byte_of(n, i);
+			post(IBV_WR_RDMA_WRITE, at, len);
+		}
+		complete();
+		done++;
+	}
+	written += fill ? count : 0;
+}
+
+static void tell(void)
+{
+	size_t at = (size_t)SLOTS * stride;
+
+	memcpy(memory + at, &written, sizeof(written));
+	post(IBV_WR_SEND, at, sizeof(written));
+	complete();
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void serve_commands(void)
+{
+	char line[64];
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	while (fgets(line, sizeof(line), stdin)) {
+		double start = now(), took;
+
+		line[strcspn(line, "\n")] = 0;
+		if (!strcmp(line, "send"))
+			tell();
+		else
+			write_all(!strcmp(line, "write"));
+		took = now() - start;
+		if (strcmp(line, "time"))
+			printf("done: %s\n", line);
+		else
+			printf("%.3f Gb/s, %.0f a second\n", count * 8.0 * len / took / 1e9, count / took);
+	}
+}
+
+/* ---- the server ---- */
+
+static void receive(void)
+{
+	struct ibv_sge sge = { (uintptr_t)memory + (size_t)SLOTS * stride, sizeof(uint64_t), mr->lkey };
+	struct ibv_recv_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
+
+	check(!ibv_post_recv(qp, &wr, &bad), "posting a receive request");
+}
+
+/* The latest WRITE to every place is there. */
+static void check_written(void)
+{
+	uint64_t first = written > SLOTS ? written - SLOTS : 0;
+
+	for (uint64_t n = first; n < written; n++)
+		for (uint32_t i = 0; i < len; i++)
+			if (memory[n % SLOTS * stride + i] != byte_of(n, i)) {
+				printf("WRITE %llu, byte %u is wrong\n", (unsigned long long)n, i);
+				exit(1);
+			}
+	printf("%llu\n", (unsigned long long)written);
+}
+
+static void serve(void)
+{
+	char end;
+	struct ibv_wc wc;
+	int n;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (;;) {
+		n = ibv_poll_cq(cq, 1, &wc);
+		check(n >= 0, "polling");
+		if (n && wc.status == IBV_WC_SUCCESS) {
+			memcpy(&written, memory + (size_t)SLOTS * stride, sizeof(written));
+			check_written();
+			receive();
+		} else if (recv(sock, &end, 1, MSG_DONTWAIT) == 0) {
+			return;
+		} else {
+			usleep(100);
+		}
+	}
+}
+
+/* ---- both ---- */
+
+static void open_all(int is_server)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { 256, 4, 1, 1, 0 } };
+
+	check(list && list[0], "a device");
+	ctx = ibv_open_device(list[0]);
+	check(ctx != NULL, "the device");
+	ibv_free_device_list(list);
+	if (!is_server || !offload)
+		memory = calloc(1, memory_size());
+	else if (falcon_alloc_offload)
+		memory = falcon_alloc_offload(ctx, memory_size());
+	check(memory != NULL, "memory");
+	pd = ibv_alloc_pd(ctx);
+	cq = pd ? ibv_create_cq(ctx, 512, NULL, NULL, 0) : NULL;
+	check(cq != NULL, "a completion queue");
+	mr = ibv_reg_mr(pd, memory, memory_size(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	init.send_cq = init.recv_cq = cq;
+	qp = mr ? ibv_create_qp(pd, &init) : NULL;
+	check(qp != NULL, "a queue pair");
+}
+
+static void exchange(struct end *near)
+{
+	check(send(sock, near, sizeof(*near), 0) == sizeof(*near), "telling the peer");
+	check(recv(sock, &far, sizeof(far), MSG_WAITALL) == sizeof(far), "hearing from the peer");
+}
+
+static void connect_qp(void)
+{
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+				 .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
+	struct end near = { .qpn = qp->qp_num, .rkey = mr->rkey, .addr = (uintptr_t)memory };
+
+	check(!ibv_query_gid(ctx, 1, gid_index, &near.gid), "the GID");
+	check(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+	      "INIT");
+	receive();
+	exchange(&near);
+	a = (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = far.qpn,
+		.max_dest_rd_atomic = 1, .min_rnr_timer = 1, .ah_attr = { .is_global = 1, .port_num = 1 },
+	};
+	a.ah_attr.grh.dgid = far.gid;
+	a.ah_attr.grh.sgid_index = (uint8_t)gid_index;
+	a.ah_attr.grh.hop_limit = 64;
+	check(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+	      "RTR");
+	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 18, .retry_cnt = 7, .rnr_retry = 7,
+				  .max_rd_atomic = 1 };
+	check(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+	/* Both ends are ready. */
+	exchange(&near);
+}
+
+static void meet(const char *server)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	int s = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
+
+	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (server) {
+		inet_pton(AF_INET, server, &a.sin_addr);
+		check(!connect(s, (struct sockaddr *)&a, sizeof(a)), "connecting");
+		sock = s;
+		return;
+	}
+	check(!bind(s, (struct sockaddr *)&a, sizeof(a)) && !listen(s, 1), "listening");
+	sock = accept(s, NULL, NULL);
+	check(sock >= 0, "accepting");
+	close(s);
+}
+
+int main(int argc, char **argv)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "g:l:n:d:o")) != -1) {
+		switch (c) {
+		case 'g': gid_index = atoi(optarg); break;
+		case 'l': len = (uint32_t)atol(optarg); break;
+		case 'n': count = (uint32_t)atol(optarg); break;
+		case 'd': depth = (uint32_t)atol(optarg); break;
+		case 'o': offload = 1; break;
+		default: return 2;
+		}
+	}
+	if (depth > SLOTS)
+		return 2;
+	stride = (len + STRIDE_ALIGN - 1) / STRIDE_ALIGN * STRIDE_ALIGN;
+	meet(argv[optind]);
+	open_all(!argv[optind]);
+	connect_qp();
+	if (argv[optind])
+		serve_commands();
+	else
+		serve();
+	return 0;
+}
