@@ -54,11 +54,13 @@ static __noinline __u32 falcon_csum_rest(const struct xdp_md *ctx, __u32 off, __
  * Sum of the |len| bytes at offset |off| (at most 255) of the frame, on top of |sum|. 0 if the
  * frame does not have them.
  */
-static __noinline __u64 falcon_csum_range(const struct xdp_md *ctx, __u32 off, __u32 len, __u32 sum)
+FALCON_ALONE __u64 falcon_csum_range(struct xdp_md *ctx, __u32 off, __u32 len, __u32 sum)
 {
 	const void *base = falcon_data(ctx) + (off & 0xff), *end = falcon_data_end(ctx);
 	const void *p = base;
 
+	if (len > FALCON_CSUM_LEN_MASK)
+		return 0;
 	for (int i = 0; i < FALCON_CSUM_MAX_CHUNKS; i++) {
 		if ((__u32)i >= len / FALCON_CSUM_CHUNK)
 			break;
@@ -82,7 +84,7 @@ static __noinline __u64 falcon_csum_range(const struct xdp_md *ctx, __u32 off, _
  * FALCON_CSUM_OK if the datagram's checksum is right; 0, which no sum of a datagram folds to, if
  * the frame is too short or |udp_len| above FALCON_CSUM_LEN_MASK.
  */
-static __noinline __u16 falcon_csum_udp(const struct xdp_md *ctx, const struct falcon_frame *f,
+static __noinline __u16 falcon_csum_udp(struct xdp_md *ctx, const struct falcon_frame *f,
 					__u32 udp_len)
 {
 	const void *l3 = falcon_data(ctx) + (f->l3_off & 0x1f), *end = falcon_data_end(ctx);
@@ -100,7 +102,7 @@ static __noinline __u16 falcon_csum_udp(const struct xdp_md *ctx, const struct f
 }
 
 /* The sender's UDP checksum may be neither missing nor wrong (Falcon 9.2.2.1). */
-FALCON_INLINE bool falcon_csum_good(const struct xdp_md *ctx, const struct falcon_frame *f)
+FALCON_INLINE bool falcon_csum_good(struct xdp_md *ctx, const struct falcon_frame *f)
 {
 	return f->udp_check && falcon_csum_udp(ctx, f, f->udp_len) == FALCON_CSUM_OK;
 }

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/*
- * BPF ONLY. Requests that are carried out here: WRITEs into offload memory (RDMA 6.7).
- *
- * Functions that are not static are verified by themselves, for any arguments, and not once more for each
- * way that leads to them.
- */
+/* BPF ONLY. Requests that are carried out here: WRITEs into offload memory (RDMA 6.7). */
 #ifndef FALCON_BPF_EXEC_H
 #define FALCON_BPF_EXEC_H
 
@@ -59,7 +54,7 @@ static __noinline bool falcon_place_block(struct xdp_md *ctx, __u8 *block, __u32
 }
 
 /* Copy |len| bytes, at most FALCON_WRITE_MAX, from |from| on of the frame to |at| of |memory|. 0: done. */
-__noinline int falcon_place(struct xdp_md *ctx, __u32 memory, __u32 from, __u64 at, __u32 len)
+FALCON_ALONE int falcon_place(struct xdp_md *ctx, __u32 memory, __u32 from, __u64 at, __u32 len)
 {
 	void *map = bpf_map_lookup_elem(&falcon_memory, &memory);
 	__u32 block = (__u32)(at >> FALCON_MEMORY_SHIFT);
@@ -129,7 +124,7 @@ FALCON_INLINE int falcon_write_one(struct xdp_md *ctx, struct falcon_conn *c,
  * short is made again by whoever gets the packet next. If its PSN was claimed before, a packet with it is
  * on its way to the agent.
  */
-__noinline int falcon_write_next(struct xdp_md *ctx, const struct falcon_request *q)
+FALCON_ALONE int falcon_write_next(struct xdp_md *ctx, const struct falcon_request *q)
 {
 	struct falcon_conn *c;
 	__u32 cid, rsn, next;

@@ -111,7 +111,7 @@ static __noinline __u32 falcon_turn_payload(struct xdp_md *ctx, const struct fal
 static __noinline bool falcon_turn(struct xdp_md *ctx, struct falcon_work *w, enum falcon_verdict v)
 {
 	__u32 udp_len, len, acked;
-	struct falcon_ack a;
+	struct falcon_ack a = {};
 
 	acked = falcon_turn_compose(w, v, &a);
 	len = falcon_turn_payload(ctx, w, &a);

@@ -127,12 +127,15 @@ FALCON_INLINE void falcon_ack_common(const struct falcon_conn *c, __u32 flow,
  * there, RACK-TLP's among them: an EACK if any bitmap says anything. It takes the OWN bits along.
  * Returns what falcon_ack_told() wants to know once the ACK is sent.
  */
-FALCON_INLINE __u32 falcon_ack_compose(struct falcon_conn *c, __u32 flow, struct falcon_ack *a)
+FALCON_ALONE __u32 falcon_ack_compose(struct falcon_conn *c, __u32 flow, struct falcon_ack *a)
 {
-	/* Before the bases: of what is acknowledged meanwhile nobody says that it has been told. */
-	__u32 acked = falcon_load(&c->rx.flow[flow & (FALCON_MAX_FLOWS - 1)].acked);
 	bool extended;
+	__u32 acked;
 
+	if (!c || !a)
+		return 0;
+	/* Before the bases: of what is acknowledged meanwhile nobody says that it has been told. */
+	acked = falcon_load(&c->rx.flow[flow & (FALCON_MAX_FLOWS - 1)].acked);
 	falcon_ack_common(c, flow, a);
 	falcon_ring_snapshot(c->rx_acked.data_ack, FALCON_DATA_WORDS, a->rdbpsn, a->data_ack, 4);
 	falcon_ring_snapshot(c->rx.data_rx, FALCON_DATA_WORDS, a->rdbpsn, a->data_rx, 4);
@@ -204,9 +207,9 @@ FALCON_INLINE bool falcon_bitmap_beyond(const __u32 *bitmap, __u32 words, __u32 
  * The acknowledgment in a reliable packet's base header (piggyback, Falcon 9.1.6). Bases only move
  * forward; a value outside the window is ignored. Returns how many PSNs it newly covered.
  */
-FALCON_INLINE __u32 falcon_piggyback(struct falcon_conn *c, __u32 rdbpsn, __u32 rrbpsn)
+FALCON_ALONE __u32 falcon_piggyback(struct falcon_conn *c, __u32 rdbpsn, __u32 rrbpsn)
 {
-	if (falcon_ack_check_bases(c, rdbpsn, rrbpsn) != FALCON_ACK_DONE)
+	if (!c || falcon_ack_check_bases(c, rdbpsn, rrbpsn) != FALCON_ACK_DONE)
 		return 0;
 	return falcon_base_advance(&c->tx_acked.data_base, rdbpsn) +
 	       falcon_base_advance(&c->tx_acked.req_base, rrbpsn);
@@ -225,12 +228,16 @@ FALCON_INLINE __u32 falcon_ack_flow(const struct falcon_conn *c, __u32 flow)
  * Apply a BACK, EACK or NACK that came on |flow| to the transmitter (Falcon 9.2.3, 9.2.4): bases,
  * bitmaps, OWN, RTT sample. |now_ns| is its reception time. Returns an enum falcon_ack_result.
  */
-FALCON_INLINE int falcon_ack_apply(struct falcon_conn *c, __u32 flow, const struct falcon_ack *a,
-				   __u64 now_ns)
+FALCON_ALONE int falcon_ack_apply(struct falcon_conn *c, __u32 flow, const struct falcon_ack *a,
+				  __u64 now_ns)
 {
-	struct falcon_tx_acked *tx = &c->tx_acked;
-	int rc = falcon_ack_check_bases(c, a->rdbpsn, a->rrbpsn);
+	struct falcon_tx_acked *tx;
+	int rc;
 
+	if (!c || !a)
+		return FALCON_ACK_INVALID;
+	tx = &c->tx_acked;
+	rc = falcon_ack_check_bases(c, a->rdbpsn, a->rrbpsn);
 	if (rc != FALCON_ACK_DONE)
 		return rc;
 	if (a->type == FALCON_EACK) {

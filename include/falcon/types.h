@@ -45,6 +45,16 @@
 #define FALCON_INLINE static inline
 #endif
 
+/*
+ * Functions in which the verifier would go many ways: in BPF they are not static, so that it looks at each
+ * once, for any arguments. Pointers may then be NULL, as far as it knows.
+ */
+#ifdef __bpf__
+#define FALCON_ALONE __attribute__((noinline))
+#else
+#define FALCON_ALONE static inline
+#endif
+
 #define FALCON_PACKED __attribute__((packed))
 #define FALCON_CACHE_LINE 64
 #define FALCON_ALIGNED __attribute__((aligned(FALCON_CACHE_LINE)))
