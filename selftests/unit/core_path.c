@@ -318,6 +318,26 @@ static void found_too_little(void **state)
 	assert_int_equal(env.fatals, 0);
 }
 
+/*
+ * The path was down when it was searched, but for the first ACK, and packets that are too large time out
+ * already: when it is up again they are reason to search once more.
+ */
+static void down_while_searched(void **state)
+{
+	(void)state;
+	search();
+	env_pass(2048);
+	answer(7);
+	while (env.c->path.trying || env.c->path.probes < PROBES)
+		env_pass(MS(10));
+	push(sizeof(bytes));
+	network(0);
+	assert_int_equal(env.path_len, 0);
+	assert_true(black_hole());
+	network(1400);
+	assert_int_equal(env.path_len, 1400);
+}
+
 /* What got there all the same, or was acknowledged in time, is no reason to end. */
 static void shrinks_with_nothing_under_way(void **state)
 {
@@ -408,6 +428,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(shrinks_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(found_too_little, setup, teardown),
+		cmocka_unit_test_setup_teardown(down_while_searched, setup, teardown),
 		cmocka_unit_test_setup_teardown(shrinks_with_nothing_under_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(small_packets_are_not_suspect, setup, teardown),
 		cmocka_unit_test_setup_teardown(never_searched, setup, teardown),

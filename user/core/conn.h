@@ -34,7 +34,7 @@ enum fc_const {
 	FC_RTT_SHIFT = 3,	/* weight of an RTT sample: 1/8 */
 	FC_RTT_MAX_UNITS = 1 << 24,	/* a sample of more than 2.2 s is a clock that jumped */
 	FC_PATH_PROBES = 3,	/* of a size, unanswered: the path does not carry it (RFC 8899 5.1.2) */
-	FC_PATH_SUSPICION = 3,	/* timeouts of a packet until the path's size is in doubt */
+	FC_PATH_SUSPICION = 3,	/* timeouts of a packet until the path's size is in doubt, each time */
 	FC_PATH_HOPELESS = 6,	/* and until one that is larger than what a search found is given up */
 	FC_EVENT_ACKED_MAX = (1 << FALCON_EV_num_packets_acked_WIDTH) - 1,
 };

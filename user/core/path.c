@@ -175,10 +175,13 @@ void fc_path_suspect(struct fcore_conn *c, uint32_t psn, const struct fc_ctx *ct
 
 	if (!p->sizes || p->searching)
 		return;
-	/* Where many packets are lost, the search may be wrong: such a packet has more tries, too. */
+	/*
+	 * Where many packets are lost, the search may be wrong: such a packet has more tries, too. And what
+	 * has become of the path during one search, the next will find.
+	 */
 	if (p->len && len > p->len && ctx->retx >= FC_PATH_HOPELESS)
 		fc_fail(c, "the path carries less than a packet under way has");
-	else if (ctx->retx == FC_PATH_SUSPICION && len > p->len_of[0])
+	else if (ctx->retx % FC_PATH_SUSPICION == 0 && len > p->len_of[0])
 		search(c, now);
 }
 
