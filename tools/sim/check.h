@@ -70,6 +70,12 @@ void check_fatal(struct endpoint *e);
 /* Nothing was lost or late, so nothing was sent twice; when all is over. */
 void check_clean(struct endpoint *e);
 
+/* path.c */
+/* |e| sends a probe with |h|, of |len| bytes: what the path carries is searched for. */
+void check_probe(struct endpoint *e, const struct falcon_hdr *h, uint32_t len);
+/* All paths carry all sizes, and |e| has found out. */
+void check_path(const struct endpoint *e);
+
 /* pools.c */
 /* No account of |h| holds more than it may; |whole|: and the connections' add up at every level. */
 void check_pools(struct host *h, bool whole);

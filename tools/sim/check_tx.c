@@ -177,6 +177,10 @@ void check_tx(struct endpoint *e, const struct fcore_packet *p)
 	falcon_base_unpack(b, &h);
 	if (h.type == FALCON_RESYNC)
 		falcon_resync_unpack((const void *)p->hdr, &h);
+	if (p->probe) {
+		check_probe(e, &h, p->payload_len);
+		return;
+	}
 	type = h.type == FALCON_RESYNC ? h.resync_type : h.type;
 	w = window(e, type == FALCON_PULL_REQUEST);
 	sim_trace(e->sim, p->retransmission ? "retx" : "tx", e, h.type, h.psn, h.rsn);

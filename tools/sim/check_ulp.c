@@ -2,6 +2,10 @@
 /* What upper layers are promised: exactly once, in order, with the right result (8.4, 8.5, 11). */
 #include "check.h"
 
+enum {
+	HOPELESS = 6,		/* timeouts of a packet that is too large for its path until it is given up */
+};
+
 bool check_request(struct endpoint *e, uint32_t i, bool pull)
 {
 	struct endpoint *p = e->peer;
@@ -125,10 +129,31 @@ static bool exhausted(const struct endpoint *e, const struct shadow *w)
 	return false;
 }
 
+/* Bytes after the Falcon header of |p|, which is no Resync. */
+static uint32_t length_of(struct endpoint *e, const struct psn *p)
+{
+	if (p->type == FALCON_PULL_DATA)
+		return ulp_response_len(e->peer, p->rsn - e->peer->first_rsn);
+	return SIM_ULP_HDR + ulp_length(e, p->rsn - e->first_rsn);
+}
+
+/* Larger than what the path has been found to carry, and tried again and again. */
+static bool too_large(struct endpoint *e)
+{
+	for (uint32_t i = 0; e->path.len && i < e->data.next; i++) {
+		const struct psn *p = &e->data.psn[i];
+
+		if (!(p->flags & PSN_DONE) && p->sends >= HOPELESS && length_of(e, p) > e->path.len)
+			return true;
+	}
+	return false;
+}
+
 void check_fatal(struct endpoint *e)
 {
-	if (e->sim->cfg->checks &&
-	    (e->fatal || is_patient(e) || !(exhausted(e, &e->data) || exhausted(e, &e->req))))
+	bool spent = exhausted(e, &e->data) || exhausted(e, &e->req);
+
+	if (e->sim->cfg->checks && (e->fatal || ((is_patient(e) || !spent) && !too_large(e))))
 		sim_fail(e->sim, e, "fatal without reason");
 }
 
@@ -154,10 +179,12 @@ static bool is_clean(const struct endpoint *e)
 		const struct sim_host_cfg *h = &cfg->host[i];
 
 		if (l->queue || l->jitter || l->loss || l->reorder || l->duplicate || l->corrupt ||
-		    l->corrupt_ip || l->blackout_for || l->burst || l->drop_mask ||
+		    l->corrupt_ip || l->mtu || l->mtu_then || l->delay_then ||
+		    l->blackout_for || l->burst || l->drop_mask ||
 		    h->slow_for || h->mem_rate ||
 		    h->pool || h->conn_pool || h->host_pool || h->function_pool ||
 		    h->no_credit || h->swallow || h->own || h->xlr || h->pause_for ||
+		    h->mtu_then || h->move_for ||
 		    h->credits < 2048 || h->requests || h->budget < 64)
 			return false;
 		slack += l->delay + 4 * h->latency;

@@ -21,6 +21,8 @@ enum sim_limits {
 	SIM_FILTERS = 4,	/* xLR rules of a host */
 	SIM_MAX_TXNS = 1000000,
 	SIM_MAX_SIZE = 8192,	/* bytes of a transaction */
+	SIM_MIN_MTU = 256,	/* bytes; and at most so many of a host's link: */
+	SIM_MAX_MTU = 9000,
 	SIM_MAX_SWIFT = 16,	/* parameters of the rate update engine */
 	SIM_MAX_NAME = 48,
 };
@@ -37,6 +39,9 @@ enum sim_limits {
 struct sim_link_cfg {
 	uint64_t rate;		/* 0: infinite */
 	uint64_t delay;
+	uint64_t delay_at, delay_then;	/* from the one on, the other; 0: it stays */
+	uint64_t mtu;		/* of which neither end knows; 0: any */
+	uint64_t mtu_at, mtu_then;	/* from the one on, the other; 0: it stays */
 	uint64_t jitter;	/* uniform, added to each packet */
 	uint64_t queue;		/* bytes; 0: unlimited */
 	uint64_t ecn;		/* queue length, bytes, from which packets are marked; 0: never */
@@ -74,6 +79,10 @@ struct sim_host_cfg {
 	uint64_t swallow;	/* chance that a claimed frame never arrives at the agent */
 	uint64_t own;		/* chance that a packet seems to have been beyond the window */
 	uint64_t refuse;	/* chance that transmit() says -EAGAIN */
+	uint64_t mtu;		/* of its own link, which its agent knows */
+	uint64_t mtu_at, mtu_then;	/* from the one on, the other; 0: it stays */
+	uint64_t move_at;	/* it has another address on its link, ... */
+	uint64_t move_for;	/* ... of which its peers hear after so long; 0: not */
 	uint64_t stray_flow;	/* chance that a packet leaves on any flow and path, as a stranger's may */
 	uint64_t pause_every;	/* the agent stands still, on average so often ... */
 	uint64_t pause_for;	/* ... for up to so long; 0: never */
@@ -106,6 +115,13 @@ enum sim_cc {
 	SIM_CC_SWIFT,
 };
 
+/* Who finds out how large packets may be. */
+enum sim_path {
+	SIM_PATH_ANY,		/* nobody */
+	SIM_PATH_AGREED,	/* both ends, each its direction, before they go up */
+	SIM_PATH_ALONE,		/* each end for itself, and up at once: without a handshake */
+};
+
 struct sim_conn_cfg {
 	uint64_t from, to;	/* hosts */
 	uint64_t count;		/* connections that this section stands for */
@@ -116,6 +132,7 @@ struct sim_conn_cfg {
 	uint64_t back;		/* of host |to| */
 	uint64_t pull;		/* chance that a transaction is a pull */
 	uint64_t size_min, size_max;	/* bytes */
+	uint64_t path;		/* enum sim_path */
 	uint64_t message;	/* bytes of a message, cut into transactions; 0: each is for itself */
 	uint64_t mtu;		/* bytes of a transaction of a message */
 	uint64_t depth;		/* outstanding at a time; 0: what the core takes */

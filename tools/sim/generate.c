@@ -320,6 +320,64 @@ static void random_filters(struct sim_cfg *cfg, uint64_t seed)
 	}
 }
 
+/* Packets as large as paths may carry, over so long that paths change under way. */
+static void random_sizes(struct sim_conn_cfg *c, struct rng *r, bool alone)
+{
+	c->path = alone ? SIM_PATH_ALONE : SIM_PATH_AGREED;
+	c->size_max = once_in(r, 2) ? rng_range(r, 500, 4096) : c->size_max;
+	c->gap = once_in(r, 2) ? spread(r, SIM_US, SIM_MS) : c->gap;
+	/* A search takes a second or more: with shorter timeouts a packet's attempts are used up by then. */
+	c->rto = spread(r, 2 * SIM_MS, 8 * SIM_MS);
+	c->rue_every = 0;
+}
+
+static void random_way(struct sim_link_cfg *l, struct rng *r, uint64_t heal)
+{
+	l->mtu = once_in(r, 2) ? rng_range(r, 600, 4200) : 0;
+	l->mtu_at = rng_below(r, 2 * heal);
+	l->mtu_then = once_in(r, 2) ? rng_range(r, 600, 4200) : 0;
+	l->delay_at = rng_below(r, 2 * heal);
+	l->delay_then = once_in(r, 3) ? spread(r, 500, 200 * SIM_US) : 0;
+}
+
+static void random_station(struct sim_host_cfg *h, struct rng *r, uint64_t heal)
+{
+	h->mtu = once_in(r, 2) ? rng_range(r, 600, 4200) : 4200;
+	h->mtu_at = rng_below(r, 2 * heal);
+	h->mtu_then = once_in(r, 3) ? rng_range(r, 600, 4200) : 0;
+	h->move_at = rng_below(r, heal);
+	h->move_for = once_in(r, 3) ? spread(r, 10 * SIM_US, heal) : 0;
+}
+
+/*
+ * Ways that change, and what they carry. Who has no handshake knows of the other direction only what it finds
+ * in its own: there both are alike.
+ */
+static void random_ways(struct sim_cfg *cfg, uint64_t seed)
+{
+	struct rng r;
+	bool alike;
+
+	rng_seed(&r, seed, 7);
+	if (rng_below(&r, 6))
+		return;
+	alike = once_in(&r, 2);
+	if (once_in(&r, 3))
+		cfg->heal = spread(&r, 100 * SIM_MS, SIM_S);
+	for (uint64_t i = 0; i < cfg->hosts; i++) {
+		random_way(&cfg->link[i], &r, cfg->heal);
+		random_station(&cfg->host[i], &r, cfg->heal);
+		if (!alike)
+			continue;
+		cfg->link[i].mtu = cfg->link[0].mtu;
+		cfg->link[i].mtu_at = cfg->link[0].mtu_at;
+		cfg->link[i].mtu_then = cfg->link[0].mtu_then;
+		cfg->host[i].mtu_then = 0;
+	}
+	for (uint64_t i = 0; i < cfg->nconns; i++)
+		random_sizes(&cfg->conn[i], &r, alike && once_in(&r, 2));
+}
+
 static void random_accounts(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
@@ -358,6 +416,7 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 	random_strangers(cfg, seed);
 	random_tailroom(cfg, seed);
 	random_filters(cfg, seed);
+	random_ways(cfg, seed);
 	if (once_in(&r, 12))
 		make_harsh(cfg, &r);
 	else if (once_in(&r, 12))

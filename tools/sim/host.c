@@ -112,6 +112,7 @@ const struct fcore_ops host_ops = {
 	.on_xon = ulp_on_xon,
 	.on_zone = on_zone,
 	.on_rx_level = on_rx_level,
+	.on_path = path_on_found,
 	.on_fatal = on_fatal,
 };
 

@@ -41,6 +41,7 @@ const char *const key_section_names[S_SECTIONS] = {
 };
 
 static const char *const cc_names[] = { "none", "fixed", "swift", NULL };
+static const char *const path_names[] = { "any", "agreed", "alone", NULL };
 static const char *const early_names[] = { "ooo", "rack", NULL };
 static const char *const delay_names[] = { "full", "fabric", "forward", "reverse", NULL };
 
@@ -60,6 +61,11 @@ static const struct key keys[] = {
 
 	LINK(rate, T_RATE, RATES),
 	LINK(delay, T_TIME, TIMES),
+	LINK(delay_at, T_TIME, TIMES),
+	LINK_FAULT(delay_then, T_TIME, SIM_S),
+	LINK_FAULT(mtu, T_COUNT, UINT16_MAX),
+	LINK(mtu_at, T_TIME, TIMES),
+	LINK_FAULT(mtu_then, T_COUNT, UINT16_MAX),
 	LINK_FAULT(jitter, T_TIME, SIM_S),
 	LINK(queue, T_COUNT, BYTES),
 	LINK(ecn, T_COUNT, BYTES),
@@ -96,6 +102,11 @@ static const struct key keys[] = {
 	HOST_FAULT(swallow, T_CHANCE, PPM),
 	HOST_FAULT(own, T_CHANCE, PPM),
 	HOST_FAULT(refuse, T_CHANCE, 990000),
+	HOST(mtu, T_COUNT, SIM_MIN_MTU, SIM_MAX_MTU),
+	HOST(mtu_at, T_TIME, TIMES),
+	HOST_FAULT(mtu_then, T_COUNT, SIM_MAX_MTU),
+	HOST(move_at, T_TIME, TIMES),
+	HOST_FAULT(move_for, T_TIME, SIM_S),
 	HOST_FAULT(stray_flow, T_CHANCE, PPM),
 	HOST(pause_every, T_TIME, TIMES),
 	HOST_FAULT(pause_for, T_TIME, SIM_S),
@@ -137,6 +148,7 @@ static const struct key keys[] = {
 	CONN(pull, T_CHANCE, 0, PPM),
 	CONN(size_min, T_COUNT, 0, SIM_MAX_SIZE),
 	CONN(size_max, T_COUNT, 0, SIM_MAX_SIZE),
+	CONN_NAME(path, path_names, SIM_PATH_ALONE),
 	CONN(message, T_COUNT, 0, 1 << 30),
 	CONN(mtu, T_COUNT, 64, SIM_MAX_SIZE),
 	CONN(depth, T_COUNT, 0, 1 << 20),
@@ -198,6 +210,7 @@ const struct sim_host_cfg host_defaults = {
 	.latency = SIM_US,
 	.budget = 256,
 	.credits = 2048,
+	.mtu = 9000,
 	.pause_every = SIM_MS,
 	.functions = 1,
 	.tx_cell = 1024,

@@ -120,20 +120,25 @@ uint64_t link_damaged(const struct sim *s, uint32_t n)
 	return hop_damaged(l->hop, l->dir) + (n < s->cfg->hosts ? hop_damaged(l->hop, !l->dir) : 0);
 }
 
+static uint64_t least_delay(const struct sim_link_cfg *c)
+{
+	return c->delay_then && c->delay_then < c->delay ? c->delay_then : c->delay;
+}
+
 uint64_t link_delay(const struct sim *s, uint32_t from, uint32_t to)
 {
 	const struct sim_cfg *c = s->cfg;
 	uint64_t least = UINT64_MAX;
 
 	if (!c->leaves || leaf_of(s, from) == leaf_of(s, to))
-		return c->link[to].delay;
+		return least_delay(&c->link[to]);
 	for (uint32_t spine = 0; spine < c->spines; spine++) {
-		uint64_t delay = c->trunk[leaf_of(s, from) * c->spines + spine].delay +
-				 c->trunk[leaf_of(s, to) * c->spines + spine].delay;
+		uint64_t delay = least_delay(&c->trunk[leaf_of(s, from) * c->spines + spine]) +
+				 least_delay(&c->trunk[leaf_of(s, to) * c->spines + spine]);
 
 		least = delay < least ? delay : least;
 	}
-	return least + c->link[to].delay;
+	return least + least_delay(&c->link[to]);
 }
 
 /* Nothing gets through |c|, and has not for |since|. */
@@ -266,13 +271,18 @@ void link_out(struct sim *s, uint32_t n, struct frame *f, uint64_t at)
 	emerge(s, &s->links[n], f, at);
 }
 
+static uint64_t delay_now(const struct sim *s, const struct sim_link_cfg *c)
+{
+	return c->delay_then && s->now - s->start >= c->delay_at ? c->delay_then : c->delay;
+}
+
 /* On the wire: |f| leaves the port at |at|. */
 static void wire(struct sim *s, struct link *l, struct frame *f, uint64_t at)
 {
 	if (l->hop)
 		hop_send(l->hop, l->dir, f);
 	else
-		emerge(s, l, f, at + l->cfg->delay);
+		emerge(s, l, f, at + delay_now(s, l->cfg));
 }
 
 static void lose(struct sim *s, struct frame *f, uint64_t *counter)
@@ -358,6 +368,10 @@ void link_port(struct sim *s, struct frame *f, uint32_t n)
 	decrement_ttl(f);
 	if (c->queue && queued + f->len > c->queue) {
 		lose(s, f, &l->stats.queue_full);
+		return;
+	}
+	if (f->len - ETH_HLEN > path_mtu(s, c)) {
+		lose(s, f, &l->stats.too_large);
 		return;
 	}
 	if (faulty && is_lost(s, l, f)) {

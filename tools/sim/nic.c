@@ -125,12 +125,25 @@ static void stray(struct host *h, struct fcore_packet *p)
 	p->path = (uint16_t)rng_next(&h->rng);
 }
 
+/* As the agent stamps a probe of the path's size: no other packet of the connection has its T1. */
+static uint64_t probe_iv(const struct endpoint *e, const struct frame_template *t, uint64_t at)
+{
+	const uint64_t unit = 1ULL << FALCON_TIME_SHIFT;
+	uint64_t iv = host_clock(e->host, at) * FALCON_PS_PER_NS;
+
+	if (t->last_iv && (int64_t)(iv - t->last_iv) <= 0)
+		iv = t->last_iv + 1;
+	iv = (iv | (unit - 1)) + 1;
+	falcon_store(&e->shared->cc.probe_t1, falcon_time_of_iv(iv));
+	return iv;
+}
+
 struct frame *nic_frame(const struct endpoint *e, const struct fcore_packet *p,
 			struct frame_template *t)
 {
 	uint32_t len = t->len + p->hdr_len + p->ulp_hdr_len + p->payload_len;
 	uint32_t absent = e->sim->cfg->data ? 0 : p->payload_len;
-	uint64_t at = e->sim->now;
+	uint64_t at = e->sim->now, iv;
 	struct fcore_packet bare = *p;
 	struct frame *f = pool_get(&e->sim->frames, sizeof(*f) + len - absent);
 
@@ -139,12 +152,15 @@ struct frame *nic_frame(const struct endpoint *e, const struct fcore_packet *p,
 	bare.payload_len -= absent;
 	stray(e->host, &bare);
 	f->len = len;
-	f->stored = (uint32_t)frame_build(t, NULL, &bare, host_clock(e->host, at) * FALCON_PS_PER_NS,
-					 f->data);
+	iv = p->probe ? probe_iv(e, t, at) : host_clock(e->host, at) * FALCON_PS_PER_NS;
+	f->stored = (uint32_t)frame_build(t, NULL, &bare, iv, f->data);
 	if (absent)
 		announce(t, f->data, absent);
 	f->iv = t->last_iv;
-	f->sent = at;
+	/* IVs of packets behind a probe are ahead of the clock. */
+	f->sent = at + (f->iv - host_clock(e->host, at) * FALCON_PS_PER_NS) / PS_PER_NS;
+	if (p->probe)
+		t->last_iv = iv + (1ULL << FALCON_TIME_SHIFT) - 1;
 	f->echoed = e->flow[p->flow].sent;
 	f->label = label_of(t, f->data);
 	f->src = (uint16_t)e->host->index;

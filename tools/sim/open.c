@@ -36,6 +36,7 @@ static void open_host(struct sim *s, uint32_t i)
 	h->agent_at = h->ack_due = FCORE_NEVER;
 	h->next_pause = s->now + rng_below(&h->rng, h->cfg->pause_every + 1);
 	h->credits = h->cfg->credits;
+	h->mtu = (uint32_t)h->cfg->mtu;
 	h->ring_end = &h->ring;
 }
 
@@ -103,12 +104,12 @@ static void set_address(uint8_t addr[16], const struct endpoint *e)
 	addr[e->cfg->ipv6 ? 15 : 3] = (uint8_t)(1 + e->host->index);
 }
 
-static void set_route(struct endpoint *e)
+void set_route(struct endpoint *e)
 {
 	struct frame_route r = {
 		.ipv6 = e->cfg->ipv6,
-		.src_mac = { 2, 0, 0, 0, 0, (uint8_t)e->host->index },
-		.dst_mac = { 2, 0, 0, 0, 0, (uint8_t)e->peer->host->index },
+		.src_mac = { 2, 0, 0, 0, e->host->station, (uint8_t)e->host->index },
+		.dst_mac = { 2, 0, 0, 0, e->peer->host->station, (uint8_t)e->peer->host->index },
 		.encap = FALCON_PSP_CLEAR,
 		.spi = SPI + e->peer->index,
 	};
@@ -172,6 +173,7 @@ static void open_core(struct endpoint *e)
 	fcore_conn_set_user(e->core, e);
 	pool_limit(e);
 	check_told_first(e);
+	path_open(e);
 }
 
 static void open_ep(struct endpoint *e)
@@ -213,6 +215,8 @@ static void open_pools(struct sim *s)
 		const struct sim_conn_cfg *c = &s->cfg->conn[i];
 		uint64_t len = c->message ? c->mtu : c->size_max;
 
+		/* Probes are as long as any packet can be. */
+		len = c->path && len < SIM_MAX_MTU ? SIM_MAX_MTU : len;
 		longest = len > longest ? len : longest;
 	}
 	longest += OVERLONG;
@@ -246,6 +250,8 @@ static void open_connections(struct sim *s)
 		first_events(&s->ep[i]);
 	for (uint32_t i = 0; i < cfg->hosts; i++)
 		filter_open(&s->hosts[i]);
+	for (uint32_t i = 0; i < cfg->hosts; i++)
+		path_open_host(&s->hosts[i]);
 }
 
 void sim_open(struct sim *s, const struct sim_cfg *cfg, FILE *trace, bool measure)

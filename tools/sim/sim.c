@@ -66,11 +66,13 @@ static uint64_t reckon_limit(const struct sim_cfg *cfg)
 		slowest = slower(slowest, cfg->host[i].slow_rate);
 		starved |= cfg->host[i].credits < 64 || cfg->host[i].pool ||
 			   cfg->host[i].host_pool || cfg->host[i].function_pool;
-		delay += cfg->link[i].delay + cfg->link[i].jitter + 4 * cfg->host[i].latency;
+		delay += cfg->link[i].delay + cfg->link[i].delay_then + cfg->link[i].jitter +
+			 4 * cfg->host[i].latency;
+		limit += cfg->link[i].mtu_at + cfg->host[i].mtu_at + cfg->host[i].move_for;
 	}
 	for (uint64_t i = 0; i < cfg->leaves * cfg->spines; i++) {
 		slowest = slower(slowest, cfg->trunk[i].rate);
-		delay += cfg->trunk[i].delay + cfg->trunk[i].jitter;
+		delay += cfg->trunk[i].delay + cfg->trunk[i].delay_then + cfg->trunk[i].jitter;
 	}
 	for (uint64_t i = 0; i < cfg->nconns; i++) {
 		const struct sim_conn_cfg *c = &cfg->conn[i];
@@ -86,6 +88,9 @@ static uint64_t reckon_limit(const struct sim_cfg *cfg)
 			limit += 300 * SIM_S;
 		if (c->load)
 			limit += n * c->mtu * 8 * SIM_S / c->load * 4;
+		/* Searches, and packets that are given up as too large. */
+		if (c->path)
+			limit += 30 * SIM_S;
 		limit += 2 * falcon_rnr_timeout_ns((__u8)c->rnr_code) + 2 * c->rnr_patience;
 		limit += n * (c->late_by + 2 * c->gap + 4 * delay + c->ack_timeout + 10 * SIM_US);
 		limit += n * ((c->message ? c->mtu : c->size_max) + 200) * 8 * SIM_S / slowest * 4;
@@ -155,6 +160,19 @@ static void close_ep(struct endpoint *e)
 	host_close_ep(e);
 }
 
+/* Who has moved takes no frames for where it was. */
+static void arrive(struct sim *s, struct frame *f)
+{
+	struct host *h = &s->hosts[f->dst];
+
+	if (((const struct ethhdr *)f->data)->h_dest[4] == h->station) {
+		xdp_receive(h, f, false);
+		return;
+	}
+	sim_trace(s, "astray", NULL, f->src, f->dst, f->len);
+	pool_put(&s->frames, f);
+}
+
 static void dispatch(struct sim *s, const struct event *ev)
 {
 	s->totals.packet_events += ev->kind == EV_PORT || ev->kind == EV_ARRIVE;
@@ -169,7 +187,7 @@ static void dispatch(struct sim *s, const struct event *ev)
 		hop_slot(ev->p);
 		break;
 	case EV_ARRIVE:
-		xdp_receive(&s->hosts[((struct frame *)ev->p)->dst], ev->p, false);
+		arrive(s, ev->p);
 		break;
 	case EV_AGENT:
 		host_turn(ev->p);
@@ -194,6 +212,15 @@ static void dispatch(struct sim *s, const struct event *ev)
 	case EV_FILTER:
 		if (!s->healed)
 			filter_set(ev->p, ev->n);
+		break;
+	case EV_MTU:
+		path_changes(ev->p, ev->n);
+		break;
+	case EV_TOLD:
+		path_told(ev->p, ev->n);
+		break;
+	case EV_MOVE:
+		route_moved(ev->p, ev->n);
 		break;
 	default:
 		heal(s);
@@ -235,6 +262,7 @@ static void check_silence(struct sim *s)
 		if (s->ep[i].core && s->cfg->checks) {
 			check_state(&s->ep[i], true);
 			check_nothing_owed(&s->ep[i]);
+			check_path(&s->ep[i]);
 			check_clean(&s->ep[i]);
 		}
 }
@@ -251,6 +279,7 @@ void sim_run(struct sim *s)
 			done = true;
 			if (!drained(s))
 				fail_undrained(s);
+			path_widen(s);
 		}
 		if (++s->totals.events > MAX_EVENTS)
 			sim_fail(s, NULL, "never silent");

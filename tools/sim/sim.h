@@ -21,6 +21,7 @@
 
 enum sim_const {
 	SIM_ULP_HDR = 8,	/* bytes: the transaction's number, and its complement */
+	SIM_OVERLONG = 8,	/* bytes that a response may be too long by */
 	SIM_OWED = 2 * FCORE_MAX_TXNS,	/* more than a core delivers unanswered */
 };
 
@@ -61,11 +62,14 @@ enum event_kind {
 	EV_ENGINE,	/* a rate update engine has a result */
 	EV_CLOSE,	/* a connection's end is closed */
 	EV_FILTER,	/* a host's filters come or go */
+	EV_MTU,		/* a host's link has another MTU */
+	EV_TOLD,	/* an end hears from its peer's agent how large packets may be */
+	EV_MOVE,	/* a host has another address on its link, or its peers hear of it */
 	EV_HEAL,	/* no more faults */
 };
 
 struct link_stats {
-	uint64_t packets, bytes, lost, queue_full, corrupted, duplicated, reordered, marked;
+	uint64_t packets, bytes, lost, queue_full, too_large, corrupted, duplicated, reordered, marked;
 	uint64_t queued;	/* bytes found waiting, summed up over packets */
 	uint64_t max_queued;
 	uint64_t damaged;	/* lost for bit errors; host links: the NIC's, too */
@@ -156,6 +160,16 @@ struct judged {
 	bool fresh;		/* a request that has not been here, or was refused */
 };
 
+/* How large packets may be: bytes of payload, as an end's agent knows it. */
+struct path {
+	uint32_t len;		/* found; 0: not yet */
+	uint32_t peer_len;	/* what the peer says of its direction; 0: nothing yet */
+	uint32_t peer_mtu;	/* what it says of its link */
+	uint32_t most;		/* of a transaction; 0: any */
+	bool up;		/* the upper layer may begin */
+	bool held;		/* ... for which it waits */
+};
+
 enum txn_state {
 	TXN_NONE,	/* the target's upper layer knows nothing of it */
 	TXN_DELIVERED,	/* it owes an answer */
@@ -168,7 +182,7 @@ struct txn {
 	uint64_t submitted;	/* ns */
 	uint64_t answer_at;	/* at the target, while TXN_DELIVERED */
 	uint32_t psn;		/* of its request, as a distance; once sent */
-	uint16_t request_len;	/* as delivered to the target */
+	uint16_t most;		/* bytes that the path carried when it was submitted; 0: any */
 	uint8_t state;		/* enum txn_state, at the target */
 	bool completed;
 	bool data;		/* pull data was delivered */
@@ -207,6 +221,7 @@ struct endpoint {
 	struct fcore_conn *core;	/* NULL once closed */
 	struct falcon_conn *shared;
 	struct frame_template tpl, xdp_tpl;
+	struct path path;
 	bool dirty;		/* ACK state has changed */
 	bool touched;		/* to be checked after the agent's turn */
 	uint8_t turns;		/* of those checks */
@@ -292,6 +307,9 @@ struct host {
 	uint32_t checks;	/* of its pools */
 	uint32_t filter[SIM_FILTERS];	/* rules of its core ... */
 	uint8_t filters;	/* ... that there are */
+	uint32_t mtu;		/* of its link */
+	uint64_t changed_at;	/* when it became so */
+	uint8_t station;	/* which of its addresses it has */
 	uint64_t ack_due;	/* no ACK is due before this, by its clock */
 	bool at_ease;		/* in its latest turn nothing held the core back */
 	struct engine *engine;	/* rate update; NULL: none of its connections has one */
@@ -304,6 +322,7 @@ struct sim_totals {
 	uint64_t completions[16];	/* by enum falcon_completion_code */
 	uint64_t rnr, fatal, refused, pauses, rue;
 	uint64_t unanswered;	/* answers that were left to the core */
+	uint64_t searches;	/* of what a path carries */
 	uint64_t wraps;		/* ACKs between whose T1 and T4 the clock has wrapped */
 	uint64_t retx_rto, retx_early, retx_own, retx_rack, resyncs, released;
 	uint64_t verdicts[FALCON_VERDICT_COUNT];
@@ -318,6 +337,8 @@ struct sim {
 	uint32_t frame_len;	/* bytes of the longest frame */
 	void *blank;		/* payload of those who have none */
 	bool healed;
+	bool widened;		/* all paths carry all sizes */
+	uint64_t widened_at;
 	bool measure;		/* keep latencies */
 	struct host *hosts;
 	struct link *links;	/* to hosts, from leaves to spines, from spines to leaves */
@@ -357,6 +378,9 @@ static inline uint32_t sim_at(struct sim *s, uint64_t at, enum event_kind kind, 
 /* open.c */
 void sim_close(struct sim *s);
 
+/* A host's address, or its peer's, has changed: also before the first packet. */
+void set_route(struct endpoint *e);
+
 /* pools.c */
 /* The core of |h|, with the resources that are configured. */
 void pool_config(struct host *h);
@@ -371,6 +395,27 @@ void filter_open(struct host *h);
 void filter_set(struct host *h, bool on);
 /* A rule of the host of |e|, at |where|, matches pushes or pulls of |e|, or of its peer. */
 bool filter_matches(const struct endpoint *e, enum fcore_xlr_where where, bool pull);
+
+/* path.c */
+/* MTU of |c| now; UINT32_MAX: any. */
+uint32_t path_mtu(const struct sim *s, const struct sim_link_cfg *c);
+/* What the links of |e| and its peer allow, bytes of payload. */
+uint32_t path_link_len(const struct endpoint *e);
+/* What is to come of the link of |h|. */
+void path_open_host(struct host *h);
+/* The search for what |e| may send begins. */
+void path_open(struct endpoint *e);
+/* The upper layer of |e| may begin. */
+bool path_is_up(const struct endpoint *e);
+void path_on_found(void *arg, struct fcore_conn *c, uint32_t len);
+/* The peer's agent has said |what|: length in the upper 16 bits, MTU in the lower. */
+void path_told(struct endpoint *e, uint32_t what);
+/* The link of |h| has |mtu|. */
+void path_changes(struct host *h, uint32_t mtu);
+/* From now on all paths carry all sizes. */
+void path_widen(struct sim *s);
+/* |h| has another address on its link; |heard|: and its peers know. */
+void route_moved(struct host *h, bool heard);
 
 /* nic.c */
 /* A frame for packet |p| of |e|, built with |t|, that leaves now or when the NIC sends it. */
@@ -466,6 +511,8 @@ void ulp_open(struct endpoint *e);
 void ulp_close(struct endpoint *e);
 /* It is time for the upper layer of |e| to submit. */
 void ulp_submit(struct endpoint *e);
+/* ... for which it has waited, if it has. */
+void ulp_begin(struct endpoint *e);
 void ulp_answer(struct endpoint *e, uint32_t i);
 void ulp_on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn, const void *payload,
 		 uint32_t len);

@@ -141,13 +141,13 @@ static int submit_one(struct endpoint *e)
 		.proto = FALCON_PROTO_RAW,
 		.ulp_hdr = hdr,
 		.ulp_hdr_len = SIM_ULP_HDR,
-		.len = ulp_length(e, i),
 		.cookie = i,
 	};
 	uint64_t now = host_now(e->host);
 	int rc;
 
-	*txn = (struct txn){ .submitted = e->sim->now };
+	*txn = (struct txn){ .submitted = e->sim->now, .most = (uint16_t)e->path.most };
+	t.len = ulp_length(e, i);
 	if (!pull)
 		t.payload = txn->payload = ulp_make_bytes(e, i, t.len);
 	txn->filtered = filter_matches(e, FCORE_XLR_INITIATOR, pull);
@@ -220,6 +220,9 @@ void ulp_submit(struct endpoint *e)
 	uint64_t wait;
 
 	e->submit_pending = false;
+	e->path.held = !path_is_up(e);
+	if (e->path.held)
+		return;
 	if ((c->gap || c->load) && may_arrive(e)) {
 		arrive(e);
 		wait = c->load ? rng_exponential(&e->rng, load_gap(c)) : rng_below(&e->rng, 2 * c->gap);
@@ -227,6 +230,13 @@ void ulp_submit(struct endpoint *e)
 		sim_at(e->sim, e->sim->now + 1 + wait, EV_SUBMIT, e, 0);
 	}
 	submit_all(e);
+}
+
+void ulp_begin(struct endpoint *e)
+{
+	if (e->path.held)
+		come_back(e);
+	e->path.held = false;
 }
 
 /* There is room for more: now, from within the core's call, or a little later. */

@@ -24,7 +24,8 @@ bool ulp_is_pull(const struct endpoint *e, uint32_t i)
 	return chance(e, i / e->parts, 1, e->cfg->pull);
 }
 
-uint32_t ulp_length(const struct endpoint *e, uint32_t i)
+/* What the upper layer would like to send or ask for. */
+static uint32_t wanted_length(const struct endpoint *e, uint32_t i)
 {
 	const struct sim_conn_cfg *c = e->cfg;
 
@@ -34,6 +35,16 @@ uint32_t ulp_length(const struct endpoint *e, uint32_t i)
 	if (i % e->parts + 1 < e->parts)
 		return (uint32_t)c->mtu;
 	return (uint32_t)(c->message - (e->parts - 1) * c->mtu);
+}
+
+/* No longer than what the path carried; a response that is longer than asked for has to fit, too. */
+uint32_t ulp_length(const struct endpoint *e, uint32_t i)
+{
+	uint32_t len = wanted_length(e, i), most = txn_of(e, i)->most;
+
+	if (ulp_is_overlong(e, i))
+		most -= most ? SIM_OVERLONG : 0;
+	return most && len > most ? most : len;
 }
 
 bool ulp_is_overlong(const struct endpoint *e, uint32_t i)
@@ -47,7 +58,7 @@ uint32_t ulp_response_len(const struct endpoint *e, uint32_t i)
 	uint32_t len = ulp_length(e, i);
 
 	if (ulp_is_overlong(e, i))
-		return len + 1 + (uint32_t)(property(e, i, 4) % 8);
+		return len + 1 + (uint32_t)(property(e, i, 4) % SIM_OVERLONG);
 	if (chance(e, i, 9, e->cfg->brief))
 		return property(e, i, 4) % 2 ? len / 2 : 0;
 	return len;
