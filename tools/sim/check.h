@@ -76,6 +76,10 @@ void check_probe(struct endpoint *e, const struct falcon_hdr *h, uint32_t len);
 /* All paths carry all sizes, and |e| has found out. */
 void check_path(const struct endpoint *e);
 
+/* crash.c */
+/* Verdict |v| on |f| is not that it was accepted, unless it is of this incarnation of |e|. */
+void check_incarnation(const struct endpoint *e, const struct frame *f, enum falcon_verdict v);
+
 /* pools.c */
 /* No account of |h| holds more than it may; |whole|: and the connections' add up at every level. */
 void check_pools(struct host *h, bool whole);

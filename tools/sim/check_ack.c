@@ -77,6 +77,9 @@ static void check_refusal(struct endpoint *e, const struct falcon_ack *a, const 
 		sim_fail(e->sim, e, "refuses PSN %u, which has not just come", a->nack_psn);
 		return;
 	}
+	/* What the accounts were when the agent died is not known any more. */
+	if (!e->core)
+		return;
 	if (j->verdict == FALCON_V_zone_nacked)
 		is_true = pool_zone_refuses(e, j->hdr);
 	/* Without a credit XDP may refuse anything; it is known here which it had. */

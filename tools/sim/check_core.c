@@ -189,6 +189,9 @@ void check_state(struct endpoint *e, bool whole)
 	const struct falcon_rx_acked *rx = &e->peer->shared->rx_acked;
 	struct fcore_conn *c = e->core;
 
+	/* Of a peer that is not open yet there is nothing to compare with. */
+	if (e->peer->begins)
+		return;
 	check_bases(e, &e->data, &c->data, tx->data_base, rx->data_base);
 	check_bases(e, &e->req, &c->req, tx->req_base, rx->req_base);
 	for (uint32_t i = 0; i < c->nflows && c->seen_acks == tx->acks; i++)

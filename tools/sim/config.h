@@ -86,6 +86,8 @@ struct sim_host_cfg {
 	uint64_t stray_flow;	/* chance that a packet leaves on any flow and path, as a stranger's may */
 	uint64_t pause_every;	/* the agent stands still, on average so often ... */
 	uint64_t pause_for;	/* ... for up to so long; 0: never */
+	uint64_t crash_at;	/* the agent dies ... */
+	uint64_t crash_for;	/* ... and another starts so long after; 0: not */
 	uint64_t xlr;		/* xLR filters: bits for own pushes, pulls, peers' pushes, pulls ... */
 	uint64_t xlr_at, xlr_for;	/* ... from the one on, for the other */
 	uint64_t xlr_conn;	/* they match this end of a connection; 0: all */

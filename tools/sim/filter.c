@@ -64,7 +64,7 @@ static void add(struct host *h, uint32_t n)
 
 void filter_set(struct host *h, bool on)
 {
-	for (uint32_t n = 0; n < SIM_FILTERS; n++) {
+	for (uint32_t n = 0; n < SIM_FILTERS && h->core; n++) {
 		if (on && h->neps && h->cfg->xlr >> n & 1) {
 			add(h, n);
 		} else if (!on && h->filters >> n & 1) {

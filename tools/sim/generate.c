@@ -378,6 +378,22 @@ static void random_ways(struct sim_cfg *cfg, uint64_t seed)
 		random_sizes(&cfg->conn[i], &r, alike && once_in(&r, 2));
 }
 
+/* Agents that crash. What an engine still has of an incarnation that is over is nobody's. */
+static void random_crashes(struct sim_cfg *cfg, uint64_t seed)
+{
+	struct rng r;
+
+	rng_seed(&r, seed, 8);
+	if (rng_below(&r, 8))
+		return;
+	for (uint64_t i = 0; i < cfg->hosts; i++) {
+		cfg->host[i].crash_at = rng_below(&r, cfg->heal);
+		cfg->host[i].crash_for = once_in(&r, 2) ? spread(&r, 5 * SIM_US, cfg->heal) : 0;
+	}
+	for (uint64_t i = 0; i < cfg->nconns; i++)
+		cfg->conn[i].cc = SIM_CC_NONE;
+}
+
 static void random_accounts(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
@@ -417,6 +433,7 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 	random_tailroom(cfg, seed);
 	random_filters(cfg, seed);
 	random_ways(cfg, seed);
+	random_crashes(cfg, seed);
 	if (once_in(&r, 12))
 		make_harsh(cfg, &r);
 	else if (once_in(&r, 12))

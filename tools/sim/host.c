@@ -118,6 +118,12 @@ const struct fcore_ops host_ops = {
 
 void host_close_ep(struct endpoint *e)
 {
+	e->gone |= e->core != NULL;
+	host_end_ep(e);
+}
+
+void host_end_ep(struct endpoint *e)
+{
 	struct fcore_conn *c = e->core;
 
 	if (!c)
@@ -186,6 +192,13 @@ static void receive_burst(struct host *h)
 		else
 			host_accept(h, f);
 	}
+}
+
+void host_drain(struct host *h)
+{
+	while (h->ring)
+		receive_burst(h);
+	host_kick(h, h->sim->now);
 }
 
 static void take_dirty(struct host *h)
@@ -266,6 +279,8 @@ void host_turn(struct host *h)
 	uint32_t most;
 
 	h->agent_at = FCORE_NEVER;
+	if (!h->core)
+		return;
 	if (paused(h)) {
 		h->at_ease = false;
 		return;

@@ -110,6 +110,8 @@ static const struct key keys[] = {
 	HOST_FAULT(stray_flow, T_CHANCE, PPM),
 	HOST(pause_every, T_TIME, TIMES),
 	HOST_FAULT(pause_for, T_TIME, SIM_S),
+	HOST(crash_at, T_TIME, TIMES),
+	HOST_FAULT(crash_for, T_TIME, SIM_S),
 	HOST_FAULT(xlr, T_COUNT, (1 << SIM_FILTERS) - 1),
 	HOST(xlr_at, T_TIME, TIMES),
 	HOST(xlr_for, T_TIME, TIMES),

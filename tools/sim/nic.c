@@ -166,6 +166,7 @@ struct frame *nic_frame(const struct endpoint *e, const struct fcore_packet *p,
 	f->src = (uint16_t)e->host->index;
 	f->dst = (uint16_t)e->peer->host->index;
 	f->hops = 0;
+	f->incarnation = e->incarnation;
 	f->corrupt = f->marked = false;
 	return f;
 }

@@ -104,6 +104,12 @@ static void set_address(uint8_t addr[16], const struct endpoint *e)
 	addr[e->cfg->ipv6 ? 15 : 3] = (uint8_t)(1 + e->host->index);
 }
 
+/* The SPI that packets to |e| have, another one in each incarnation. */
+static uint32_t spi_of(const struct endpoint *e)
+{
+	return SPI + e->index + (e->incarnation << 20);
+}
+
 void set_route(struct endpoint *e)
 {
 	struct frame_route r = {
@@ -111,7 +117,7 @@ void set_route(struct endpoint *e)
 		.src_mac = { 2, 0, 0, 0, e->host->station, (uint8_t)e->host->index },
 		.dst_mac = { 2, 0, 0, 0, e->peer->host->station, (uint8_t)e->peer->host->index },
 		.encap = FALCON_PSP_CLEAR,
-		.spi = SPI + e->peer->index,
+		.spi = spi_of(e->peer),
 	};
 
 	set_address(r.src_addr, e);
@@ -124,10 +130,11 @@ static void set_identity(struct endpoint *e)
 {
 	struct falcon_conn_id *id = &e->shared->id;
 
+	memset(id, 0, sizeof(*id));
 	id->cid = e->cid;
 	id->peer_cid = e->peer->cid;
-	id->cur_spi = SPI + e->index;
-	id->peer_spi = SPI + e->peer->index;
+	id->cur_spi = spi_of(e);
+	id->peer_spi = spi_of(e->peer);
 	set_address(id->local_addr, e);
 	set_address(id->peer_addr, e->peer);
 	id->flags = FALCON_CONN_ALIVE | FALCON_CONN_CLEAR |
@@ -145,8 +152,8 @@ static void open_core(struct endpoint *e)
 		.tx_req_psn = e->req.first,
 		.rx_data_psn = e->peer->data.first,
 		.rx_req_psn = e->peer->req.first,
-		.tx_rsn = e->first_rsn,
-		.rx_rsn = e->peer->first_rsn,
+		.tx_rsn = e->first_rsn + e->begun,
+		.rx_rsn = e->peer->first_rsn + e->peer->begun,
 		.fcwnd = (uint32_t)c->fcwnd,
 		.ncwnd = (uint32_t)c->ncwnd,
 		.rto_ns = c->rto,
@@ -176,6 +183,14 @@ static void open_core(struct endpoint *e)
 	path_open(e);
 }
 
+void open_incarnation(struct endpoint *e)
+{
+	e->begins = false;
+	set_route(e);
+	set_identity(e);
+	open_core(e);
+}
+
 static void open_ep(struct endpoint *e)
 {
 	struct host *h = e->host;
@@ -183,9 +198,7 @@ static void open_ep(struct endpoint *e)
 	/* Pushes and responses share the data window; a PSN is never given twice. */
 	open_shadow(e->sim, &e->data, e->ntxns + e->peer->ntxns);
 	open_shadow(e->sim, &e->req, e->ntxns);
-	set_route(e);
-	set_identity(e);
-	open_core(e);
+	open_incarnation(e);
 	h->by_cid[e->cid] = e;
 	h->ep[h->neps++] = e;
 }
@@ -250,8 +263,10 @@ static void open_connections(struct sim *s)
 		first_events(&s->ep[i]);
 	for (uint32_t i = 0; i < cfg->hosts; i++)
 		filter_open(&s->hosts[i]);
-	for (uint32_t i = 0; i < cfg->hosts; i++)
+	for (uint32_t i = 0; i < cfg->hosts; i++) {
 		path_open_host(&s->hosts[i]);
+		crash_open(&s->hosts[i]);
+	}
 }
 
 void sim_open(struct sim *s, const struct sim_cfg *cfg, FILE *trace, bool measure)
@@ -316,8 +331,10 @@ static void close_host(struct sim *s, uint32_t i)
 	}
 	if (h->frames)
 		sim_fail(s, NULL, "host %u: %ld frames lost at closing", i, h->frames);
-	check_pools_full(h, "closing");
-	fcore_destroy(h->core);
+	if (h->core) {
+		check_pools_full(h, "closing");
+		fcore_destroy(h->core);
+	}
 	engine_close(h);
 	free(h->dirty);
 	free(h->touched);

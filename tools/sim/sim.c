@@ -68,7 +68,8 @@ static uint64_t reckon_limit(const struct sim_cfg *cfg)
 			   cfg->host[i].host_pool || cfg->host[i].function_pool;
 		delay += cfg->link[i].delay + cfg->link[i].delay_then + cfg->link[i].jitter +
 			 4 * cfg->host[i].latency;
-		limit += cfg->link[i].mtu_at + cfg->host[i].mtu_at + cfg->host[i].move_for;
+		limit += cfg->link[i].mtu_at + cfg->host[i].mtu_at + cfg->host[i].move_for +
+			 cfg->host[i].crash_at + cfg->host[i].crash_for;
 	}
 	for (uint64_t i = 0; i < cfg->leaves * cfg->spines; i++) {
 		slowest = slower(slowest, cfg->trunk[i].rate);
@@ -158,6 +159,7 @@ static void close_ep(struct endpoint *e)
 		return;
 	}
 	host_close_ep(e);
+	e->gone = true;
 }
 
 /* Who has moved takes no frames for where it was. */
@@ -218,6 +220,12 @@ static void dispatch(struct sim *s, const struct event *ev)
 		break;
 	case EV_TOLD:
 		path_told(ev->p, ev->n);
+		break;
+	case EV_CRASH:
+		crash_event(ev->p, ev->n);
+		break;
+	case EV_OPEN:
+		crash_open_ep(ev->p, ev->n);
 		break;
 	case EV_MOVE:
 		route_moved(ev->p, ev->n);

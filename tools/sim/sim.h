@@ -40,6 +40,7 @@ struct frame {
 	uint32_t label;		/* what ECMP hashes beside the hosts: flow label or source port */
 	uint16_t src, dst;	/* hosts */
 	uint16_t falcon_off, falcon_len;	/* in the ring: metadata, as XDP's */
+	uint32_t incarnation;	/* of its sender's end */
 	uint8_t verdict;
 	uint8_t flow;		/* the same: of the sender, as its |path| */
 	uint16_t path;
@@ -65,6 +66,8 @@ enum event_kind {
 	EV_MTU,		/* a host's link has another MTU */
 	EV_TOLD,	/* an end hears from its peer's agent how large packets may be */
 	EV_MOVE,	/* a host has another address on its link, or its peers hear of it */
+	EV_CRASH,	/* a host's agent dies, or the next one starts */
+	EV_OPEN,	/* an end opens its next incarnation */
 	EV_HEAL,	/* no more faults */
 };
 
@@ -225,6 +228,10 @@ struct endpoint {
 	bool dirty;		/* ACK state has changed */
 	bool touched;		/* to be checked after the agent's turn */
 	uint8_t turns;		/* of those checks */
+	uint32_t incarnation;	/* how often it was opened before */
+	uint32_t begun;		/* the first transaction of this incarnation */
+	bool begins;		/* agreed on, and not open yet */
+	bool gone;		/* it was closed for good */
 	bool fatal;		/* on_fatal() was called */
 	bool close_soon;	/* to be closed from within the next callback */
 	bool closing;		/* fcore_conn_close() is under way, or over */
@@ -282,7 +289,7 @@ struct host {
 	struct sim *sim;
 	const struct sim_host_cfg *cfg;
 	uint32_t index;
-	struct fcore *core;
+	struct fcore *core;	/* NULL while there is no agent */
 	struct rng rng;
 	struct falcon_config config;
 	struct endpoint **by_cid;
@@ -322,6 +329,7 @@ struct sim_totals {
 	uint64_t completions[16];	/* by enum falcon_completion_code */
 	uint64_t rnr, fatal, refused, pauses, rue;
 	uint64_t unanswered;	/* answers that were left to the core */
+	uint64_t crashes;	/* of agents */
 	uint64_t searches;	/* of what a path carries */
 	uint64_t wraps;		/* ACKs between whose T1 and T4 the clock has wrapped */
 	uint64_t retx_rto, retx_early, retx_own, retx_rack, resyncs, released;
@@ -380,6 +388,17 @@ void sim_close(struct sim *s);
 
 /* A host's address, or its peer's, has changed: also before the first packet. */
 void set_route(struct endpoint *e);
+
+/* |e|, of which everything else is as it shall begin, has a core again. */
+void open_incarnation(struct endpoint *e);
+
+/* crash.c */
+/* What is to come of the agent of |h|. */
+void crash_open(struct host *h);
+/* The agent of |h| dies, or |again| is there. */
+void crash_event(struct host *h, bool again);
+/* It is time for |e| to open |incarnation|. */
+void crash_open_ep(struct endpoint *e, uint32_t incarnation);
 
 /* pools.c */
 /* The core of |h|, with the resources that are configured. */
@@ -471,8 +490,11 @@ void host_kick(struct host *h, uint64_t at);
 void host_turn(struct host *h);
 /* A frame that the receive path has accepted goes to the core. */
 void host_accept(struct host *h, struct frame *f);
-/* Close this end with everything that is under way. */
+/* Close this end with everything that is under way; for good, and as an incarnation. */
 void host_close_ep(struct endpoint *e);
+void host_end_ep(struct endpoint *e);
+/* Take all that is in the ring of |h|. */
+void host_drain(struct host *h);
 /* |e| is to be checked after this turn. */
 void host_touch(struct endpoint *e);
 
@@ -511,6 +533,8 @@ void ulp_open(struct endpoint *e);
 void ulp_close(struct endpoint *e);
 /* It is time for the upper layer of |e| to submit. */
 void ulp_submit(struct endpoint *e);
+/* It goes on in another incarnation. */
+void ulp_resume(struct endpoint *e);
 /* ... for which it has waited, if it has. */
 void ulp_begin(struct endpoint *e);
 void ulp_answer(struct endpoint *e, uint32_t i);

@@ -239,6 +239,12 @@ void ulp_begin(struct endpoint *e)
 	e->path.held = false;
 }
 
+void ulp_resume(struct endpoint *e)
+{
+	if (!e->submit_pending && (e->submitted < e->arrived * e->parts || may_arrive(e)))
+		come_back(e);
+}
+
 /* There is room for more: now, from within the core's call, or a little later. */
 static void submit_more(struct endpoint *e)
 {

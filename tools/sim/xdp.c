@@ -77,7 +77,7 @@ static void tell_level(const struct work *w)
 	struct host *h = w->h;
 	uint64_t level;
 
-	if (!h->cfg->rx_buffer)
+	if (!h->cfg->rx_buffer || !h->core)
 		return;
 	h->level += h->lent - h->level / 16;
 	level = h->level / 16 * 32 / h->cfg->rx_buffer;
@@ -209,7 +209,8 @@ static enum falcon_verdict decide(struct work *w)
 	if (v != FALCON_V_rx_data)
 		return v;
 	w->e = f->cid < w->h->ncids ? w->h->by_cid[f->cid] : NULL;
-	if (!w->e || !w->e->core)
+	/* Without an agent XDP goes on. */
+	if (!w->e || (!w->e->core && w->h->core))
 		return FALCON_V_drop_cid;
 	if (!w->h->cfg->offload && !w->agent)
 		return take_credit(w) ? FALCON_V_steered : FALCON_V_drop_no_credit;
@@ -237,6 +238,10 @@ static void hand_over(struct work *w, enum falcon_verdict v)
 	struct host *h = w->h;
 	struct frame *f = w->f;
 
+	if (!h->core) {
+		pool_put(&h->sim->frames, f);
+		return;
+	}
 	if (!h->sim->healed && rng_chance(&h->rng, h->cfg->swallow)) {
 		sim_trace(h->sim, "swallowed", w->e, f->src, v, 0);
 		h->dropped = true;
@@ -317,6 +322,7 @@ void xdp_receive(struct host *h, struct frame *f, bool agent)
 	    (falcon_verdict_delivers(v) || falcon_verdict_answers(v) ||
 	     v == FALCON_V_ack_consumed || v == FALCON_V_nack_consumed))
 		sim_fail(h->sim, w.e, "a spoiled packet was accepted (verdict %d)", v);
+	check_incarnation(w.e, f, v);
 	if (falcon_verdict_delivers(v) && agent) {
 		note_verdict(&w, v);
 		host_accept(h, f);
@@ -327,7 +333,7 @@ void xdp_receive(struct host *h, struct frame *f, bool agent)
 		return;
 	}
 	/* What the packet acknowledged may have had the upper layer close the connection. */
-	if (falcon_verdict_answers(v) && w.e->core)
+	if (falcon_verdict_answers(v) && (w.e->core || !h->core))
 		answer(&w, v);
 	pool_put(&h->sim->frames, f);
 }
