@@ -2,6 +2,17 @@
 /* Acknowledgments: whether they state what is true (9.1.6, 9.1.7), and what is heard of them (9.2.3). */
 #include "check.h"
 
+/* |psn| of the peer's, |p|, may be acknowledged: it is, or the core is just receiving it, and has done so. */
+static bool is_done(const struct endpoint *e, bool req, uint32_t psn, const struct psn *p)
+{
+	const struct falcon_hdr *h = e->arriving;
+
+	if (p->flags & PSN_DONE)
+		return true;
+	return h && h->psn == psn && h->type != FALCON_PUSH_DATA &&
+	       falcon_in_req_window(h->type, h->resync_type) == req;
+}
+
 void check_stated(struct endpoint *e, bool req, uint32_t base)
 {
 	/* The receiver is |e|, the window that of the peer's transmissions. */
@@ -14,7 +25,7 @@ void check_stated(struct endpoint *e, bool req, uint32_t base)
 	}
 	w->stated = n;
 	for (; w->floor < n; w->floor++)
-		if (!(w->psn[w->floor].flags & PSN_DONE))
+		if (!is_done(e, req, w->first + w->floor, &w->psn[w->floor]))
 			sim_fail(e->sim, e, "states %s PSN %u acknowledged, which it is not",
 				 req ? "request" : "data", w->first + w->floor);
 }
@@ -28,7 +39,7 @@ static void check_bits(struct endpoint *e, bool req, uint32_t base, const uint32
 			uint32_t psn = base + w * 32 + (uint32_t)__builtin_ctz(b);
 			const struct psn *p = check_psn(e->peer, req, psn);
 
-			if (!p || !(p->flags & flag))
+			if (!p || !(p->flags & flag || (flag == PSN_DONE && is_done(e, req, psn, p))))
 				sim_fail(e->sim, e, "states %s PSN %u %s, which it is not",
 					 req ? "request" : "data", psn,
 					 flag == PSN_DONE ? "acknowledged" : "received");
@@ -181,7 +192,9 @@ void check_heard(struct endpoint *e, uint32_t flow, const struct falcon_ack *a, 
 	uint32_t t4 = (uint32_t)e->shared->tx_acked.t1_t4[ours];
 	uint64_t units = took * FALCON_PS_PER_NS >> FALCON_TIME_SHIFT;
 
-	e->heard[ours] = took;
+	if (a->t1 != e->heard_t1[ours] || took > e->heard[ours])
+		e->heard[ours] = took;
+	e->heard_t1[ours] = a->t1;
 	e->sim->totals.wraps += a->t1 && t4 < a->t1;
 	/* |took| has no ps, and a probe's T1 begins with a unit. */
 	if (e->sim->cfg->checks && a->t1 && t4 - a->t1 - (uint32_t)units + 1 > 2)

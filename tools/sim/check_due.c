@@ -78,6 +78,7 @@ void check_turn(struct host *h, uint64_t refused, bool spent)
 void check_acked(struct endpoint *e, uint32_t flow)
 {
 	e->owing &= (uint16_t)~(1U << flow);
+	e->answered |= (uint16_t)(1U << flow);
 }
 
 void check_piggybacked(struct endpoint *e)

@@ -223,8 +223,10 @@ void check_claimed(struct endpoint *e, const struct falcon_hdr *h)
 		sim_fail(e->sim, e, "PSN %u accepted, which was never sent", h->psn);
 	else if (p->flags & PSN_DONE)
 		sim_fail(e->sim, e, "PSN %u accepted again", h->psn);
-	else
+	else {
 		p->flags |= PSN_ARRIVED;
+		p->claims++;
+	}
 }
 
 static bool is_request(const struct falcon_hdr *h)
@@ -239,6 +241,8 @@ void check_arriving(struct endpoint *e, const struct fcore_rx *rx)
 
 	if (!p || !e->sim->cfg->checks)
 		return;
+	e->claims = p->claims;
+	e->answered = 0;
 	p->came = (uint8_t)(rx->flow | (rx->hdr.ar ? PSN_CAME_AR : 0));
 	e->judged.fresh = is_request(&rx->hdr) && !(p->flags & (PSN_TAKEN | PSN_DONE)) &&
 			  txn_of(e->peer, p->rsn - e->peer->first_rsn)->state == TXN_NONE;
@@ -254,21 +258,23 @@ void check_delivered(struct endpoint *e, const struct fcore_rx *rx)
 	uint32_t base = req ? s->rx_acked.req_base : s->rx_acked.data_base;
 	bool claimed = req ? falcon_ring_test(s->rx.req_rx, FALCON_REQ_WORDS, h->psn)
 			   : falcon_ring_test(s->rx.data_rx, FALCON_DATA_WORDS, h->psn);
+	bool told = e->answered >> rx->flow & 1;
 
 	if (!p || !e->sim->cfg->checks)
 		return;
 	p->flags |= PSN_DELIVERED;
-	if (!claimed && falcon_seq_diff(h->psn, base) >= 0)
+	/* Refused it was released, and XDP may have claimed another copy meanwhile. */
+	if ((!claimed && falcon_seq_diff(h->psn, base) >= 0) || p->claims != e->claims)
 		return;
 	if (e->judged.fresh && filter_matches(e, FCORE_XLR_TARGET, req))
 		sim_fail(e->sim, e, "PSN %u taken in spite of a filter", h->psn);
 	if (h->type == FALCON_PUSH_DATA) {
-		if (!(p->flags & (PSN_TAKEN | PSN_DONE)))
+		if (!(p->flags & (PSN_TAKEN | PSN_DONE)) && !told)
 			check_owe(e, rx->flow, 0, false);
 		p->flags |= PSN_TAKEN;
 		return;
 	}
-	if (!(p->flags & PSN_DONE))
+	if (!(p->flags & PSN_DONE) && !told)
 		check_owe(e, rx->flow, 1, h->ar);
 	p->flags |= PSN_DONE;
 }

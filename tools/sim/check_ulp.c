@@ -184,7 +184,8 @@ static bool is_clean(const struct endpoint *e)
 		    h->slow_for || h->mem_rate ||
 		    h->pool || h->conn_pool || h->host_pool || h->function_pool ||
 		    h->no_credit || h->swallow || h->own || h->xlr || h->pause_for ||
-		    h->mtu_then || h->move_for || h->crash_for ||
+		    h->mtu_then || h->move_for || h->crash_for || h->race ||
+		    h->queues > 1 ||
 		    h->credits < 2048 || h->requests || h->budget < 64)
 			return false;
 		slack += l->delay + 4 * h->latency;

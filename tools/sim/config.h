@@ -18,6 +18,7 @@ enum sim_limits {
 	SIM_MAX_TRUNKS = SIM_MAX_LEAVES * SIM_MAX_SPINES,
 	SIM_MAX_CONNS = 64,	/* sections; each may stand for many connections */
 	SIM_MAX_FUNCTIONS = 16,
+	SIM_MAX_QUEUES = 8,
 	SIM_FILTERS = 4,	/* xLR rules of a host */
 	SIM_MAX_TXNS = 1000000,
 	SIM_MAX_SIZE = 8192,	/* bytes of a transaction */
@@ -70,6 +71,8 @@ struct sim_host_cfg {
 	uint64_t clock;		/* what its clock shows at the beginning */
 	uint64_t clock_fast, clock_slow;	/* the one less the other: by how much it gains, ppm */
 	uint64_t offload;	/* 0: XDP only steers, the agent runs the receive path */
+	uint64_t queues;	/* receive queues, among which flows are spread */
+	uint64_t race;		/* chance that XDP has a packet while the agent is in its turn */
 	uint64_t latency;	/* from an event until the agent's loop runs */
 	uint64_t budget;	/* packets a turn of fcore_run() */
 	uint64_t credits;	/* frames that XDP may have handed over */

@@ -30,13 +30,8 @@ static void crash(struct host *h)
 		host_end_ep(h->ep[i]);
 		h->ep[i]->shared->id.flags = flags;
 	}
-	while (h->ring) {
-		struct frame *f = h->ring;
-
-		h->ring = f->next;
-		pool_put(&h->sim->frames, f);
-	}
-	h->ring_end = &h->ring;
+	host_race(h, true);
+	host_lose_frames(h);
 	check_pools_full(h, "a crash");
 	fcore_destroy(h->core);
 	h->core = NULL;

@@ -394,6 +394,18 @@ static void random_crashes(struct sim_cfg *cfg, uint64_t seed)
 		cfg->conn[i].cc = SIM_CC_NONE;
 }
 
+/* Receive queues that are not in step, and XDP on other processors than the agent. */
+static void random_queues(struct sim_cfg *cfg, uint64_t seed)
+{
+	struct rng r;
+
+	rng_seed(&r, seed, 9);
+	for (uint64_t i = 0; i < cfg->hosts; i++) {
+		cfg->host[i].queues = once_in(&r, 4) ? rng_range(&r, 2, SIM_MAX_QUEUES) : 1;
+		cfg->host[i].race = once_in(&r, 4) ? spread(&r, 10000, SIM_PPM) : 0;
+	}
+}
+
 static void random_accounts(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
@@ -434,6 +446,7 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 	random_filters(cfg, seed);
 	random_ways(cfg, seed);
 	random_crashes(cfg, seed);
+	random_queues(cfg, seed);
 	if (once_in(&r, 12))
 		make_harsh(cfg, &r);
 	else if (once_in(&r, 12))

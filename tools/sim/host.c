@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	HOST_BURST = 64,	/* frames a turn */
@@ -47,6 +48,7 @@ static int transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *
 	check_tx(e, p);
 	host_touch(e);
 	nic_send(h, nic_frame(e, p, &e->tpl));
+	host_race(h, false);
 	return 0;
 }
 
@@ -57,6 +59,7 @@ static void frame_put(void *arg, void *frame)
 	h->frames--;
 	h->lent -= ((struct frame *)frame)->len;
 	pool_put(&h->sim->frames, frame);
+	host_race(h, false);
 }
 
 static void rue_event(void *arg, struct fcore_conn *c, const struct falcon_rue_event *ev)
@@ -173,37 +176,116 @@ void host_accept(struct host *h, struct frame *f)
 	host_touch(e);
 	e->judged = (struct judged){ &rx.hdr, rx.len, (enum falcon_verdict)f->verdict, false };
 	check_arriving(e, &rx);
+	e->arriving = &rx.hdr;
 	fcore_receive(e->core, &rx);
+	e->arriving = NULL;
 	e->judged.hdr = NULL;
 	check_delivered(e, &rx);
 }
 
-static void receive_burst(struct host *h)
+static void put_last(struct ring *r, struct frame *f)
 {
-	for (int i = 0; i < HOST_BURST && h->ring; i++) {
-		struct frame *f = h->ring;
+	f->next = NULL;
+	*r->end = f;
+	r->end = &f->next;
+}
 
-		h->ring = f->next;
-		if (!h->ring)
-			h->ring_end = &h->ring;
+/* NULL if there is none. */
+static struct frame *take_first(struct ring *r)
+{
+	struct frame *f = r->first;
+
+	if (f)
+		r->first = f->next;
+	if (!r->first)
+		r->end = &r->first;
+	return f;
+}
+
+void host_queue(struct host *h, struct frame *f)
+{
+	put_last(&h->ring[rng_mix(f->label) % h->cfg->queues], f);
+}
+
+bool host_waits(const struct host *h)
+{
+	for (uint64_t q = 0; q < h->cfg->queues; q++)
+		if (h->ring[q].first)
+			return true;
+	return h->wire.first;
+}
+
+static void lose_all(struct sim *s, struct ring *r)
+{
+	struct frame *f;
+
+	while ((f = take_first(r)))
+		pool_put(&s->frames, f);
+}
+
+void host_lose_frames(struct host *h)
+{
+	for (uint64_t q = 0; q < SIM_MAX_QUEUES; q++)
+		lose_all(h->sim, &h->ring[q]);
+	lose_all(h->sim, &h->wire);
+}
+
+void host_arrive(struct host *h, struct frame *f)
+{
+	if (h->sim->healed || !h->core || (!h->wire.first && !rng_chance(&h->rng, h->cfg->race))) {
+		host_race(h, true);
+		xdp_receive(h, f, false);
+		return;
+	}
+	put_last(&h->wire, f);
+	host_kick(h, h->sim->now + h->cfg->latency);
+}
+
+void host_race(struct host *h, bool all)
+{
+	if (h->racing)
+		return;
+	h->racing = true;
+	while (h->wire.first && (all || rng_below(&h->rng, 4) == 0)) {
+		h->sim->totals.raced += !all;
+		xdp_receive(h, take_first(&h->wire), false);
+	}
+	h->racing = false;
+}
+
+static void receive_burst(struct host *h, struct ring *r)
+{
+	struct frame *f;
+
+	for (int i = 0; i < HOST_BURST && (f = take_first(r)); i++) {
 		h->credits++;
 		if (f->verdict == FALCON_V_steered)
 			xdp_receive(h, f, true);
 		else
 			host_accept(h, f);
+		host_race(h, false);
 	}
+}
+
+static void receive_all(struct host *h)
+{
+	for (uint64_t q = 0; q < h->cfg->queues; q++)
+		receive_burst(h, &h->ring[q]);
 }
 
 void host_drain(struct host *h)
 {
-	while (h->ring)
-		receive_burst(h);
+	host_race(h, true);
+	while (host_waits(h))
+		receive_all(h);
 	host_kick(h, h->sim->now);
 }
 
 static void take_dirty(struct host *h)
 {
-	for (uint32_t i = 0; i < h->ndirty; i++) {
+	uint32_t n = h->ndirty;
+
+	for (uint32_t i = 0; i < n; i++) {
 		struct endpoint *e = h->dirty[i];
 
 		e->dirty = false;
@@ -213,8 +295,11 @@ static void take_dirty(struct host *h)
 		for (; e->unanswered; e->unanswered &= (uint16_t)(e->unanswered - 1))
 			check_owe(e, (uint32_t)__builtin_ctz(e->unanswered), 0, true);
 		fcore_acked(e->core, host_now(h));
+		host_race(h, false);
 	}
-	h->ndirty = 0;
+	/* What XDP has marked meanwhile is for the next turn. */
+	h->ndirty -= n;
+	memmove(h->dirty, h->dirty + n, h->ndirty * sizeof(*h->dirty));
 }
 
 /* Every frame that was handed over has been seen: what is claimed and has not arrived is lost. */
@@ -222,7 +307,7 @@ static void recover_drops(struct host *h)
 {
 	struct sim *s = h->sim;
 
-	if (!h->dropped || h->ring)
+	if (!h->dropped || host_waits(h))
 		return;
 	if (!s->healed && rng_below(&h->rng, 2)) {
 		host_kick(h, s->now + 10 * SIM_US);
@@ -282,22 +367,24 @@ void host_turn(struct host *h)
 	if (!h->core)
 		return;
 	if (paused(h)) {
+		host_race(h, true);
 		h->at_ease = false;
 		return;
 	}
 	check_awake(h);
-	receive_burst(h);
+	receive_all(h);
 	take_dirty(h);
 	recover_drops(h);
 	most = budget(h);
 	check_turn(h, refused, fcore_run(h->core, host_now(h), most) >= most);
 	check_touched(h);
+	host_race(h, true);
 	next = host_when(h, fcore_next_deadline(h->core, host_now(h)));
 	if (next <= s->now && nic_full(h))
 		next = nic_relief(h);
 	else if (next <= s->now)
 		next = s->now + HOST_TURN_NS;
-	if (h->ring && next > s->now + HOST_TURN_NS)
+	if (host_waits(h) && next > s->now + HOST_TURN_NS)
 		next = s->now + HOST_TURN_NS;
 	if (next != FCORE_NEVER)
 		host_kick(h, next);

@@ -37,7 +37,7 @@ static void open_host(struct sim *s, uint32_t i)
 	h->next_pause = s->now + rng_below(&h->rng, h->cfg->pause_every + 1);
 	h->credits = h->cfg->credits;
 	h->mtu = (uint32_t)h->cfg->mtu;
-	h->ring_end = &h->ring;
+	host_lose_frames(h);
 }
 
 /* What depends on how many ends of connections there are. */
@@ -47,7 +47,7 @@ static void fill_host(struct sim *s, uint32_t i)
 
 	pool_config(h);
 	h->ep = zalloc(h->neps, sizeof(*h->ep));
-	h->dirty = zalloc(h->neps, sizeof(*h->dirty));
+	h->dirty = zalloc(2 * h->neps, sizeof(*h->dirty));
 	h->touched = zalloc(h->neps, sizeof(*h->touched));
 	h->by_cid = zalloc(h->ncids, sizeof(struct endpoint *));
 	h->neps = 0;
@@ -323,12 +323,7 @@ static void close_host(struct sim *s, uint32_t i)
 {
 	struct host *h = &s->hosts[i];
 
-	while (h->ring) {
-		struct frame *f = h->ring;
-
-		h->ring = f->next;
-		pool_put(&s->frames, f);
-	}
+	host_lose_frames(h);
 	if (h->frames)
 		sim_fail(s, NULL, "host %u: %ld frames lost at closing", i, h->frames);
 	if (h->core) {

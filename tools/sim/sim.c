@@ -40,7 +40,7 @@ bool sim_ep_drained(const struct endpoint *e)
 static bool drained(const struct sim *s)
 {
 	for (uint32_t i = 0; i < s->cfg->hosts; i++)
-		if (s->hosts[i].frames || s->hosts[i].ring)
+		if (s->hosts[i].frames || host_waits(&s->hosts[i]))
 			return false;
 	for (uint32_t i = 0; i < s->neps; i++)
 		if (!sim_ep_drained(&s->ep[i]))
@@ -168,7 +168,7 @@ static void arrive(struct sim *s, struct frame *f)
 	struct host *h = &s->hosts[f->dst];
 
 	if (((const struct ethhdr *)f->data)->h_dest[4] == h->station) {
-		xdp_receive(h, f, false);
+		host_arrive(h, f);
 		return;
 	}
 	sim_trace(s, "astray", NULL, f->src, f->dst, f->len);

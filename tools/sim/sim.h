@@ -106,6 +106,7 @@ struct psn {
 	uint8_t resync_code;
 	uint8_t came;		/* how it was delivered last: flow, and enum psn_came */
 	uint16_t sends;
+	uint16_t claims;	/* by the receiver's receive path */
 	uint16_t resyncs;	/* sends as a Resync */
 	uint64_t last;		/* ns of the latest send */
 	uint64_t hold;		/* RNR: not again before, by its sender's clock */
@@ -178,6 +179,11 @@ enum txn_state {
 	TXN_DELIVERED,	/* it owes an answer */
 	TXN_RNR,	/* it was not ready */
 	TXN_ANSWERED,
+};
+
+/* Frames in the order of their coming. */
+struct ring {
+	struct frame *first, **end;
 };
 
 struct txn {
@@ -276,9 +282,13 @@ struct endpoint {
 
 	/* Receiver: what the next ACK has to echo, by the peer's flows, whatever it says that they are. */
 	struct measured flow[FALCON_FLOW_MASK + 1];
-	uint64_t heard[FALCON_MAX_FLOWS];	/* what the latest ACK took, from its T1 on, by our clock */
+	uint64_t heard[FALCON_MAX_FLOWS];	/* what the latest ACK took, from its T1 on, by our clock; */
+	uint32_t heard_t1[FALCON_MAX_FLOWS];	/* of those with this T1, the longest */
 	uint32_t own;		/* enum falcon_own */
 	struct judged judged;
+	const struct falcon_hdr *arriving;	/* what its core is receiving just now, ... */
+	uint16_t claims;	/* ... how often that was claimed by then, */
+	uint16_t answered;	/* ... and the flows that XDP has answered meanwhile */
 	struct due_ack ack[FALCON_FLOW_MASK + 1];
 	uint16_t unanswered;	/* flows whose answer XDP has left to the core */
 	uint16_t owing;		/* a bit for each flow: |ack| holds */
@@ -301,7 +311,9 @@ struct host {
 	uint32_t agent_event;
 	uint64_t next_pause;
 	uint64_t credits;
-	struct frame *ring, **ring_end;
+	struct ring ring[SIM_MAX_QUEUES];	/* to the agent */
+	struct ring wire;	/* what XDP has while the agent is in its turn */
+	bool racing;		/* it does so now */
 	bool dropped;		/* claimed frames were lost since the agent last looked */
 	long frames;		/* lent to the core */
 	uint64_t lent;		/* bytes of them */
@@ -329,6 +341,7 @@ struct sim_totals {
 	uint64_t completions[16];	/* by enum falcon_completion_code */
 	uint64_t rnr, fatal, refused, pauses, rue;
 	uint64_t unanswered;	/* answers that were left to the core */
+	uint64_t raced;		/* packets that XDP had within an agent's turn */
 	uint64_t crashes;	/* of agents */
 	uint64_t searches;	/* of what a path carries */
 	uint64_t wraps;		/* ACKs between whose T1 and T4 the clock has wrapped */
@@ -493,7 +506,16 @@ void host_accept(struct host *h, struct frame *f);
 /* Close this end with everything that is under way; for good, and as an incarnation. */
 void host_close_ep(struct endpoint *e);
 void host_end_ep(struct endpoint *e);
-/* Take all that is in the ring of |h|. */
+/* |f| has come: XDP has it, at once or in the middle of the agent's next turn. */
+void host_arrive(struct host *h, struct frame *f);
+/* Frame |f| waits for the agent, in one of its rings. */
+void host_queue(struct host *h, struct frame *f);
+bool host_waits(const struct host *h);
+/* XDP takes what has come: some of it by chance, or all; as if the agent were in the middle of its turn. */
+void host_race(struct host *h, bool all);
+/* Frames of |h| that are on their way inside of it are lost. */
+void host_lose_frames(struct host *h);
+/* Take all that is in the rings of |h|. */
 void host_drain(struct host *h);
 /* |e| is to be checked after this turn. */
 void host_touch(struct endpoint *e);

@@ -196,6 +196,7 @@ void ulp_on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn, c
 	uint32_t i;
 
 	(void)arg;
+	host_race(e->host, false);
 	if (!identify(e, proto, rsn, payload, len, &i) || !check_request(e, i, false))
 		return;
 	if (len != SIM_ULP_HDR + ulp_length(e->peer, i) ||
@@ -213,6 +214,7 @@ void ulp_on_pull(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn, c
 	uint32_t i;
 
 	(void)arg;
+	host_race(e->host, false);
 	if (!identify(e, proto, rsn, hdr, hdr_len, &i) || !check_request(e, i, true))
 		return;
 	if (hdr_len != SIM_ULP_HDR || request_len != ulp_length(e->peer, i)) {

@@ -312,6 +312,7 @@ void ulp_on_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
 	uint32_t i = (uint32_t)cookie;
 
 	(void)arg;
+	host_race(e->host, false);
 	if (e->submitting && cookie == e->submitted && ends_at_once(e, code))
 		return;
 	if (cookie >= e->submitted || !end_txn(e, i, code, ulp_code))

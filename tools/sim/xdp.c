@@ -77,7 +77,7 @@ static void tell_level(const struct work *w)
 	struct host *h = w->h;
 	uint64_t level;
 
-	if (!h->cfg->rx_buffer || !h->core)
+	if (!h->cfg->rx_buffer || !h->core || h->racing)
 		return;
 	h->level += h->lent - h->level / 16;
 	level = h->level / 16 * 32 / h->cfg->rx_buffer;
@@ -248,11 +248,9 @@ static void hand_over(struct work *w, enum falcon_verdict v)
 		h->credits++;
 		pool_put(&h->sim->frames, f);
 	} else {
-		f->next = NULL;
 		f->rx_ns = host_now(h);
 		note_verdict(w, v);
-		*h->ring_end = f;
-		h->ring_end = &f->next;
+		host_queue(h, f);
 	}
 	host_kick(h, h->sim->now + h->cfg->latency);
 }
@@ -286,6 +284,7 @@ static void answer(struct work *w, enum falcon_verdict v)
 {
 	struct endpoint *e = w->e;
 	struct fcore_packet p = { .flow = w->rx.frame.flow, .path = w->rx.frame.path };
+	struct judged before = e->judged;
 	struct falcon_ack a;
 	__u32 acked;
 
@@ -296,7 +295,7 @@ static void answer(struct work *w, enum falcon_verdict v)
 	}
 	e->judged = (struct judged){ &w->rx.hdr, 0, v, false };
 	check_ack(e, &a, w->rx.frame.flow);
-	e->judged.hdr = NULL;
+	e->judged = before;
 	falcon_ack_told(e->shared, w->rx.frame.flow, acked);
 	sim_trace(e->sim, "xdp-tx", e, a.type, a.rdbpsn, a.rrbpsn);
 	p.hdr_len = falcon_ack_pack(&a, p.hdr);
