@@ -13,6 +13,17 @@ static void expect(const struct endpoint *e, const char *field, uint64_t is, uin
 			 (unsigned long long)want);
 }
 
+/* The connection's window is the sum of its flows'; no less than one packet. */
+static void sum_up(struct endpoint *e)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < e->cfg->flows; i++)
+		sum += e->told[i].fcwnd;
+	sum >>= FALCON_EV_fcwnd_fraction_WIDTH;
+	e->fcwnd = sum ? sum : 1;
+}
+
 static void check_rto(struct endpoint *e, uint32_t units)
 {
 	uint64_t rto = ((uint64_t)units << FALCON_TIME_SHIFT) / FALCON_PS_PER_NS;
@@ -33,6 +44,7 @@ void check_told(struct endpoint *e, const struct falcon_rue_result *r)
 	t->target = (uint32_t)falcon_res_get(r, base_delay_target);
 	t->delay_state = (uint32_t)falcon_res_get(r, delay_state);
 	t->rtt_state = (uint32_t)falcon_res_get(r, rtt_state);
+	sum_up(e);
 	e->told_ncwnd = (uint32_t)falcon_res_get(r, ncwnd);
 	e->rue_info = (uint32_t)falcon_res_get(r, cc_metadata) & ((1U << FALCON_RUE_METADATA_BITS) - 1);
 }
@@ -45,6 +57,7 @@ void check_told_first(struct endpoint *e)
 					    e->cfg->flows),
 			.rto = falcon_time_of_ns(e->cfg->rto) & TIME_MASK,
 		};
+	sum_up(e);
 	e->told_ncwnd = (uint32_t)e->cfg->ncwnd;
 	e->least_rto = e->cfg->rto;
 }

@@ -148,13 +148,26 @@ static void check_tx_ack(struct endpoint *e, const struct fcore_packet *p)
 	check_ack(e, &a, p->flow);
 }
 
-/* 10.6.2.1: an fcwnd below one packet means a gap between any two. */
-static void check_pace(struct endpoint *e)
+/* 10.6.2.1: an fcwnd of a flow below one packet means a gap between any two. */
+static void check_pace(struct endpoint *e, uint32_t flow)
 {
-	if (e->pace_gap && e->pace_last && host_since(e->host, e->pace_last) < e->pace_gap)
-		sim_fail(e->sim, e, "sends after %u ns, the gap is %u",
-			 (uint32_t)host_since(e->host, e->pace_last), (uint32_t)e->pace_gap);
-	e->pace_last = e->sim->now;
+	const struct told *t = &e->told[flow];
+	uint64_t gap = t->fcwnd >> FALCON_EV_fcwnd_fraction_WIDTH ? 0 : t->gap * FALCON_RUE_GAP_NS;
+	uint64_t last = e->pace_last[flow];
+
+	if (gap && last && host_since(e->host, last) < gap)
+		sim_fail(e->sim, e, "flow %u sends after %u ns, the gap is %u", flow,
+			 (uint32_t)host_since(e->host, last), (uint32_t)gap);
+	e->pace_last[flow] = e->sim->now;
+}
+
+/* 9.1.3.1: where the flow's window is small, every packet asks for an ACK. */
+static void check_ar(const struct endpoint *e, const struct falcon_hdr *h, uint32_t flow)
+{
+	uint32_t fcwnd = e->told[flow].fcwnd >> FALCON_EV_fcwnd_fraction_WIDTH;
+
+	if (fcwnd <= e->cfg->ar_fcwnd && !h->ar)
+		sim_fail(e->sim, e, "PSN %u without AR at fcwnd %u of flow %u", h->psn, fcwnd, flow);
 }
 
 void check_tx(struct endpoint *e, const struct fcore_packet *p)
@@ -198,7 +211,7 @@ void check_tx(struct endpoint *e, const struct fcore_packet *p)
 		e->sent_again = psn;
 	}
 	psn->last = e->sim->now;
-	check_pace(e);
+	check_pace(e, p->flow);
 	if (h.type == FALCON_RESYNC)
 		check_resync(e, psn, &h, t);
 	psn->sends++;
@@ -207,8 +220,7 @@ void check_tx(struct endpoint *e, const struct fcore_packet *p)
 		psn->resyncs++;
 	else if (h.type == FALCON_PUSH_DATA && t->completed)
 		sim_fail(e->sim, e, "push %u sent after its completion", i);
-	if (e->fcwnd <= e->cfg->ar_fcwnd && !h.ar)
-		sim_fail(e->sim, e, "PSN %u without AR at fcwnd %u", h.psn, e->fcwnd);
+	check_ar(e, &h, p->flow);
 	check_stated(e, false, h.rdbpsn);
 	check_stated(e, true, h.rrbpsn);
 }

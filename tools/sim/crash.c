@@ -100,7 +100,8 @@ static void renew(struct endpoint *e)
 	e->fcwnd = (uint32_t)e->cfg->fcwnd;
 	e->ncwnd = (uint32_t)e->cfg->ncwnd;
 	e->rue_info = e->own = 0;
-	e->acked = e->pace_gap = e->pace_last = 0;
+	e->acked = 0;
+	memset(e->pace_last, 0, sizeof(e->pace_last));
 	e->sent_again = NULL;
 	e->owing = e->unanswered = 0;
 	e->blocked = e->closing = e->close_soon = false;

@@ -163,16 +163,12 @@ void engine_ack(struct endpoint *e, uint32_t flow, const struct falcon_ack *a, u
 
 void engine_apply(struct endpoint *e, const struct falcon_rue_result *r)
 {
-	uint32_t fcwnd = (uint32_t)falcon_res_get(r, fcwnd);
+	uint32_t flow = falcon_rue_flow((uint32_t)falcon_res_get(r, connection_id));
 	uint32_t ncwnd = (uint32_t)falcon_res_get(r, ncwnd);
-	uint64_t gap = falcon_res_get(r, inter_packet_gap) * FALCON_RUE_GAP_NS;
 
-	sim_trace(e->sim, "rue", e, fcwnd, ncwnd, 0);
-	/* Of several flows, the connection's window is the sum, which the core alone knows. */
-	e->fcwnd = e->cfg->flows > 1 ? FALCON_DATA_WINDOW : fcwnd ? fcwnd : 1;
+	sim_trace(e->sim, "rue", e, falcon_res_get(r, fcwnd), ncwnd, 0);
 	e->ncwnd = ncwnd ? ncwnd : 1;
-	e->pace_gap = fcwnd || e->cfg->flows > 1 ? 0 : gap;
-	e->pace_last = 0;
+	e->pace_last[flow] = 0;
 	check_told(e, r);
 	fcore_rue_result(e->core, r, host_now(e->host));
 	host_touch(e);

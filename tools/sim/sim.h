@@ -277,8 +277,7 @@ struct endpoint {
 	uint64_t least_rto;	/* of all that it has had, ns */
 	uint64_t acked;		/* packets, as the engine was told */
 	const struct psn *sent_again;	/* the latest retransmission */
-	uint64_t pace_gap;	/* ns between packets; 0: not paced */
-	uint64_t pace_last;	/* ns of the last packet under this gap; 0: none */
+	uint64_t pace_last[FALCON_MAX_FLOWS];	/* ns of the last packet under this gap; 0: none */
 
 	/* Receiver: what the next ACK has to echo, by the peer's flows, whatever it says that they are. */
 	struct measured flow[FALCON_FLOW_MASK + 1];
