@@ -304,6 +304,53 @@ static void shrinks_later(void **state)
 	assert_int_equal(env.fatals, 1);
 }
 
+/* Let time pass. True if a probe was sent. */
+static bool probes_within(uint64_t ns)
+{
+	env_pass(ns);
+	for (uint32_t i = 0; i < env.nsent; i++)
+		if (env.sent[i].probe)
+			return true;
+	return false;
+}
+
+/* One more packet arrives, and of those before it all but the first. */
+static bool all_but_the_first(uint32_t n)
+{
+	push(1);
+	if (probes_within(MS(1)))
+		return true;
+	env_ack((struct falcon_ack){ .type = FALCON_EACK, .rdbpsn = ENV_DATA, .rrbpsn = ENV_REQ,
+				     .t1 = falcon_time_of_ns(env.now - MS(1)),
+				     .data_rx = { (2U << n) - 2 } });
+	return probes_within(MS(2));
+}
+
+/* A packet that is found lost again and again, before it times out, may be too large as well. */
+static void shrinks_while_others_arrive(void **state)
+{
+	struct fcore_params p = env_params(false);
+	uint32_t n = 0;
+
+	(void)state;
+	env_close();
+	p.early_retx = FCORE_EARLY_RACK;
+	p.rto_ns = MS(1000);
+	env_open(&p);
+	search();
+	network(4000);
+	push(sizeof(bytes));
+	while (n < 20 && !all_but_the_first(++n))
+		;
+	assert_true(n < 20);
+	network(1400);
+	assert_int_equal(env.path_len, 1400);
+	while (n < 30 && !env.fatals)
+		all_but_the_first(++n);
+	assert_int_equal(env.fatals, 1);
+	assert_int_equal(fcore_conn_stats(env.c)->tx_retx_rto, 0);
+}
+
 /* Losses had made the result too small: a packet that is larger is reason to search again, not to end. */
 static void found_too_little(void **state)
 {
@@ -427,6 +474,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(only_one_size, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(shrinks_later, setup, teardown),
+		cmocka_unit_test_setup_teardown(shrinks_while_others_arrive, setup, teardown),
 		cmocka_unit_test_setup_teardown(found_too_little, setup, teardown),
 		cmocka_unit_test_setup_teardown(down_while_searched, setup, teardown),
 		cmocka_unit_test_setup_teardown(shrinks_with_nothing_under_way, setup, teardown),

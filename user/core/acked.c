@@ -191,6 +191,8 @@ void fcore_acked(struct fcore_conn *c, uint64_t now)
 		take_stock(c, acked, moved, now);
 	if (!c->dead && acked)
 		fc_path_acked(c, now);
+	if (!c->dead && acked)
+		fc_path_stuck(c, now);
 	fc_init_settle(c);
 	fc_leave(c->core);
 }

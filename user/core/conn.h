@@ -34,7 +34,7 @@ enum fc_const {
 	FC_RTT_SHIFT = 3,	/* weight of an RTT sample: 1/8 */
 	FC_RTT_MAX_UNITS = 1 << 24,	/* a sample of more than 2.2 s is a clock that jumped */
 	FC_PATH_PROBES = 3,	/* of a size, unanswered: the path does not carry it (RFC 8899 5.1.2) */
-	FC_PATH_SUSPICION = 3,	/* timeouts of a packet until the path's size is in doubt, each time */
+	FC_PATH_SUSPICION = 3,	/* losses of a packet until the path's size is in doubt, each time */
 	FC_PATH_HOPELESS = 6,	/* and until one that is larger than what a search found is given up */
 	FC_EVENT_ACKED_MAX = (1 << FALCON_EV_num_packets_acked_WIDTH) - 1,
 };
@@ -98,6 +98,7 @@ struct fc_ctx {
 	uint8_t resync_code;	/* enum falcon_resync_code, with FC_CTX_RESYNC */
 	uint8_t reason;		/* enum fc_retx_reason, while pending */
 	uint8_t flow;		/* that the latest transmission took */
+	uint8_t lost;		/* times that it was found lost before its timeout, at most 255 */
 };
 
 /* A transmitter window (Falcon 9.1.1). Bitmaps: word (psn / 32) modulo words, bit psn % 32. */
@@ -232,6 +233,8 @@ struct fc_path {
 	uint8_t found;		/* one past the index of the largest size answered; 0: none yet */
 	bool searching;
 	bool heard;		/* an ACK of the peer's: it is there */
+	uint32_t stuck;		/* PSN of the oldest packet when it was last looked at, ... */
+	uint8_t stuck_lost;	/* ... and how often it was found lost by then */
 	bool climbing;		/* the link's size has failed: from the smallest one up */
 };
 

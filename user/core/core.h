@@ -347,7 +347,7 @@ void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, u
  * is what the link allows. on_path() follows with the largest that was answered; if none was, with the
  * result of the search before this one. The core repeats the search by itself, and calls on_path() again:
  * when the peer is first heard of; every ten minutes while the result is below the last size; and when a
- * packet times out so often that the path may have become smaller. A packet under way that is larger than
+ * packet is lost so often that the path may have become smaller. A packet under way that is larger than
  * the result, and is not acknowledged all the same, is on_fatal(). |proto| is the upper layer's protocol
  * type. A search under way starts over. 0; -EINVAL: more than FCORE_PATH_SIZES sizes, none, one above
  * FCORE_PATH_MAX_LEN, or no on_path().

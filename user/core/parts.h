@@ -95,8 +95,14 @@ bool fc_tlp_first(struct fcore_conn *c, const struct fc_ctx *ctx, uint64_t now);
 void fc_path_timeout(struct fcore_conn *c, uint64_t now);
 /* ACKs were taken: the answer to the probe may be among them. */
 void fc_path_acked(struct fcore_conn *c, uint64_t now);
-/* |psn|, in |ctx|, has timed out: search again if that may be because of its size. */
-void fc_path_suspect(struct fcore_conn *c, uint32_t psn, const struct fc_ctx *ctx, uint64_t now);
+/* |psn|, in |ctx|, was lost for the |times|th time: search again if that may be because of its size. */
+void fc_path_suspect(struct fcore_conn *c, uint32_t psn, const struct fc_ctx *ctx, uint32_t times,
+		     uint64_t now);
+/*
+ * ACKs were taken. The oldest packet may have been found lost again and again by what comes after it, so that
+ * it does not time out. The owner may close |c| on hearing it.
+ */
+void fc_path_stuck(struct fcore_conn *c, uint64_t now);
 
 /* ack.c */
 /*

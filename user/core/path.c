@@ -168,7 +168,23 @@ static uint32_t payload_len(const struct fcore_conn *c, uint32_t psn, const stru
 	return ctx->type == FALCON_PULL_DATA ? r->hdr_len + r->len : t->hdr_len + t->len;
 }
 
-void fc_path_suspect(struct fcore_conn *c, uint32_t psn, const struct fc_ctx *ctx, uint64_t now)
+void fc_path_stuck(struct fcore_conn *c, uint64_t now)
+{
+	const struct fc_win *w = &c->data;
+	const struct fc_ctx *ctx = &w->ctx[w->base & (w->size - 1)];
+	struct fc_path *p = &c->path;
+
+	if (!p->sizes || w->base == w->next || !ctx->lost ||
+	    falcon_ring_test(w->rx_ring, w->words, w->base) ||
+	    (p->stuck == w->base && p->stuck_lost == ctx->lost))
+		return;
+	p->stuck = w->base;
+	p->stuck_lost = ctx->lost;
+	fc_path_suspect(c, w->base, ctx, ctx->lost, now);
+}
+
+void fc_path_suspect(struct fcore_conn *c, uint32_t psn, const struct fc_ctx *ctx, uint32_t times,
+		     uint64_t now)
 {
 	const struct fc_path *p = &c->path;
 	uint32_t len = payload_len(c, psn, ctx);
@@ -179,9 +195,9 @@ void fc_path_suspect(struct fcore_conn *c, uint32_t psn, const struct fc_ctx *ct
 	 * Where many packets are lost, the search may be wrong: such a packet has more tries, too. And what
 	 * has become of the path during one search, the next will find.
 	 */
-	if (p->len && len > p->len && ctx->retx >= FC_PATH_HOPELESS)
+	if (p->len && len > p->len && times >= FC_PATH_HOPELESS)
 		fc_fail(c, "the path carries less than a packet under way has");
-	else if (ctx->retx % FC_PATH_SUSPICION == 0 && len > p->len_of[0])
+	else if (times % FC_PATH_SUSPICION == 0 && len > p->len_of[0])
 		search(c, now);
 }
 

@@ -195,6 +195,8 @@ enum fc_sent fc_retx_send(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 		return FC_STALLED;
 	old->outstanding--;
 	old->lost += is_loss(ctx->reason);
+	if (is_loss(ctx->reason) && ctx->reason != FC_RETX_RTO && ctx->lost < UINT8_MAX)
+		ctx->lost++;
 	fc_retx_unmark(a.w, a.psn);
 	ctx->last_tx = now;
 	ctx->flags = (uint8_t)((ctx->flags & ~FC_CTX_RACK) | FC_CTX_AGAIN |

@@ -71,7 +71,7 @@ static void expire(struct fcore_conn *c, struct fc_win *w, uint32_t psn, uint64_
 		return;
 	}
 	if (!held && !c->dead)
-		fc_path_suspect(c, psn, ctx, now);
+		fc_path_suspect(c, psn, ctx, ctx->retx, now);
 	/* What the peer has is not lost: the network is not to blame. */
 	if (!c->dead)
 		fc_retx_mark(c, w, psn, held ? FC_RETX_PROBE : FC_RETX_RTO);
