@@ -83,6 +83,7 @@ struct falcon_request {
 	__u32 flow;
 	__u32 off, len;		/* of what is behind Falcon's header, bytes */
 	__u32 asked;		/* 1: for an ACK */
+	__u64 now;		/* CLOCK_MONOTONIC at reception, ns */
 };
 
 /* We own the connection's requests, and |write| is the next: place it if it may be placed. */
@@ -114,7 +115,8 @@ FALCON_INLINE int falcon_write_one(struct xdp_md *ctx, struct falcon_conn *c,
 	    !falcon_place_write(ctx, &c->exec, &write, q->off + FALCON_WRITE_HDR) ||
 	    falcon_rx_window(c, &hdr) != FALCON_V_rx_data)
 		return FALCON_EXECUTED_NOT;
-	if (falcon_exec_wrote(c, &write, q->flow, q->psn, q->asked))
+	falcon_exec_wrote(c, &write, q->psn);
+	if (falcon_exec_owe(c, q->flow, q->asked, q->now))
 		return FALCON_EXECUTED_DUE;
 	return write.last ? FALCON_EXECUTED_LAST : FALCON_EXECUTED;
 }
@@ -156,6 +158,7 @@ static __noinline enum falcon_verdict falcon_execute(struct xdp_md *ctx, struct 
 		.off = f->falcon_off + falcon_hdr_len(FALCON_PUSH_DATA),
 		.len = f->falcon_len - falcon_hdr_len(FALCON_PUSH_DATA),
 		.asked = h->ar,
+		.now = w->rx.now,
 	};
 	int done;
 

@@ -77,12 +77,19 @@ FALCON_INLINE void falcon_rx_acknowledge(struct falcon_conn *c, bool req, __u32 
 	falcon_base_advance(base, falcon_ring_first_clear(ring, words, falcon_load(base)));
 }
 
-/* One more packet of |flow| is acknowledged. Returns how many there are of which no ACK has told. */
-FALCON_INLINE __u32 falcon_ack_owe(struct falcon_conn *c, __u32 flow)
+/*
+ * One more packet of |flow| is acknowledged, at |now_ns|. Returns how many there are of which no ACK has
+ * told. Who finds more than one before the first has written its time takes an older one for it: an ACK then
+ * goes out early.
+ */
+FALCON_INLINE __u32 falcon_ack_owe(struct falcon_conn *c, __u32 flow, __u64 now_ns)
 {
 	struct falcon_flow_rx *rx = &c->rx.flow[flow & (FALCON_MAX_FLOWS - 1)];
+	__u32 untold = falcon_fetch_add(&rx->acked, 1U) + 1 - falcon_load(&rx->told);
 
-	return falcon_fetch_add(&rx->acked, 1U) + 1 - falcon_load(&rx->told);
+	if (untold == 1)
+		falcon_store(&rx->owed_since, now_ns);
+	return untold;
 }
 
 /* Packets of |flow| that are acknowledged and of which no ACK has told. */

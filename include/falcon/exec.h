@@ -144,12 +144,8 @@ FALCON_INLINE bool falcon_region_allows(const struct falcon_region *r, const str
 	       need <= r->length - in;
 }
 
-/*
- * |w|, whose packet |psn| is claimed and has come on |flow|, is carried out. |asked|: it asks for an ACK.
- * True if an ACK is due now.
- */
-FALCON_INLINE bool falcon_exec_wrote(struct falcon_conn *c, const struct falcon_write *w, __u32 flow,
-				     __u32 psn, bool asked)
+/* |w|, whose packet |psn| is claimed, is carried out. The owner's to say. */
+FALCON_INLINE void falcon_exec_wrote(struct falcon_conn *c, const struct falcon_write *w, __u32 psn)
 {
 	struct falcon_exec *e = &c->exec;
 
@@ -159,7 +155,15 @@ FALCON_INLINE bool falcon_exec_wrote(struct falcon_conn *c, const struct falcon_
 	e->packets++;
 	e->bytes += w->len;
 	falcon_rx_acknowledge(c, false, psn);
-	return falcon_ack_owe(c, flow) >= falcon_load(&c->rx_acked.ack_count) || asked;
+}
+
+/*
+ * A packet of |flow|, which has come at |now_ns|, is carried out and acknowledged. |asked|: it asks for an
+ * ACK. True if an ACK is due now.
+ */
+FALCON_INLINE bool falcon_exec_owe(struct falcon_conn *c, __u32 flow, bool asked, __u64 now_ns)
+{
+	return falcon_ack_owe(c, flow, now_ns) >= falcon_load(&c->rx_acked.ack_count) || asked;
 }
 
 /*

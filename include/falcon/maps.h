@@ -109,6 +109,7 @@ struct falcon_flow_rx {
 	__u32 hops;		/* forward path hop count of the flow's latest packet */
 	__u32 acked;		/* packets of the flow acknowledged, cumulative; XDP and agent, atomic */
 	__u32 told;		/* |acked| as of an ACK that was sent: both, forward by compare-and-swap */
+	__u64 owed_since;	/* CLOCK_MONOTONIC, ns: when the first that is not told was acknowledged */
 };
 
 /* Receiver state that packets change. Writer: XDP, by atomic read-modify-write. */

@@ -57,6 +57,7 @@ static struct env {
 	struct env_event event[ENV_EVENTS];
 	uint32_t nevents;
 	uint32_t refuse;	/* so many transmissions are refused */
+	int (*on_transmit)(void);	/* what happens meanwhile; NULL: nothing */
 	bool hostile;		/* refused transmissions are acknowledged all the same */
 	long frames;
 	uint32_t xons, fatals, retx_events;
@@ -121,7 +122,7 @@ static int env_transmit(void *arg, struct fcore_conn *c, const struct fcore_pack
 		assert_int_equal(p->hdr_len, falcon_hdr_len(p->type));
 	}
 	env.nsent++;
-	return 0;
+	return env.on_transmit ? env.on_transmit() : 0;
 }
 
 static void env_frame_put(void *arg, void *frame)

@@ -32,7 +32,8 @@ static bool xdp_writes(uint32_t n, bool asked)
 
 	assert_true(falcon_exec_take(e, rsn));
 	assert_int_equal(falcon_rx_window(&env.shared, &h), FALCON_V_rx_data);
-	due = falcon_exec_wrote(&env.shared, &w, env.flow, h.psn, asked);
+	falcon_exec_wrote(&env.shared, &w, h.psn);
+	due = falcon_exec_owe(&env.shared, env.flow, asked, env.now);
 	falcon_exec_free(e, rsn, rsn + 1);
 	if (!due && falcon_exec_watch(&env.shared, env.flow))
 		fcore_acked(env.c, env.now);
@@ -257,7 +258,7 @@ static void asked_or_counted_is_due(void **state)
 	env_close();
 }
 
-/* An ACK by XDP puts the agent's off: it is for what came thereafter. */
+/* An ACK by XDP puts the agent's off: it is for what came thereafter, and in time for that. */
 static void xdp_acks_meanwhile(void **state)
 {
 	(void)state;
@@ -268,8 +269,43 @@ static void xdp_acks_meanwhile(void **state)
 	xdp_acks();
 	xdp_writes(2, false);
 	assert_int_equal(env_pass(12000), 0);
-	assert_int_equal(env_pass(52000), 1);
+	assert_int_equal(env_pass(30000), 0);
+	assert_int_equal(env_pass(10000), 1);
 	assert_int_equal(env.sent[0].ack.rdbpsn, ENV_PEER_DATA + 3);
+	env_close();
+}
+
+static int write_in_between(void)
+{
+	xdp_writes(1, false);
+	return 0;
+}
+
+/* XDP acknowledges one more while the agent's ACK is on its way out: that has its own in time. */
+static void xdp_writes_meanwhile(void **state)
+{
+	(void)state;
+	open_offered();
+	xdp_writes(0, false);
+	env.on_transmit = write_in_between;
+	assert_int_equal(env_pass(52000), 1);
+	assert_int_equal(env.sent[0].ack.rdbpsn, ENV_PEER_DATA + 1);
+	env.on_transmit = NULL;
+	assert_int_equal(env_pass(52000), 1);
+	assert_int_equal(env.sent[0].ack.rdbpsn, ENV_PEER_DATA + 2);
+	env_close();
+}
+
+/* What XDP owes is due in time, though the agent, which has not heard of that yet, comes to owe, too. */
+static void both_owe(void **state)
+{
+	(void)state;
+	open_offered();
+	xdp_writes(0, false);
+	env.now += 30000;
+	env_receive_push(1, 1, false);
+	assert_int_equal(env_pass(22000), 1);
+	assert_int_equal(env.sent[0].ack.rdbpsn, ENV_PEER_DATA + 2);
 	env_close();
 }
 
@@ -318,6 +354,8 @@ int main(void)
 		cmocka_unit_test(the_agent_watches),
 		cmocka_unit_test(asked_or_counted_is_due),
 		cmocka_unit_test(xdp_acks_meanwhile),
+		cmocka_unit_test(xdp_writes_meanwhile),
+		cmocka_unit_test(both_owe),
 		cmocka_unit_test(what_xdp_cannot_send),
 		cmocka_unit_test(nothing_of_the_dead),
 	};

@@ -36,7 +36,7 @@ static void *acker(void *arg)
 			sched_yield();
 		falcon_store(&acknowledged[i], 1);
 		falcon_rx_acknowledge(&conn, false, first + i);
-		falcon_ack_owe(&conn, FLOW);
+		falcon_ack_owe(&conn, FLOW, i + 1);
 	}
 	return NULL;
 }

@@ -56,6 +56,8 @@ void check_arriving(struct endpoint *e, const struct fcore_rx *rx);
 void check_delivered(struct endpoint *e, const struct fcore_rx *rx);
 /* The upper layer of |e| has accepted the peer's push |i|. */
 void check_accepted(struct endpoint *e, uint32_t i);
+/* XDP has carried it out: its packet, which asks for an ACK or not, came on |flow|. */
+void check_executed(struct endpoint *e, uint32_t i, uint32_t flow, bool ar);
 /* The packet sequence number |psn| of |e|, or NULL if it was never sent. */
 struct psn *check_psn(struct endpoint *e, bool req, uint32_t psn);
 

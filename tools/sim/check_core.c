@@ -159,21 +159,23 @@ bool check_slot_taken(const struct endpoint *e, uint32_t rsn)
 	       t->state != PullDataAckd;
 }
 
-static uint32_t arrived(const __u64 *ring, uint32_t words, uint32_t base, uint32_t window)
+/* In the core, or acknowledged by XDP, which has carried them out. */
+static uint32_t arrived(const __u64 *ring, const __u64 *acked, uint32_t words, uint32_t base, uint32_t window)
 {
 	uint32_t n = 0;
 
 	for (uint32_t psn = base; psn != base + window; psn++)
-		n += falcon_ring_test(ring, words, psn);
+		n += falcon_ring_test(ring, words, psn) || falcon_ring_test(acked, words, psn);
 	return n;
 }
 
 static void check_receiver(struct endpoint *e, const struct fcore_conn *c)
 {
 	const struct falcon_rx_acked *a = &e->shared->rx_acked;
-	uint32_t ahead = arrived(c->arrived_data, FALCON_DATA_WORDS, a->data_base,
+	uint32_t ahead = arrived(c->arrived_data, a->data_ack, FALCON_DATA_WORDS, a->data_base,
 				 FALCON_DATA_WINDOW) +
-			 arrived(c->arrived_req, FALCON_REQ_WORDS, a->req_base, FALCON_REQ_WINDOW);
+			 arrived(c->arrived_req, a->req_ack, FALCON_REQ_WORDS, a->req_base,
+				 FALCON_REQ_WINDOW);
 	uint32_t waiting = 0;
 
 	for (uint32_t i = 0; i < FC_TXN_WORDS; i++)

@@ -52,7 +52,10 @@ static void check_none_due(struct host *h, uint64_t now)
 		for (uint32_t m = e->owing; m; m &= m - 1) {
 			uint32_t flow = (uint32_t)__builtin_ctz(m);
 
-			if (e->ack[flow].due <= now)
+			/* What XDP has told of the agent comes to in its next turn. */
+			if (e->ack[flow].due <= now && e->dirty)
+				h->ack_due = now;
+			else if (e->ack[flow].due <= now)
 				fail_late(e, flow, now);
 			else if (e->ack[flow].due < h->ack_due)
 				h->ack_due = e->ack[flow].due;

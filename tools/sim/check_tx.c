@@ -291,6 +291,16 @@ void check_delivered(struct endpoint *e, const struct fcore_rx *rx)
 	p->flags |= PSN_DONE;
 }
 
+void check_executed(struct endpoint *e, uint32_t i, uint32_t flow, bool ar)
+{
+	struct endpoint *p = e->peer;
+
+	if (!e->sim->cfg->checks)
+		return;
+	p->data.psn[txn_of(p, i)->psn].came = (uint8_t)(flow | (ar ? PSN_CAME_AR : 0));
+	check_accepted(e, i);
+}
+
 void check_accepted(struct endpoint *e, uint32_t i)
 {
 	struct endpoint *p = e->peer;

@@ -73,6 +73,7 @@ struct sim_host_cfg {
 	uint64_t offload;	/* 0: XDP only steers, the agent runs the receive path */
 	uint64_t queues;	/* receive queues, among which flows are spread */
 	uint64_t race;		/* chance that XDP has a packet while the agent is in its turn */
+	uint64_t exec;		/* chance that XDP may carry out the next requests of an ordered connection */
 	uint64_t latency;	/* from an event until the agent's loop runs */
 	uint64_t budget;	/* packets a turn of fcore_run() */
 	uint64_t credits;	/* frames that XDP may have handed over */

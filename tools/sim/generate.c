@@ -406,6 +406,16 @@ static void random_queues(struct sim_cfg *cfg, uint64_t seed)
 	}
 }
 
+/* XDP carries out what it may, often or now and then. */
+static void random_exec(struct sim_cfg *cfg, uint64_t seed)
+{
+	struct rng r;
+
+	rng_seed(&r, seed, 11);
+	for (uint64_t i = 0; i < cfg->hosts; i++)
+		cfg->host[i].exec = once_in(&r, 3) ? spread(&r, 10000, SIM_PPM) : 0;
+}
+
 static void random_accounts(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
@@ -447,6 +457,7 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 	random_ways(cfg, seed);
 	random_crashes(cfg, seed);
 	random_queues(cfg, seed);
+	random_exec(cfg, seed);
 	if (once_in(&r, 12))
 		make_harsh(cfg, &r);
 	else if (once_in(&r, 12))

@@ -103,6 +103,27 @@ static void on_rx_level(void *arg, uint32_t level)
 	h->config.rx_level = level;
 }
 
+/* Not what waits for its turn, its memory or the upper layer: then XDP has to wait, too. */
+static enum fcore_exec exec_give(void *arg, struct fcore_conn *c, struct falcon_exec *x)
+{
+	struct endpoint *e = ep_of(c);
+	struct host *h = arg;
+
+	(void)x;
+	host_race(h, false);
+	if (e->owed_head != e->owed_tail || !rng_chance(&h->rng, h->cfg->exec))
+		return FCORE_EXEC_LATER;
+	return FCORE_EXEC_GIVE;
+}
+
+static void exec_taken(void *arg, struct fcore_conn *c, const struct falcon_exec *x)
+{
+	struct host *h = arg;
+
+	(void)c;
+	h->sim->totals.executed += x->packets;
+}
+
 const struct fcore_ops host_ops = {
 	.transmit = transmit,
 	.frame_put = frame_put,
@@ -115,6 +136,8 @@ const struct fcore_ops host_ops = {
 	.on_xon = ulp_on_xon,
 	.on_zone = on_zone,
 	.on_rx_level = on_rx_level,
+	.exec_give = exec_give,
+	.exec_taken = exec_taken,
 	.on_path = path_on_found,
 	.on_fatal = on_fatal,
 };
@@ -377,6 +400,7 @@ void host_turn(struct host *h)
 	recover_drops(h);
 	most = budget(h);
 	check_turn(h, refused, fcore_run(h->core, host_now(h), most) >= most);
+	fcore_exec_run(h->core);
 	check_touched(h);
 	host_race(h, true);
 	next = host_when(h, fcore_next_deadline(h->core, host_now(h)));

@@ -95,6 +95,7 @@ static const struct key keys[] = {
 	HOST(offload, T_BOOL, 0, 1),
 	HOST(queues, T_COUNT, 1, SIM_MAX_QUEUES),
 	HOST_FAULT(race, T_CHANCE, PPM),
+	HOST(exec, T_CHANCE, 0, PPM),
 	HOST(latency, T_TIME, TIMES),
 	HOST(budget, T_COUNT, 1, 100000),
 	HOST(credits, T_COUNT, 1, 1000000),

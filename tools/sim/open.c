@@ -181,6 +181,8 @@ static void open_core(struct endpoint *e)
 	pool_limit(e);
 	check_told_first(e);
 	path_open(e);
+	if (e->host->cfg->offload && e->host->cfg->exec)
+		fcore_exec_offer(e->core);
 }
 
 void open_incarnation(struct endpoint *e)

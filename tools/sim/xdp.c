@@ -5,6 +5,7 @@
  */
 #include "check.h"
 
+#include "falcon/exec.h"
 #include "falcon/receive.h"
 
 /* A packet's way through the receive path. */
@@ -14,6 +15,7 @@ struct work {
 	struct frame *f;
 	struct endpoint *e;
 	bool agent;		/* in the agent, which has the frame already */
+	bool ack_due;		/* of a push carried out: the ACK goes out now */
 };
 
 static bool take_credit(struct work *w)
@@ -111,12 +113,57 @@ FALCON_INLINE enum falcon_verdict falcon_hook_deliverable(void *at, struct falco
 	return FALCON_V_rx_data;
 }
 
-/* Its upper layer is not RDMA. */
+/* A push that XDP can carry out: the next one of those it may, and one that its upper layer would take. */
+static bool may_execute(struct work *w)
+{
+	const struct falcon_hdr *h = &w->rx.hdr;
+	const struct endpoint *e = w->e;
+	uint32_t i = h->rsn - e->peer->first_rsn;
+
+	if (h->type != FALCON_PUSH_DATA || w->agent || !w->h->core || i >= e->peer->submitted)
+		return false;
+	if (ulp_is_pull(e->peer, i) || ulp_outcome(e->peer, i) != FCORE_PUSH_ACK || e->close_soon)
+		return false;
+	return rng_chance(&w->h->rng, SIM_PPM - SIM_PPM / 16);
+}
+
+/* The push, which is claimed, is in the upper layer's memory: exactly once, in order, as it was sent. */
+static void carry_out(struct work *w)
+{
+	struct endpoint *e = w->e;
+	uint32_t i = w->rx.hdr.rsn - e->peer->first_rsn, hdr = falcon_hdr_len(FALCON_PUSH_DATA) + SIM_ULP_HDR;
+	const struct falcon_write write = { .len = 1, .first = true, .last = true };
+
+	check_claimed(e, &w->rx.hdr);
+	if (check_request(e, i, false) &&
+	    (w->rx.frame.falcon_len != hdr + ulp_length(e->peer, i) ||
+	     !ulp_bytes_good(e->peer, i, w->f->data + w->rx.frame.falcon_off + hdr, ulp_length(e->peer, i))))
+		sim_fail(e->sim, e, "push %u carried out spoiled", i);
+	txn_of(e->peer, i)->state = TXN_ANSWERED;
+	e->accepted++;
+	sim_trace(e->sim, "execute", e, i, 0, 0);
+	falcon_exec_wrote(e->shared, &write, w->rx.hdr.psn);
+}
+
 FALCON_INLINE enum falcon_verdict falcon_hook_execute(void *at, struct falcon_receive *r)
 {
-	(void)at;
-	(void)r;
-	return FALCON_V_rx_data;
+	struct work *w = at;
+	struct endpoint *e = w->e;
+	__u32 rsn = r->hdr.rsn;
+
+	if (!may_execute(w) || !falcon_exec_take(&e->shared->exec, rsn))
+		return FALCON_V_rx_data;
+	if (falcon_rx_window(e->shared, &r->hdr) != FALCON_V_rx_data) {
+		falcon_exec_free(&e->shared->exec, rsn, rsn);
+		return FALCON_V_rx_data;
+	}
+	carry_out(w);
+	check_executed(e, rsn - e->peer->first_rsn, r->frame.flow, r->hdr.ar);
+	w->ack_due = falcon_exec_owe(e->shared, r->frame.flow, r->hdr.ar, r->now);
+	falcon_exec_free(&e->shared->exec, rsn, rsn + 1);
+	if (!w->ack_due && falcon_exec_watch(e->shared, r->frame.flow))
+		wake(w);
+	return FALCON_V_xdp_placed;
 }
 
 FALCON_INLINE enum falcon_verdict falcon_hook_reserve(void *at, struct falcon_receive *r)
@@ -332,7 +379,7 @@ void xdp_receive(struct host *h, struct frame *f, bool agent)
 		return;
 	}
 	/* What the packet acknowledged may have had the upper layer close the connection. */
-	if (falcon_verdict_answers(v) && (w.e->core || !h->core))
+	if (w.ack_due || (falcon_verdict_answers(v) && (w.e->core || !h->core)))
 		answer(&w, v);
 	pool_put(&h->sim->frames, f);
 }

@@ -19,22 +19,37 @@ static bool owes(const struct fcore_conn *c, uint32_t flow)
 	return c->ack_news >> flow & 1 || falcon_ack_untold(c->shared, flow);
 }
 
+/* When the ACK that |flow| is owed is due. What XDP has acknowledged counts from when it did. */
+static uint64_t due_at(const struct fcore_conn *c, uint32_t flow)
+{
+	uint64_t due = c->ack_news >> flow & 1 ? c->ack[flow].deadline : FCORE_NEVER, since;
+
+	if (!falcon_ack_untold(c->shared, flow))
+		return due;
+	since = falcon_load(&c->shared->rx.flow[flow].owed_since);
+	return since + c->params.ack_timeout_ns < due ? since + c->params.ack_timeout_ns : due;
+}
+
+static void arm(struct fcore_conn *c, uint32_t flow)
+{
+	uint64_t due = due_at(c, flow);
+
+	if (due != FCORE_NEVER)
+		fc_arm(c, FC_TIMER_ACK, due);
+}
+
 void fc_ack_owe(struct fcore_conn *c, uint32_t flow, uint64_t now, bool acknowledged, bool ar)
 {
 	uint16_t bit = (uint16_t)(1U << flow);
-	bool first = !(c->ack_owed & bit) || !owes(c, flow);
-	struct fc_ack *a = &c->ack[flow];
 	uint32_t untold = 0;
 
 	if (acknowledged)
-		untold = falcon_ack_owe(c->shared, flow);
-	else
+		untold = falcon_ack_owe(c->shared, flow, now);
+	else if (!(c->ack_news & bit))
+		c->ack[flow].deadline = now + c->params.ack_timeout_ns;
+	if (!acknowledged)
 		c->ack_news |= bit;
 	c->ack_owed |= bit;
-	if (first) {
-		a->deadline = now + c->params.ack_timeout_ns;
-		a->told = falcon_load(&c->shared->rx.flow[flow].told);
-	}
 	if (ar)
 		c->ack_ar |= bit;
 	if (ar || untold >= c->params.ack_count)
@@ -42,7 +57,7 @@ void fc_ack_owe(struct fcore_conn *c, uint32_t flow, uint64_t now, bool acknowle
 	if (c->ack_due)
 		fc_sched_wake(c);
 	if (!(c->ack_due & bit))
-		fc_arm(c, FC_TIMER_ACK, a->deadline);
+		arm(c, flow);
 }
 
 /*
@@ -61,26 +76,19 @@ static void settled(struct fcore_conn *c, uint32_t flow)
 		return;
 	falcon_fetch_or(watched, bit);
 	c->ack_owed |= (uint16_t)bit;
-	fc_arm(c, FC_TIMER_ACK, c->ack[flow].deadline);
+	arm(c, flow);
 }
 
-static void set_deadline(struct fcore_conn *c, uint32_t flow, uint64_t now)
+void fc_ack_watch(struct fcore_conn *c)
 {
-	c->ack[flow].deadline = now + c->params.ack_timeout_ns;
-	c->ack[flow].told = falcon_load(&c->shared->rx.flow[flow].told);
-	fc_arm(c, FC_TIMER_ACK, c->ack[flow].deadline);
-}
-
-void fc_ack_watch(struct fcore_conn *c, uint64_t now)
-{
-	uint32_t flows = falcon_load(&c->shared->rx.acks_watched) & ~(uint32_t)c->ack_owed;
+	uint32_t flows = falcon_load(&c->shared->rx.acks_watched);
 
 	for (; flows; flows &= flows - 1) {
 		uint32_t flow = (uint32_t)__builtin_ctz(flows);
 
-		set_deadline(c, flow, now);
+		c->ack_owed |= (uint16_t)(1U << flow);
 		if (owes(c, flow))
-			c->ack_owed |= (uint16_t)(1U << flow);
+			arm(c, flow);
 		else
 			settled(c, flow);
 	}
@@ -97,6 +105,8 @@ static void told(struct fcore_conn *c, uint32_t flow, uint32_t acked)
 	c->ack_ar &= mask;
 	if (!falcon_ack_untold(c->shared, flow))
 		settled(c, flow);
+	else
+		arm(c, flow);	/* XDP has acknowledged more meanwhile, and takes the timer for running */
 }
 
 /* Only empty bitmaps leave nothing to say beyond the bases; AR wants the timestamps of an ACK, too. */
@@ -121,13 +131,6 @@ void fc_ack_piggybacked(struct fcore_conn *c, uint32_t mask, const uint32_t acke
 	}
 }
 
-/* XDP has sent an ACK since the deadline was set: what is owed now came after it, or about then. */
-static bool was_told(const struct fcore_conn *c, uint32_t flow)
-{
-	return falcon_load(&c->shared->rx.acks_watched) >> flow & 1 &&
-	       falcon_load(&c->shared->rx.flow[flow].told) != c->ack[flow].told;
-}
-
 /* No ACK moves the timer: if it comes too early for what is owed now, it comes again. */
 void fc_ack_timeout(struct fcore_conn *c, uint64_t now)
 {
@@ -135,12 +138,10 @@ void fc_ack_timeout(struct fcore_conn *c, uint64_t now)
 
 	for (uint32_t m = c->ack_owed & (uint32_t)~c->ack_due; m; m &= m - 1) {
 		uint32_t flow = (uint32_t)__builtin_ctz(m);
-		uint64_t due = c->ack[flow].deadline;
+		uint64_t due = due_at(c, flow);
 
 		if (!owes(c, flow))
 			settled(c, flow);
-		else if (due <= now && was_told(c, flow))
-			set_deadline(c, flow, now);
 		else if (due <= now)
 			c->ack_due |= (uint16_t)(1U << flow);
 		else if (due < earliest)

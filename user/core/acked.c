@@ -156,7 +156,7 @@ static void take_stock(struct fcore_conn *c, bool acked, bool moved, uint64_t no
 	if (acked)
 		fc_nack_resource(c, now);
 	take_answers_owed(c, now);
-	fc_ack_watch(c, now);
+	fc_ack_watch(c);
 	if (moved) {
 		c->last_ack = now;
 		flows_moved(c, now);

@@ -13,10 +13,9 @@ struct fc_ctx;
 
 /* What the ACKs of one of the peer's flows wait for (9.1.6); coalescing is per flow (paper 4.3). */
 struct fc_ack {
-	uint64_t deadline;	/* of its ACK Coalescing Timer, ns, while an ACK is owed */
+	uint64_t deadline;	/* of what is news (ack_news), ns: its ACK Coalescing Timer */
 	uint16_t path;		/* that the flow's latest packet came on */
 	bool heard;		/* there was one */
-	uint32_t told;		/* XDP may owe: falcon_flow_rx.told when |deadline| was set */
 };
 
 /* What an engine wants to see again in the flow's next event (10.6.2), in the event's units. */

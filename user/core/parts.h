@@ -119,7 +119,7 @@ uint32_t fc_ack_in_bases(const struct fcore_conn *c, uint32_t acked[FALCON_MAX_F
 void fc_ack_piggybacked(struct fcore_conn *c, uint32_t mask, const uint32_t acked[FALCON_MAX_FLOWS]);
 void fc_ack_timeout(struct fcore_conn *c, uint64_t now);
 /* XDP has told of ACKs that it owes: the timer is ours. */
-void fc_ack_watch(struct fcore_conn *c, uint64_t now);
+void fc_ack_watch(struct fcore_conn *c);
 /* Send the ACK that is due. */
 enum fc_sent fc_ack_send(struct fcore_conn *c);
 /* Send a NACK of a packet of |flow|; |nack| carries the NACK fields. 0 or -EAGAIN. */
