@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "io/memory.h"
+
 static const char *const usual_places[] = {
 	"/sys/fs/bpf/tc/globals",	/* ip link (iproute2) */
 	"/sys/fs/bpf/falcon",
@@ -238,6 +240,7 @@ static void unmap(void *p, const struct map_shape *s, uint32_t entries)
 
 void maps_close(struct maps *m)
 {
+	memory_stop(m);
 	unmap(m->conns, &shape_conns, m->nconns);
 	unmap(m->config, &shape_config, shape_config.max_entries);
 	unmap(m->credits, &shape_credits, shape_credits.max_entries);

@@ -9,6 +9,7 @@
 #include "falcon/maps.h"
 #include "falcon/rue.h"
 
+struct memory_changes;
 struct ring_buffer;
 
 /* One set of maps. All are shared with XDP; include/falcon/maps.h says who writes what. */
@@ -20,7 +21,8 @@ struct maps {
 	int sadb_fd;			/* falcon_sadb */
 	int memory_fd;			/* falcon_memory */
 	int regions_fd;			/* falcon_regions */
-	uint64_t memories[FALCON_MEMORIES / 64];	/* bit by index into falcon_memory: in use */
+	uint64_t memories[FALCON_MEMORIES / 64];	/* bit by index into falcon_memory: in use; atomic */
+	struct memory_changes *changes;	/* memory.c's */
 	struct falcon_conn *conns;	/* falcon_conns, |nconns| entries */
 	uint32_t nconns;		/* at most FALCON_MAX_CONNS; what the attached object has */
 	struct falcon_config *config;	/* falcon_config */
