@@ -117,6 +117,12 @@ enum falcon_rue_delay {
 #define FALCON_RUE_ALPHA_WHOLE 256
 
 /*
+ * And when packets ask for an ACK (paper Table 3): the ACK Request Percent of the flow (Falcon 9.1.3.1), at
+ * most 100; 0 leaves it to the connection's parameters.
+ */
+#define FALCON_RUE_RESULT_ACK_FIELDS(F) F(ar_percent, 309, 7)
+
+/*
  * The reference divides cc_metadata: the lower 22 bits are the RUE's (ACKs carry no more), the
  * upper two of an event the ACK's OWN bits, of a result 0.
  */
@@ -132,6 +138,7 @@ enum falcon_rue_result_bits {
 	FALCON_RUE_RESULT_ECHO_FIELDS(FALCON_RES_ENUM)
 	FALCON_RUE_RESULT_LOSS_FIELDS(FALCON_RES_ENUM)
 	FALCON_RUE_RESULT_SHARE_FIELDS(FALCON_RES_ENUM)
+	FALCON_RUE_RESULT_ACK_FIELDS(FALCON_RES_ENUM)
 };
 #undef FALCON_EV_ENUM
 #undef FALCON_RES_ENUM

@@ -143,6 +143,44 @@ static void ack_requests(void **state)
 	env_close();
 }
 
+/* How many of 20 requests ask for an ACK after a result with |percent|. */
+static uint32_t requests_after(uint32_t percent)
+{
+	struct falcon_rue_result r = { 0 };
+	uint32_t n = 0;
+
+	falcon_res_put(&r, connection_id, falcon_rue_id(ENV_CID, 0));
+	falcon_res_put(&r, fcwnd, 100);
+	falcon_res_put(&r, ncwnd, 100);
+	falcon_res_put(&r, ar_percent, percent);
+	fcore_rue_result(env.c, &r, env.now);
+	for (uint32_t i = 0; i < 20; i++)
+		env_pull(i, 1);
+	env_run();
+	for (uint32_t i = 0; i < 20; i++)
+		n += env.sent[i].hdr.ar;
+	return n;
+}
+
+/* The engine may set the percentage (paper Table 3); without it, and again without it, it is ours. */
+static void ack_requests_of_the_engine(void **state)
+{
+	static const struct {
+		uint32_t percent, asked;
+	} rows[] = {{0, 5}, {50, 10}, {100, 20}, {127, 20}, {0, 5}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fcore_params p = env_params(true);
+
+		p.ar_percent = 25;
+		env_open(&p);
+		requests_after(i ? rows[i - 1].percent : 0);
+		assert_int_equal(requests_after(rows[i].percent), rows[i].asked);
+		env_close();
+	}
+}
+
 static void ack_requested_at_the_end(void **state)
 {
 	struct fcore_params p = env_params(true);
@@ -333,6 +371,7 @@ int main(void)
 		cmocka_unit_test(acks_open_the_window),
 		cmocka_unit_test(headers),
 		cmocka_unit_test(ack_requests),
+		cmocka_unit_test(ack_requests_of_the_engine),
 		cmocka_unit_test(ack_requested_at_the_end),
 		cmocka_unit_test(rsn_order),
 		cmocka_unit_test(refused),

@@ -117,7 +117,9 @@ static void check_tail(const struct rue_env *v)
 		assert_int_equal(falcon_res_get(&v->r, tlp_timeout), 0);
 	if (v->params.alpha_window == 0)
 		assert_int_equal(falcon_res_get(&v->r, alpha_scale), 0);
-	for (uint32_t bit = FALCON_RES_alpha_scale + FALCON_RES_alpha_scale_WIDTH; bit < 512; bit++)
+	if (v->params.acks_per_window == 0)
+		assert_int_equal(falcon_res_get(&v->r, ar_percent), 0);
+	for (uint32_t bit = FALCON_RES_ar_percent + FALCON_RES_ar_percent_WIDTH; bit < 512; bit++)
 		assert_int_equal(falcon_bits_get(v->r.w, bit, 1), 0);
 }
 

@@ -14,6 +14,7 @@ static void nothing_unless_asked(void **state)
 		assert_int_equal(rue_env_get(&v, rack_rto), 0);
 		assert_int_equal(rue_env_get(&v, tlp_timeout), 0);
 		assert_int_equal(rue_env_get(&v, alpha_scale), 0);
+		assert_int_equal(rue_env_get(&v, ar_percent), 0);
 	}
 	rue_env_fini(&v);
 }
@@ -90,12 +91,34 @@ static void share_goes_by_windows_delay_and_level(void **state)
 	rue_env_fini(&v);
 }
 
+/* As many of a window ask, however large it is: a window of one always, and none never. */
+static void acks_follow_the_window(void **state)
+{
+	static const struct {
+		double acks;
+		uint32_t fcwnd, percent;
+	} rows[] = {
+		{4, 4, 100}, {4, 2, 100}, {4, 8, 50}, {4, 40, 10}, {4, 256, 2}, {0.5, 1, 50}, {1, 256, 1},
+	};
+	struct rue_env v;
+
+	(void)state;
+	rue_env_init(&v);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		v.params.acks_per_window = rows[i].acks;
+		scale_of(&v, rows[i].fcwnd, 16);
+		assert_int_equal(rue_env_get(&v, ar_percent), rows[i].percent);
+	}
+	rue_env_fini(&v);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_unless_asked),
 		cmocka_unit_test(timeouts_follow_the_round_trip),
 		cmocka_unit_test(share_goes_by_windows_delay_and_level),
+		cmocka_unit_test(acks_follow_the_window),
 	};
 
 	return unit_run(tests);

@@ -225,6 +225,7 @@ void fcore_rue_result(struct fcore_conn *c, const struct falcon_rue_result *r, u
 	set_rto(c, f, (uint32_t)falcon_res_get(r, retransmit_timeout), now);
 	f->rack.rto = units_ns((uint32_t)falcon_res_get(r, rack_rto));
 	c->tlp = units_ns((uint32_t)falcon_res_get(r, tlp_timeout));
+	f->ar_percent = (uint8_t)fc_min((uint32_t)falcon_res_get(r, ar_percent), 100);
 	if (f->alpha_scale != alpha_scale) {
 		f->alpha_scale = alpha_scale;
 		fc_scale_alpha(c);

@@ -92,7 +92,7 @@ static bool wants_ar(struct fcore_conn *c, const struct fc_win *w, struct fc_flo
 		return true;
 	if (type == FALCON_PUSH_DATA && c->init_send + 1 == c->init_next)
 		return true;
-	f->ar_credit = (uint8_t)(f->ar_credit + c->params.ar_percent);
+	f->ar_credit = (uint8_t)(f->ar_credit + (f->ar_percent ? f->ar_percent : c->params.ar_percent));
 	if (f->ar_credit < 100)
 		return false;
 	f->ar_credit = (uint8_t)(f->ar_credit - 100);

@@ -96,6 +96,8 @@ static const struct swift_param table[] = {
 	       "time to a tail loss probe in smoothed round-trip times; 0: the sender computes it")},
 	{ENTRY(REAL, alpha_window, NULL, "packets", 0, FCWND_MAX,
 	       0, "windows that make a connection's share of resources whole; 0: it always is")},
+	{ENTRY(REAL, acks_per_window, NULL, "", 0, FCWND_MAX, 0,
+	       "packets of each congestion window that ask for an ACK; 0: as the sender is configured")},
 };
 
 #endif /* FALCON_RUE_PARAMS_TABLE_H */

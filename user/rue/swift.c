@@ -126,7 +126,8 @@ int swift_set_profile(struct swift *s, unsigned int profile, const struct swift_
 	m->flow_scaling_beta =
 		-m->flow_scaling_alpha / __builtin_sqrt(p->max_fabric_congestion_window);
 	m->max_gap = (1u << p->ipg_bits) - 1;
-	m->tuning = p->rack_timeout_scalar > 0 || p->tlp_timeout_scalar > 0 || p->alpha_window > 0;
+	m->tuning = p->rack_timeout_scalar > 0 || p->tlp_timeout_scalar > 0 || p->alpha_window > 0 ||
+		    p->acks_per_window > 0;
 	s->model_of[profile] = (uint8_t)profile;
 	return 0;
 }

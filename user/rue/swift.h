@@ -43,6 +43,7 @@ struct swift_params {
 	double rack_timeout_scalar;			/* smoothed round trips; 0: none */
 	double tlp_timeout_scalar;			/* smoothed round trips; 0: none */
 	double alpha_window;				/* packets, requests; 0: none */
+	double acks_per_window;				/* ACK requests; 0: none */
 	uint32_t fabric_base_delay;			/* FU */
 	uint32_t target_rx_buffer_level;
 	uint32_t topo_scaling_per_hop;			/* FU */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the paper has the engine compute besides (4.1, 4.6), and the reference does not: the timeouts of
- * RACK and TLP, and a connection's share of resources. Each only if the profile says so.
+ * RACK and TLP, a connection's share of resources, and how many packets ask for an ACK. Each only if the
+ * profile says so.
  */
 #ifndef FALCON_RUE_SWIFT_TUNE_H
 #define FALCON_RUE_SWIFT_TUNE_H
@@ -36,6 +37,17 @@ static inline uint32_t swift_alpha_scale(const struct swift_model *m, const stru
 	return scale ? scale : 1;
 }
 
+/*
+ * ACK Request Percent (9.1.3.1): |acks_per_window| packets of a window of |fcwnd| ask for an ACK, so that
+ * Swift, which decides once a round trip, gets as many samples of it however large the window.
+ */
+static inline uint32_t swift_ar_percent(const struct swift_model *m, double fcwnd)
+{
+	uint32_t percent = swift_round(100 * swift_part(m->p.acks_per_window, fcwnd), 100);
+
+	return percent ? percent : 1;
+}
+
 static inline void swift_tune(const struct swift_model *m, const struct swift_times *t, double fcwnd,
 			      double ncwnd, uint32_t level, struct falcon_rue_result *r)
 {
@@ -46,6 +58,8 @@ static inline void swift_tune(const struct swift_model *m, const struct swift_ti
 	falcon_res_put(r, tlp_timeout, swift_truncate(srtt * p->tlp_timeout_scalar, SWIFT_TIME_MAX));
 	if (p->alpha_window > 0)
 		falcon_res_put(r, alpha_scale, swift_alpha_scale(m, t, fcwnd, ncwnd, level));
+	if (p->acks_per_window > 0)
+		falcon_res_put(r, ar_percent, swift_ar_percent(m, fcwnd));
 }
 
 #endif /* FALCON_RUE_SWIFT_TUNE_H */
