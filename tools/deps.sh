@@ -14,6 +14,7 @@ PACKAGES=(
 	fio
 	gcc
 	gnuplot-nox
+	hpcc
 	ibverbs-utils
 	iperf3
 	iproute2
