@@ -26,7 +26,8 @@ OVER_UCX=(--mca pml ucx -x "${UCX[0]}" -x "${UCX[1]}")
 # shellcheck disable=SC2034 # for the scripts
 OVER_OFI=(--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "verbs;ofi_rxm")
 
-# over_ucx: OVER_UCX with the GID of the environment. UCX has no address of IPv4 in datagrams' headers to check.
+# over_ucx: OVER_UCX with the GID of the environment. UCX has no address of IPv4 in datagrams' headers to
+# check.
 over_ucx()
 {
 	local check=()

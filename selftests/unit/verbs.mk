@@ -40,3 +40,10 @@ $(VERBS_DIR)/verbs_tree.t: $(B)/asan/selftests/unit/verbs_tree.o $(B)/asan/user/
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
 
 TESTS += $(VERBS_DIR)/verbs_tree.t
+
+$(VERBS_DIR)/verbs_idle.t: $(B)/asan/selftests/unit/verbs_idle.o $(B)/asan/user/verbs/idle.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+
+TESTS += $(VERBS_DIR)/verbs_idle.t

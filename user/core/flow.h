@@ -57,7 +57,7 @@ struct fc_flow {
 	uint16_t path;		/* what switches hash, beside |index| */
 	uint8_t index;
 	uint8_t ar_credit;	/* percent towards the next AR */
-	uint8_t ar_percent;	/* ACK Request Percent that the RUE has set, at most 100; 0: the parameters' */
+	uint8_t ar_percent;	/* ACK Request Percent of the RUE, at most 100; 0: the parameters' */
 	uint8_t timeouts;	/* in a row on this path, nothing of it acknowledged in between */
 	uint8_t silent;		/* timeouts in a row, whatever the path; saturates */
 	uint16_t alpha_scale;	/* beta of paper 4.6, 1/FALCON_RUE_ALPHA_WHOLE; 0: whole */

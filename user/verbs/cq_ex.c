@@ -33,7 +33,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	fv_lock(&cq->lock);
 	rc = take(cq);
 	if (!rc) {
-		__atomic_store_n(&cq->idle, 0, __ATOMIC_RELAXED);
+		fv_busy();
 		return 0;
 	}
 	fv_unlock(&cq->lock);

@@ -195,9 +195,7 @@ struct fv_cq {
 	struct fverbs_cqe *entries;
 	uint32_t mask;
 	uint32_t head;			/* next to read */
-	uint32_t idle;			/* polls in a row that found nothing */
-	uint32_t linger;		/* ns that empty polls yield before they nap: poll.c */
-	uint64_t idle_since;		/* ns, CLOCK_MONOTONIC: when they began to yield */
+	uint32_t idle;			/* polls that found nothing */
 	uint32_t under_way;		/* requests of the send queue that was posted to last, then */
 	struct fverbs_place place;
 	uint64_t cookie;
@@ -342,6 +340,8 @@ void fv_cq_clean(struct fv_cq *cq, uint64_t qp_cookie);
 bool fv_cq_take(struct fv_cq *cq, struct fverbs_cqe *out);
 /* Nothing was there: let others, who may be what is waited for, have the CPU. Without the lock. */
 void fv_cq_idle(struct fv_cq *cq);
+/* The calling thread has found or posted something: it does not wait. */
+void fv_busy(void);
 /* The agent is gone: the next request of a queue of |cq|'s that never completed. */
 bool fv_flush_next(struct fv_cq *cq, struct fverbs_cqe *out);
 bool fv_flush_pending(struct fv_cq *cq);

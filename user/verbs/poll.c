@@ -4,10 +4,10 @@
  *
  * Applications poll in a loop. Whoever finds nothing again and again offers the CPU to others: as a
  * rule it is the agent that has to run before anything can be found (io/spin.h). Where the agents do
- * not get the CPUs that they need, offering is not enough: then an empty poll naps until there is
- * news. What comes soon is waited for without, since to sleep and to be woken takes longer; whether
- * that is worth while is learned from the naps. Whoever has few requests under way waits for each of
- * them, and lingers always; with many there is work for the agents, which want the CPU.
+ * not get the CPUs that they need, offering is not enough: then a thread that does nothing but poll
+ * naps until there is news (idle.h). What comes soon is waited for without, since to sleep and to be
+ * woken takes longer; whether that is worth while is learned from the naps. Whoever has few requests under
+ * way waits for each of them, and lingers always; with many there is work for the agents, which want the CPU.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -19,16 +19,16 @@
 
 #include "io/spin.h"
 #include "verbs/fv.h"
+#include "verbs/idle.h"
 
 enum {
-	IDLE_YIELD = 8,		/* empty polls in a row before each gives the CPU away */
-	IDLE_CHECK = 4096,	/* and between looks whether the agent is still there */
-	LINGER_MIN_NS = 4000,
-	LINGER_MAX_NS = 32000,
+	IDLE_CHECK = 4096,	/* empty polls of a queue between looks whether the agent is still there */
 	LINGER_FEW_NS = 160000,	/* with 1 to FEW requests under way */
 	FEW = 3,
 	NAP_NS = 100 * 1000,	/* at most: the application may have other things to look at */
 };
+
+static __thread struct fv_idle spell;
 
 static void to_wc(struct ibv_wc *wc, const struct fverbs_cqe *cqe)
 {
@@ -112,49 +112,35 @@ static bool has_few(const struct fv_cq *cq)
 	return n >= 1 && n <= FEW;
 }
 
-/* A nap that lingering a little longer would have saved, or one that it would not have. */
-static uint32_t learn(uint32_t linger, uint64_t waited)
-{
-	if (waited > LINGER_MAX_NS)
-		return linger > LINGER_MIN_NS ? linger / 2 : 0;
-	if (linger < LINGER_MIN_NS)
-		return LINGER_MIN_NS;
-	return linger < LINGER_MAX_NS ? 2 * linger : linger;
-}
-
 static bool may_nap(const struct fv_ctx *ctx)
 {
 	return ctx->poll == FV_POLL_NAP ||
 	       (ctx->poll == FV_POLL_AUTO && falcon_load(&ctx->agent.shm->crowded));
 }
 
+void fv_busy(void)
+{
+	fv_idle_end(&spell);
+}
+
 void fv_cq_idle(struct fv_cq *cq)
 {
 	struct fv_ctx *ctx = FV_CAST(struct fv_ctx, v.context, cq->cq.context);
-	uint32_t idle = __atomic_add_fetch(&cq->idle, 1, __ATOMIC_RELAXED);
-	uint32_t linger = __atomic_load_n(&cq->linger, __ATOMIC_RELAXED);
 	bool few = has_few(cq);
-	uint64_t since;
+	enum fv_idle_act act;
 
-	if (idle % IDLE_CHECK == 0)
+	if (__atomic_add_fetch(&cq->idle, 1, __ATOMIC_RELAXED) % IDLE_CHECK == 0)
 		fv_agent_check(&ctx->agent);
-	if (idle < IDLE_YIELD || ctx->poll == FV_POLL_SPIN)
+	if (ctx->poll == FV_POLL_SPIN)
 		return;
-	if (!may_nap(ctx)) {
+	act = fv_idle_enter(&spell, spin_clock(), fv_idle_nothing(), few ? LINGER_FEW_NS : 0);
+	if (act == FV_IDLE_NAP && !may_nap(ctx))
+		act = FV_IDLE_YIELD;
+	if (act == FV_IDLE_NAP)
+		nap(ctx, cq);
+	else if (act == FV_IDLE_YIELD)
 		sched_yield();
-		return;
-	}
-	if (idle == IDLE_YIELD)
-		__atomic_store_n(&cq->idle_since, spin_clock(), __ATOMIC_RELAXED);
-	since = __atomic_load_n(&cq->idle_since, __ATOMIC_RELAXED);
-	if (spin_clock() - since < (few ? LINGER_FEW_NS : linger)) {
-		sched_yield();
-		return;
-	}
-	nap(ctx, cq);
-	if (!few)
-		__atomic_store_n(&cq->linger, learn(linger, spin_clock() - since),
-				 __ATOMIC_RELAXED);
+	fv_idle_leave(&spell, spin_clock(), act == FV_IDLE_NAP && !few);
 }
 
 /* The agent is gone: what is left of the ring, then what never completed. */
@@ -190,7 +176,7 @@ int fv_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 out:
 	fv_unlock(&cq->lock);
 	if (got)
-		__atomic_store_n(&cq->idle, 0, __ATOMIC_RELAXED);
+		fv_busy();
 	else if (n > 0)
 		fv_cq_idle(cq);
 	return got;

@@ -103,6 +103,7 @@ void fv_send_publish(struct fv_qp *qp, uint32_t tail)
 {
 	if (tail == qp->sq.tail)
 		return;
+	fv_busy();
 	falcon_store(&qp->sq.tail, tail);
 	falcon_store(&qp->sq.shm->idx.tail, tail);
 	__atomic_store_n(&fv_cq(qp->qp.send_cq)->under_way,
@@ -174,6 +175,7 @@ int fv_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 		tail = qp->rq.tail;
 		rc = fill_recv(&qp->rq, &wr, &tail);
 		if (tail != qp->rq.tail) {
+			fv_busy();
 			falcon_store(&qp->rq.tail, tail);
 			falcon_store(&qp->rq.shm->idx.tail, tail);
 			/* A message that waits, or the end of the queue pair, needs it now. */
@@ -200,6 +202,7 @@ int fv_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_r
 	fv_lock(&srq->lock);
 	rc = fv_agent_usable(&ctx->agent);
 	if (!rc) {
+		fv_busy();
 		tail = srq->wq.tail;
 		rc = fill_recv(&srq->wq, &wr, &tail);
 		srq->wq.tail = tail;
