@@ -56,6 +56,7 @@ PACKAGES=(
 	procps
 	python3
 	python3-pyverbs
+	qemu-system-x86
 	qemu-utils
 	rdmacm-utils
 	scdoc

@@ -8,3 +8,12 @@ $(APPS_BINS): $(B)/selftests/apps/%: $(B)/obj/selftests/apps/%.o
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -libverbs
 
 TESTS += $(APPS_BINS)
+
+# A boot sector, which QEMU migrates.
+$(B)/selftests/apps/guest.img: selftests/apps/guest.S
+	$(call say,AS,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -m32 -c -o $(@:.img=.o) $<
+	$(Q)$(LD) -m elf_i386 -Ttext 0x7c00 --oformat binary -o $@ $(@:.img=.o)
+
+TESTS += $(B)/selftests/apps/guest.img

@@ -34,8 +34,8 @@ struct fv_idle {
 uint32_t fv_idle_nothing(void);
 
 /*
- * A poll has found nothing at |now|, ns. |nothing|: as fv_idle_nothing() says; |linger|: ns that the spell has
- * to last before a nap, 0: as learned.
+ * A poll has found nothing at |now|, ns. |nothing|: as fv_idle_nothing() says; |linger|: ns that the spell
+ * has to last before a nap, 0: as learned.
  */
 enum fv_idle_act fv_idle_enter(struct fv_idle *s, uint64_t now, uint32_t nothing, uint32_t linger);
 
