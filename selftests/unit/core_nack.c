@@ -145,6 +145,25 @@ static void refused_others_oldest_is_sent_again(void **state)
 	}
 }
 
+/* A peer that refuses each repetition is not sent one each round trip for as long as it does. */
+static void refused_repetitions_back_off(void **state)
+{
+	uint32_t sent = 0;
+
+	(void)state;
+	open_ordered(true);
+	env_push(0);
+	env_pull(1, 100);
+	env_run();
+	for (int turn = 0; turn < 50; turn++) {
+		env.now += 15000;
+		refuse(0);		/* an RTT of 10 us, and an RTO of 1 ms */
+		sent += env_run();
+	}
+	assert_in_range(sent, 2 * 3, 2 * (3 + 7));
+	env_close();
+}
+
 /* Refused again and again, a packet is not given up, and not put off ever longer. */
 static void refused_is_no_failed_attempt(void **state)
 {
@@ -402,6 +421,7 @@ int main(void)
 		cmocka_unit_test(rnr_while_queued),
 		cmocka_unit_test(rnr_after_the_end),
 		cmocka_unit_test(refused_others_oldest_is_sent_again),
+		cmocka_unit_test(refused_repetitions_back_off),
 		cmocka_unit_test(refused_is_no_failed_attempt),
 		cmocka_unit_test(rnr_is_no_loss),
 		cmocka_unit_test(rnr_holds_followers),

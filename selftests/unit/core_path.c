@@ -351,6 +351,29 @@ static void shrinks_while_others_arrive(void **state)
 	assert_int_equal(fcore_conn_stats(env.c)->tx_retx_rto, 0);
 }
 
+/* Losses go on while the path is searched: the end of the search tells that the packet has no hope. */
+static void lost_while_searched(void **state)
+{
+	struct fcore_params p = env_params(false);
+	uint32_t n = 0;
+
+	(void)state;
+	env_close();
+	p.early_retx = FCORE_EARLY_RACK;
+	p.rto_ns = MS(10000);
+	env_open(&p);
+	search();
+	network(4000);
+	push(sizeof(bytes));
+	while (n < 30 && fc_ctx(&env.c->data, ENV_DATA)->lost < FC_PATH_HOPELESS)
+		all_but_the_first(++n);
+	assert_true(env.c->path.searching);
+	network(1400);
+	assert_int_equal(env.fatals, 0);
+	answer(env.probe_t1);
+	assert_int_equal(env.fatals, 1);
+}
+
 /* Losses had made the result too small: a packet that is larger is reason to search again, not to end. */
 static void found_too_little(void **state)
 {
@@ -475,6 +498,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(shrinks_later, setup, teardown),
 		cmocka_unit_test_setup_teardown(shrinks_while_others_arrive, setup, teardown),
+		cmocka_unit_test_setup_teardown(lost_while_searched, setup, teardown),
 		cmocka_unit_test_setup_teardown(found_too_little, setup, teardown),
 		cmocka_unit_test_setup_teardown(down_while_searched, setup, teardown),
 		cmocka_unit_test_setup_teardown(shrinks_with_nothing_under_way, setup, teardown),

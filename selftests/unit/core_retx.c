@@ -180,6 +180,32 @@ static void recency(void **state)
 	env_close();
 }
 
+/* What is lost each time anew is sent less and less often, whatever else arrives: then timeouts take over. */
+static void repetitions_back_off(void **state)
+{
+	struct fcore_params p = env_params(true);
+	uint64_t last, wait = 0;
+	uint32_t n = 0;
+
+	(void)state;
+	p.rto_ns = 100000000;
+	env_open(&p);
+	send_pushes(8);
+	last = env.now;
+	for (int turn = 0; turn < 1000; turn++) {
+		env.now += 15000;
+		eack_received(0xfe, 0);		/* an RTT of 10 us */
+		if (!sent_again())
+			continue;
+		if (++n > 4)
+			assert_true(env.now - last > wait + wait / 4);
+		wait = env.now - last;
+		last = env.now;
+	}
+	assert_in_range(n, 8, 14);
+	env_close();
+}
+
 /* The request window has its own bitmap. */
 static void request_window(void **state)
 {
@@ -457,6 +483,7 @@ int main(void)
 		cmocka_unit_test(acked_while_queued),
 		cmocka_unit_test(ooo_distance),
 		cmocka_unit_test(recency),
+		cmocka_unit_test(repetitions_back_off),
 		cmocka_unit_test(request_window),
 		cmocka_unit_test(own),
 		cmocka_unit_test(gates),

@@ -93,7 +93,7 @@ bool pool_zone_refuses(const struct endpoint *e, const struct falcon_hdr *h);
 bool pool_refuses(const struct endpoint *e, const struct falcon_hdr *h, uint32_t len);
 
 /* check_core.c: the only part that knows the core's inside. */
-/* |psn|, last sent at |last|, is sent again: gates, order, and not too early (9.1.2, 9.1.4). */
+/* |psn|, last sent at |last|, is sent again: gates, order, not too early and not too often (9.1.2, 9.1.4). */
 void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last);
 /* The bases of |e| say all that there is to say (9.1.6). */
 bool check_all_told(const struct endpoint *e);

@@ -147,8 +147,13 @@ void check_nacked(struct endpoint *e, const struct falcon_ack *a)
 {
 	struct psn *p = check_psn(e, a->nack_req_window, a->nack_psn);
 
-	if (p && e->sim->cfg->checks && a->nack_code == FALCON_NACK_RNR)
-		p->hold = host_now(e->host) + falcon_rnr_timeout_ns(a->rnr);
+	if (!p || !e->sim->cfg->checks || a->nack_code != FALCON_NACK_RNR)
+		return;
+	p->hold = host_now(e->host) + falcon_rnr_timeout_ns(a->rnr);
+	p->early = 0;
+	/* What follows on an ordered connection waits with it. */
+	for (uint32_t n = e->shared->tx_acked.data_base - e->data.first; n < e->data.next; n++)
+		e->data.psn[n].early *= !e->cfg->ordered;
 }
 
 void check_ack(struct endpoint *e, const struct falcon_ack *a, uint32_t flow)

@@ -8,6 +8,8 @@
 #include <core/parts.h>
 
 enum {
+	EARLY_TRIES = 3,	/* early retransmissions of a packet at intervals of a round trip, */
+	EARLY_BACKOFF = 16,	/* ... which double with each thereafter, so often */
 	CLOCK_UNITS = 2 * 132,	/* ns: times in packets are rounded */
 };
 
@@ -92,23 +94,39 @@ static bool is_first(struct fc_win *w, uint32_t rsn)
 	return true;
 }
 
-/* How long after its latest transmission a packet may be sent again for |reason|, at least, ns. */
-static uint64_t least_wait(const struct endpoint *e, enum fc_retx_reason reason)
+static bool is_early(uint8_t reason)
 {
+	return reason == FC_RETX_RACK || reason == FC_RETX_EARLY || reason == FC_RETX_OWN;
+}
+
+/* How long after its latest transmission |p| may be sent again for |reason|, at least, ns. */
+static uint64_t least_wait(const struct endpoint *e, const struct psn *p, uint8_t reason)
+{
+	uint32_t more = p->early > EARLY_TRIES ? p->early - EARLY_TRIES : 0;
+
 	switch (reason) {
 	case FC_RETX_RTO: return e->least_rto;
 	case FC_RETX_RACK: return e->cfg->rack_rto ? e->cfg->rack_rto : shortest_wait(e);
 	case FC_RETX_EARLY:
-	case FC_RETX_OWN: return shortest_wait(e);
+	case FC_RETX_OWN: return shortest_wait(e) << fc_min(more, EARLY_BACKOFF);
 	default: return 0;
 	}
+}
+
+/* The core counts anew when the packet becomes a Resync. */
+static void count_early(struct psn *p, const struct fc_ctx *ctx)
+{
+	if (ctx->flags & FC_CTX_RESYNC && !p->resyncs)
+		p->early = 0;
+	p->early += is_early(ctx->reason);
 }
 
 void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last)
 {
 	struct fc_win *w = req ? &e->core->req : &e->core->data;
 	const struct fc_ctx *ctx = fc_ctx(w, psn);
-	uint64_t since = host_since(e->host, last), hold = check_psn(e, req, psn)->hold;
+	struct psn *p = check_psn(e, req, psn);
+	uint64_t since = host_since(e->host, last);
 
 	if (fc_is_request(ctx->type) && w->orrc >= e->ncwnd)
 		sim_fail(e->sim, e, "PSN %u sent again with ORRC %u of %u", psn, w->orrc, e->ncwnd);
@@ -119,12 +137,13 @@ void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last)
 	if (psn - w->base >= fc_min(e->fcwnd, w->size))
 		sim_fail(e->sim, e, "PSN %u sent again with base %u and fcwnd %u", psn, w->base,
 			 e->fcwnd);
-	if (since < least_wait(e, (enum fc_retx_reason)ctx->reason))
-		sim_fail(e->sim, e, "PSN %u sent again after %u ns (reason %u)", psn, (uint32_t)since,
-			 ctx->reason);
-	if (hold > host_now(e->host) && !(ctx->flags & FC_CTX_RESYNC))
+	if (since < least_wait(e, p, ctx->reason))
+		sim_fail(e->sim, e, "PSN %u sent again after %u ns (reason %u), the %u. time early", psn,
+			 (uint32_t)since, ctx->reason, p->early + 1);
+	if (p->hold > host_now(e->host) && !(ctx->flags & FC_CTX_RESYNC))
 		sim_fail(e->sim, e, "PSN %u sent again, RNRed for %u ns more", psn,
-			 (uint32_t)(hold - host_now(e->host)));
+			 (uint32_t)(p->hold - host_now(e->host)));
+	count_early(p, ctx);
 }
 
 /* The peer's transmitter cannot know more acknowledged than this receiver has; both only grow. */

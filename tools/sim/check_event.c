@@ -130,8 +130,8 @@ void check_event_retx(const struct endpoint *e, const struct falcon_rue_event *e
 
 	if (!e->sim->cfg->checks)
 		return;
-	if (!p || falcon_ev_get(ev, retransmit_count) > (uint64_t)(p->sends - 1))
-		sim_fail(e->sim, e, "RUE event of %u timeouts after %d transmissions",
+	if (!p || falcon_ev_get(ev, retransmit_count) > p->sends - 1)
+		sim_fail(e->sim, e, "RUE event of %u timeouts after %u transmissions",
 			 (uint32_t)falcon_ev_get(ev, retransmit_count), p ? p->sends : 0);
 	expect(e, "ncwnd", falcon_ev_get(ev, ncwnd), e->told_ncwnd);
 	check_event_state(e, ev);

@@ -115,7 +115,7 @@ static bool code_is_true(const struct endpoint *e, const struct psn *p, uint8_t 
 	case FALCON_RESYNC_TARGET_CID: return o == FCORE_PUSH_INVALID_CID;
 	case FALCON_RESYNC_LOCAL_XLR: return p->type != FALCON_PULL_DATA && t->filtered;
 	case FALCON_RESYNC_REMOTE_XLR: return p->type != FALCON_PULL_DATA && t->dropped;
-	case FALCON_RESYNC_RETX_ERROR: return p->sends - p->resyncs > (int)e->cfg->max_retx;
+	case FALCON_RESYNC_RETX_ERROR: return p->sends - p->resyncs > e->cfg->max_retx;
 	case FALCON_RESYNC_TXN_TIMEOUT:
 		return host_since(e->host, t->submitted) >= e->cfg->txn_timeout;
 	default: return false;

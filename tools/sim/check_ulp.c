@@ -52,7 +52,7 @@ static bool timed_out(struct endpoint *e, uint32_t i)
 	if (host_since(e->host, t->submitted) >= e->cfg->txn_timeout)
 		return true;
 	/* 11: the attempts are used up; an ACK may still come before the Resync leaves. */
-	return !is_patient(e) && p->sends - p->resyncs > (int)e->cfg->max_retx;
+	return !is_patient(e) && p->sends - p->resyncs > e->cfg->max_retx;
 }
 
 /* The target's upper layer has refused push |i| in this way. */

@@ -105,9 +105,10 @@ struct psn {
 	uint8_t flags;		/* enum psn_flag */
 	uint8_t resync_code;
 	uint8_t came;		/* how it was delivered last: flow, and enum psn_came */
-	uint16_t sends;
-	uint16_t claims;	/* by the receiver's receive path */
-	uint16_t resyncs;	/* sends as a Resync */
+	uint32_t sends;
+	uint32_t claims;	/* by the receiver's receive path */
+	uint32_t resyncs;	/* sends as a Resync */
+	uint32_t early;		/* sends before its timeout, since the receiver was not ready for it */
 	uint64_t last;		/* ns of the latest send */
 	uint64_t hold;		/* RNR: not again before, by its sender's clock */
 };
@@ -286,7 +287,7 @@ struct endpoint {
 	uint32_t own;		/* enum falcon_own */
 	struct judged judged;
 	const struct falcon_hdr *arriving;	/* what its core is receiving just now, ... */
-	uint16_t claims;	/* ... how often that was claimed by then, */
+	uint32_t claims;	/* ... how often that was claimed by then, */
 	uint16_t answered;	/* ... and the flows that XDP has answered meanwhile */
 	struct due_ack ack[FALCON_FLOW_MASK + 1];
 	uint16_t unanswered;	/* flows whose answer XDP has left to the core */

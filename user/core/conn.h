@@ -33,6 +33,8 @@ enum fc_const {
 	FC_RTO_BACKOFF = 6,	/* the timeout doubles with each attempt, at most this often */
 	FC_RTT_SHIFT = 3,	/* weight of an RTT sample: 1/8 */
 	FC_RTT_MAX_UNITS = 1 << 24,	/* a sample of more than 2.2 s is a clock that jumped */
+	FC_EARLY_TRIES = 3,	/* early retransmissions of a packet, at most one a round trip, ... */
+	FC_EARLY_BACKOFF = 16,	/* ... before that wait doubles with each, at most this often */
 	FC_PATH_PROBES = 3,	/* of a size, unanswered: the path does not carry it (RFC 8899 5.1.2) */
 	FC_PATH_SUSPICION = 3,	/* losses of a packet until the path's size is in doubt, each time */
 	FC_PATH_HOPELESS = 6,	/* and until one that is larger than what a search found is given up */
@@ -98,7 +100,7 @@ struct fc_ctx {
 	uint8_t resync_code;	/* enum falcon_resync_code, with FC_CTX_RESYNC */
 	uint8_t reason;		/* enum fc_retx_reason, while pending */
 	uint8_t flow;		/* that the latest transmission took */
-	uint8_t lost;		/* times that it was found lost before its timeout, at most 255 */
+	uint8_t lost;		/* times that it was sent again early, before its timeout; at most 255 */
 };
 
 /* A transmitter window (Falcon 9.1.1). Bitmaps: word (psn / 32) modulo words, bit psn % 32. */

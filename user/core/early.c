@@ -5,6 +5,20 @@
  */
 #include "core/parts.h"
 
+/*
+ * How long the latest transmission of the packet in |ctx| has to be answered, ns: |rtt|, and ever longer if
+ * that was in vain again and again. What is refused, dropped beyond the window or lost each time anew brings
+ * about, by the answer that it or another such packet has, that it is sent again: that would go on for ever,
+ * once a round trip, and the packet never time out. RACK knows no such circle: it goes by what arrives, which
+ * each packet does once.
+ */
+static uint64_t patience(const struct fc_ctx *ctx, uint64_t rtt)
+{
+	uint32_t lost = ctx->lost;
+
+	return rtt << (lost > FC_EARLY_TRIES ? fc_min(lost - FC_EARLY_TRIES, FC_EARLY_BACKOFF) : 0);
+}
+
 /* Recency check: at least a round trip has passed since the latest transmission. */
 static void mark_unless_recent(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
 			       enum fc_retx_reason why, uint64_t now)
@@ -15,7 +29,7 @@ static void mark_unless_recent(struct fcore_conn *c, struct fc_win *w, uint32_t 
 	/* RNRed, it is not lost, although the peer's bitmap has a hole there. */
 	if (ctx->hold > now)
 		return;
-	if (ctx->last_tx + rtt < now)
+	if (ctx->last_tx + patience(ctx, rtt) < now)
 		fc_retx_mark(c, w, psn, why);
 }
 

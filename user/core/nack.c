@@ -60,6 +60,7 @@ static void hold_back(struct fc_win *w, uint32_t psn, uint64_t until)
 	if (ctx->flags & FC_CTX_RESYNC)
 		return;
 	ctx->retx = 0;
+	ctx->lost = 0;
 	ctx->hold = until;
 	fc_retx_unmark(w, psn);
 	fc_retx_uncount(w, ctx);

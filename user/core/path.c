@@ -174,7 +174,8 @@ void fc_path_stuck(struct fcore_conn *c, uint64_t now)
 	const struct fc_ctx *ctx = &w->ctx[w->base & (w->size - 1)];
 	struct fc_path *p = &c->path;
 
-	if (!p->sizes || w->base == w->next || !ctx->lost ||
+	/* What is lost during a search is looked at when that has ended. */
+	if (!p->sizes || p->searching || w->base == w->next || !ctx->lost ||
 	    falcon_ring_test(w->rx_ring, w->words, w->base) ||
 	    (p->stuck == w->base && p->stuck_lost == ctx->lost))
 		return;

@@ -49,6 +49,7 @@ void fc_retx_resync(struct fcore_conn *c, struct fc_win *w, uint32_t psn,
 	ctx->flags |= FC_CTX_RESYNC;
 	ctx->resync_code = (uint8_t)code;
 	ctx->retx = 0;
+	ctx->lost = 0;
 	ctx->hold = 0;
 	fc_retx_mark(c, w, psn, FC_RETX_RESYNC);
 }
