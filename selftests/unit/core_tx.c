@@ -314,6 +314,46 @@ static void round_robin(void **state)
 	env_close();
 }
 
+/* The link takes no more after five packets. */
+static int full_after_five(void)
+{
+	if (env.nsent == 5)
+		env.refuse = 1000;
+	return 0;
+}
+
+/* Where there is room for less than a quantum at a time, all have some of it. */
+static void who_found_no_room_comes_first(void **state)
+{
+	static struct falcon_conn other;
+	struct fcore_params p = env_params(true);
+	struct fcore_txn t = { .proto = FALCON_PROTO_RAW };
+	struct fcore_conn *c;
+
+	(void)state;
+	memset(&other, 0, sizeof(other));
+	env_open(&p);
+	other.id.cid = 6;
+	other.id.peer_cid = ENV_PEER_CID;
+	p.tx_data_psn = 7000;
+	c = fcore_conn_open(env.core, 6, &other, &p, env.now);
+	for (uint32_t n = 0; n < 20; n++) {
+		env_push(n);
+		assert_int_equal(fcore_push(c, &t, env.now), 0);
+	}
+	env.on_transmit = full_after_five;
+	for (uint32_t turn = 0; turn < 4; turn++) {
+		env.refuse = 0;
+		assert_int_equal(env_run(), 5);
+		assert_int_equal(env.sent[0].hdr.psn, (turn % 2 ? 7000 : ENV_DATA) + turn / 2 * 5);
+		assert_int_equal(env.sent[4].hdr.psn, env.sent[0].hdr.psn + 4);
+	}
+	env.on_transmit = NULL;
+	env.refuse = 0;
+	fcore_conn_close(c, kCmplDeadConn);
+	env_close();
+}
+
 static void queues_alternate(void **state)
 {
 	struct fcore_params p = env_params(false);
@@ -378,6 +418,7 @@ int main(void)
 		cmocka_unit_test(next_before_transmit),
 		cmocka_unit_test(acked_while_refused),
 		cmocka_unit_test(round_robin),
+		cmocka_unit_test(who_found_no_room_comes_first),
 		cmocka_unit_test(queues_alternate),
 		cmocka_unit_test(paced),
 	};

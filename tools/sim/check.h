@@ -32,6 +32,16 @@ void check_turn(struct host *h, uint64_t refused, bool spent);
 /* When all is over. */
 void check_nothing_owed(const struct endpoint *e);
 
+/* check_fair.c: it knows the core's inside, too. */
+/* The core of |e| sends |p|; of another connection, the other queue or another flow it was not the turn. */
+void check_served(struct endpoint *e, const struct fcore_packet *p);
+/* |e| sends a request, or a response, for the first time. */
+void check_alternates(struct endpoint *e, bool response);
+/* A packet of |e| was refused; |chance|: whether or not others had filled the link. */
+void check_not_served(struct endpoint *e, bool chance);
+/* The core of |h| has sent what it could. */
+void check_served_all(struct host *h);
+
 /* check_event.c */
 /* The engine has told |e| |r|; and what holds before it does. */
 void check_told(struct endpoint *e, const struct falcon_rue_result *r);
@@ -92,7 +102,7 @@ bool pool_zone_refuses(const struct endpoint *e, const struct falcon_hdr *h);
 /* Request |h| with |len| bytes is beyond a limit at some level, or the share of |e|. */
 bool pool_refuses(const struct endpoint *e, const struct falcon_hdr *h, uint32_t len);
 
-/* check_core.c: the only part that knows the core's inside. */
+/* check_core.c: it knows the core's inside. */
 /* |psn|, last sent at |last|, is sent again: gates, order, not too early and not too often (9.1.2, 9.1.4). */
 void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last);
 /* The bases of |e| say all that there is to say (9.1.6). */

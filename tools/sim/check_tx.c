@@ -77,6 +77,7 @@ static void check_first(struct endpoint *e, struct shadow *w, const struct falco
 		return;
 	}
 	check_gates(e, req, h->psn, type != FALCON_PULL_DATA);
+	check_alternates(e, type == FALCON_PULL_DATA);
 	*p = (struct psn){ .rsn = h->rsn, .type = type };
 	if (type == FALCON_PULL_DATA) {
 		if (t->state != TXN_ANSWERED)

@@ -103,6 +103,7 @@ static void renew(struct endpoint *e)
 	e->acked = 0;
 	memset(e->pace_last, 0, sizeof(e->pace_last));
 	e->sent_again = NULL;
+	e->turn.any = false;
 	e->owing = e->unanswered = 0;
 	e->blocked = e->closing = e->close_soon = false;
 }

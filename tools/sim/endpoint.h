@@ -75,6 +75,7 @@ struct endpoint {
 	const struct sim_conn_cfg *cfg;
 	struct group *group;
 	uint32_t index;		/* connection * 2 + side */
+	uint32_t nth;		/* of its host's */
 	uint32_t salt;		/* properties of its transactions follow from this */
 	uint32_t cid;
 	struct fcore_conn *core;	/* NULL once closed */
@@ -127,6 +128,7 @@ struct endpoint {
 	uint64_t least_rto;	/* of all that it has had, ns */
 	uint64_t acked;		/* packets, as the engine was told */
 	const struct psn *sent_again;	/* the latest retransmission */
+	struct turn turn;
 	uint64_t pace_last[FALCON_MAX_FLOWS];	/* ns of the last packet under this gap; 0: none */
 
 	/* Receiver: what the next ACK has to echo, by the peer's flows, whatever it says that they are. */

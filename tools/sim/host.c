@@ -39,12 +39,15 @@ static int transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *
 
 	if (!h->sim->healed && rng_chance(&h->rng, h->cfg->refuse)) {
 		h->tx_refused++;
+		check_not_served(e, true);
 		return -EAGAIN;
 	}
 	if (nic_full(h)) {
 		h->tx_refused++;
+		check_not_served(e, false);
 		return -EAGAIN;
 	}
+	check_served(e, p);
 	check_tx(e, p);
 	host_touch(e);
 	nic_send(h, nic_frame(e, p, &e->tpl));
@@ -399,7 +402,10 @@ void host_turn(struct host *h)
 	take_dirty(h);
 	recover_drops(h);
 	most = budget(h);
+	h->running = true;
 	check_turn(h, refused, fcore_run(h->core, host_now(h), most) >= most);
+	h->running = false;
+	check_served_all(h);
 	fcore_exec_run(h->core);
 	check_touched(h);
 	host_race(h, true);

@@ -35,6 +35,9 @@ struct host {
 	struct endpoint **touched;	/* those with |touched| set */
 	uint32_t ntouched;
 	uint32_t checks;	/* of its pools */
+	/* By end that waits, and end that was served: packets since the former's turn. NULL: not kept. */
+	uint8_t *passed;
+	bool running;		/* its core sends what windows allow */
 	uint32_t filter[SIM_FILTERS];	/* rules of its core ... */
 	uint8_t filters;	/* ... that there are */
 	uint32_t mtu;		/* of its link */

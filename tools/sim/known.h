@@ -67,6 +67,14 @@ struct due_ack {
 	bool ar;		/* it was requested */
 };
 
+/* Whose turn it is. |any| to |other| are of the latest first transmission of an end. */
+struct turn {
+	bool refused;		/* in this fcore_run(): it has its next try in the next one */
+	bool any;		/* there was one, and the link has taken all that it was offered since */
+	bool response;		/* it was pull data */
+	bool other;		/* the other queue (8.3) had a packet that could have gone */
+};
+
 /* The packet that an end is about to answer. */
 struct judged {
 	const struct falcon_hdr *hdr;	/* NULL: none */

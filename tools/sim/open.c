@@ -9,6 +9,7 @@ enum {
 	EPOCH_S = 1000,			/* virtual time begins here */
 	REPLAY_MARGIN_S = 100,		/* no packet is late by as much */
 	SPI = 0x5a5a0000,
+	FAIR_ENDS = 64,			/* of a host, at most, if it is to be checked who is served */
 	TXN_RING = 512,			/* transactions of interest, where nothing is checked */
 	OVERLONG = 16,			/* bytes that a response may be too long by, and then some */
 };
@@ -49,6 +50,8 @@ static void fill_host(struct sim *s, uint32_t i)
 	h->ep = zalloc(h->neps, sizeof(*h->ep));
 	h->dirty = zalloc(2 * h->neps, sizeof(*h->dirty));
 	h->touched = zalloc(h->neps, sizeof(*h->touched));
+	if (s->cfg->checks && h->neps <= FAIR_ENDS)
+		h->passed = zalloc((size_t)h->neps * h->neps, sizeof(*h->passed));
 	h->by_cid = zalloc(h->ncids, sizeof(struct endpoint *));
 	h->neps = 0;
 }
@@ -202,6 +205,7 @@ static void open_ep(struct endpoint *e)
 	open_shadow(e->sim, &e->req, e->ntxns);
 	open_incarnation(e);
 	h->by_cid[e->cid] = e;
+	e->nth = h->neps;
 	h->ep[h->neps++] = e;
 }
 
@@ -335,6 +339,7 @@ static void close_host(struct sim *s, uint32_t i)
 	engine_close(h);
 	free(h->dirty);
 	free(h->touched);
+	free(h->passed);
 	free(h->by_cid);
 	free(h->ep);
 }

@@ -348,7 +348,8 @@ struct fcore {
 	uint32_t depth;		/* nesting of calls: callbacks may call back */
 	uint32_t nconns, max_conns;
 	struct fc_list active;	/* may have something to send, in round-robin order */
-	struct fc_list stalled;	/* refused with -EAGAIN during this fcore_run() */
+	/* Refused with -EAGAIN during this fcore_run(): without a packet in their turn, and after some. */
+	struct fc_list stalled[2];
 	struct fcore_conn *closed;	/* to be freed when |depth| is back at 0 */
 	struct fc_list offered;	/* whose requests XDP may carry out once all that came is done */
 	struct fc_list slabs;	/* with room for the rings of a connection */

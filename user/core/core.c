@@ -46,7 +46,8 @@ struct fcore *fcore_create(const struct fcore_ops *ops, void *arg,
 	core->arg = arg;
 	core->max_conns = config->max_conns;
 	fc_list_init(&core->active);
-	fc_list_init(&core->stalled);
+	fc_list_init(&core->stalled[0]);
+	fc_list_init(&core->stalled[1]);
 	fc_list_init(&core->slabs);
 	fc_list_init(&core->offered);
 	fc_res_open(core, config);

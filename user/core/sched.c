@@ -73,27 +73,36 @@ static uint32_t serve(struct fcore_conn *c, uint64_t now, uint32_t quota, enum f
 	return n;
 }
 
-/* Where |c| goes after its turn. */
-static void requeue(struct fcore *core, struct fcore_conn *c, enum fc_sent last)
+/* Where |c| goes after its turn, in which it has sent |n| packets. */
+static void requeue(struct fcore *core, struct fcore_conn *c, enum fc_sent last, uint32_t n)
 {
 	fc_list_remove(&c->link);
 	if (c->dead)
 		return;
 	if (last == FC_STALLED)
-		fc_list_append(&core->stalled, &c->link);
+		fc_list_append(&core->stalled[n > 0], &c->link);
 	else if (last == FC_SENT)
 		fc_list_append(&core->active, &c->link);
 }
 
-/* Those that found no room have their next try at the next fcore_run(), in the same order. */
-static void unstall(struct fcore *core)
+static void activate(struct fcore *core, struct fc_list *stalled)
 {
-	while (!fc_list_empty(&core->stalled)) {
-		struct fc_list *l = core->stalled.next;
+	while (!fc_list_empty(stalled)) {
+		struct fc_list *l = stalled->next;
 
 		fc_list_remove(l);
 		fc_list_append(&core->active, l);
 	}
+}
+
+/*
+ * Those that found no room have their next try at the next fcore_run(), in the same order, but whose turn had
+ * begun after those who had none: else who fills what room there is would do so each time.
+ */
+static void unstall(struct fcore *core)
+{
+	activate(core, &core->stalled[0]);
+	activate(core, &core->stalled[1]);
 }
 
 static void fire(void *arg, struct fc_timer *t, uint64_t now)
@@ -139,11 +148,12 @@ uint32_t fcore_run(struct fcore *core, uint64_t now, uint32_t budget)
 	fc_res_serve(core);
 	while (sent < budget && !fc_list_empty(&core->active)) {
 		struct fcore_conn *c = conn_of(core->active.next);
-		uint32_t room = budget - sent;
+		uint32_t room = budget - sent, n;
 		enum fc_sent last;
 
-		sent += serve(c, now, room < FC_QUANTUM ? room : FC_QUANTUM, &last);
-		requeue(core, c, last);
+		n = serve(c, now, room < FC_QUANTUM ? room : FC_QUANTUM, &last);
+		requeue(core, c, last, n);
+		sent += n;
 	}
 	unstall(core);
 	fc_leave(core);
