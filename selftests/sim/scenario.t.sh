@@ -36,6 +36,11 @@ tap_is "$(field "$dir/clos" "0 < ${trunk}['lost'] < 100 and ${trunk}['packets'] 
 	"clos goes round the dead trunk"
 tap_is "$(field "$dir/blackout" 'j["links"][1]["lost"] > 100 > j["links"][0]["lost"]')" \
 	True "blackout is in one direction"
+tap_is "$(field "$dir/rekey" 'j["rekeys"] > 20')" True "rekey replaces keys"
+tap_is "$(field "$dir/rekey" 'sum(e[k] for e in j["endpoints"] for k in e if k.startswith("tx_retx"))')" 0 \
+	"rekey costs no packet"
+tap_is "$(field "$dir/rekey" '[v for h in j["hosts"] for v in h["verdicts"] if v.startswith("drop")]')" "[]" \
+	"rekey: nothing is refused"
 tap_run "another seed gives another trace" \
 	test "$(field "$dir/loss" 'j["trace"]')" != "$(field "$dir/loss.other" 'j["trace"]')"
 
@@ -119,6 +124,7 @@ refused "an empty list" "not a list" '[sweep]' 'loss ='
 refused "spine that is not" "no such section" '[run]' 'leaves = 2' 'spines = 2' '[trunk 1-2]' 'ecn = 1'
 refused "hosts that do not divide" "divide evenly" '[run]' 'hosts = 3' 'leaves = 2' 'spines = 2' \
 	'[connection a]' 'to = 1'
+refused "sealed, without bytes" "without data" '[run]' 'data = no' '[connection a]' 'encap = esp'
 refused "line number" "line 3" '[run]' 'hosts = 2' 'hosts = many'
 tap_is "$("$sim" "$dir/none.sim" >/dev/null 2>&1; echo $?)" 2 "no such file"
 tap_is "$("$sim" >/dev/null 2>&1; echo $?)" 2 "no scenario"

@@ -29,7 +29,8 @@ soak "8000 schedules" "$sim" 8000 1
 for reached in kCmplTargetNackCIE kCmplTargetNackNRE kCmplTargetNackCID kCmplLocalTO kCmplOpErr \
 	kCmplLocalXlr kCmplRemoteErr kCmplDeadConn rto early own rack resync rnr fatal refused pauses rue \
 	claims-released unanswered t1-wraps \
-	path-searches crashes raced executed dup_acked old_acked resource_nacked zone_nacked \
+	path-searches crashes raced executed rekeys replayed drop_auth drop_replay drop_pcid pass_spi \
+	dup_acked old_acked resource_nacked zone_nacked \
 	rx_resync rx_resync_dup rx_nack ack_stale drop_csum; do
 	tap_run "the soak has met $reached" grep -qE "^# .* $reached [1-9]" "$out"
 done

@@ -6,6 +6,7 @@
 #ifndef FALCON_SIM_CHECK_H
 #define FALCON_SIM_CHECK_H
 
+#include "secure.h"
 #include "sim.h"
 
 /* check_ack.c */
@@ -41,6 +42,22 @@ void check_alternates(struct endpoint *e, bool response);
 void check_not_served(struct endpoint *e, bool chance);
 /* The core of |h| has sent what it could. */
 void check_served_all(struct host *h);
+
+/* check_secure.c */
+/* |e| has a new key, of |len| |bytes|, under which it accepts packets. Its number. */
+uint64_t check_key_made(struct endpoint *e, const uint8_t *bytes, uint32_t len);
+/* |e| seals with |key| from now on; false: it does so already. */
+bool check_key_taken(struct endpoint *e, uint64_t key);
+/* |e| knows that. */
+void check_key_answered(struct endpoint *e);
+/* The agent of |e| has had its turn, and has a key beside the current one if |two|. */
+void check_keys(struct endpoint *e, bool two);
+/* |e| may have no packets sealed any more, for |err|. */
+void check_worn(struct endpoint *e, int err);
+/* |f| of |e| was sealed. */
+void check_sealed(struct endpoint *e, struct frame *f);
+/* |f| came to an end with verdict |v|, as a packet to |e|, which may be NULL. */
+void check_opened(struct endpoint *e, const struct frame *f, enum falcon_verdict v);
 
 /* check_event.c */
 /* The engine has told |e| |r|; and what holds before it does. */

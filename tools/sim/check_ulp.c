@@ -178,8 +178,8 @@ static bool is_clean(const struct endpoint *e)
 		const struct sim_link_cfg *l = &cfg->link[i];
 		const struct sim_host_cfg *h = &cfg->host[i];
 
-		if (l->queue || l->jitter || l->loss || l->reorder || l->duplicate || l->corrupt ||
-		    l->corrupt_ip || l->mtu || l->mtu_then || l->delay_then ||
+		if (l->queue || l->jitter || l->loss || l->reorder || l->duplicate || l->replay ||
+		    l->corrupt || l->corrupt_ip || l->mtu || l->mtu_then || l->delay_then ||
 		    l->blackout_for || l->burst || l->drop_mask ||
 		    h->slow_for || h->mem_rate ||
 		    h->pool || h->conn_pool || h->host_pool || h->function_pool ||
@@ -194,6 +194,7 @@ static bool is_clean(const struct endpoint *e)
 	return cfg->nconns == 1 && e->cfg->count == 1 && !e->cfg->cc && !e->cfg->rnr &&
 	       !e->cfg->cie && !e->cfg->nre && !e->cfg->invalid_cid && !e->cfg->close_at &&
 	       !e->cfg->rue_every &&
+	       !e->cfg->key_left && e->host->cfg->key_settle >= slack &&
 	       e->cfg->txn_timeout >= SIM_S && e->cfg->rto >= 2 * slack + SIM_MS;
 }
 

@@ -55,6 +55,8 @@ struct sim_link_cfg {
 	uint64_t reorder;	/* packets held back ... */
 	uint64_t reorder_by;	/* ... for up to so long */
 	uint64_t duplicate;
+	uint64_t replay;	/* chance that a packet is sent again by a stranger ... */
+	uint64_t replay_by;	/* ... up to so much later */
 	uint64_t corrupt;
 	uint64_t corrupt_ip;	/* of the IPv4 header alone */
 	uint64_t ber;		/* bit errors, of SIM_BER_ONE bits; Ethernet loses what has any */
@@ -88,6 +90,12 @@ struct sim_host_cfg {
 	uint64_t move_at;	/* it has another address on its link, ... */
 	uint64_t move_for;	/* ... of which its peers hear after so long; 0: not */
 	uint64_t stray_flow;	/* chance that a packet leaves on any flow and path, as a stranger's may */
+	uint64_t replay_margin;	/* that a packet may be older than the latest (Falcon 9.2.2.2) */
+	uint64_t pcid;		/* packets to it need a cookie */
+	uint64_t key_packets;	/* received with a key until it is replaced */
+	uint64_t key_lifetime;	/* between rotations of all keys; 0: none */
+	uint64_t key_settle;	/* that a replaced key is still accepted */
+	uint64_t key_delay;	/* each message about keys takes up to so long */
 	uint64_t pause_every;	/* the agent stands still, on average so often ... */
 	uint64_t pause_for;	/* ... for up to so long; 0: never */
 	uint64_t crash_at;	/* the agent dies ... */
@@ -115,6 +123,14 @@ struct sim_host_cfg {
 	uint64_t rue_p2;	/* ... and packets acknowledged since */
 };
 
+enum sim_encap {
+	SIM_ENCAP_CLEAR,
+	SIM_ENCAP_PSP_128,
+	SIM_ENCAP_PSP_256,
+	SIM_ENCAP_GMAC,
+	SIM_ENCAP_ESP,
+};
+
 enum sim_cc {
 	SIM_CC_NONE,	/* windows as configured */
 	SIM_CC_FIXED,	/* events and results, but the windows stay */
@@ -134,6 +150,9 @@ struct sim_conn_cfg {
 	uint64_t from_hosts, to_hosts;	/* hosts among which they go round, from |from| and |to| on */
 	uint64_t ordered;
 	uint64_t ipv6;
+	uint64_t encap;		/* enum sim_encap */
+	uint64_t rekey_every;	/* mean time until an end, or both, are asked for new keys; 0: never */
+	uint64_t key_left;	/* packets that a key can still seal; 0: as many as any */
 	uint64_t transactions;	/* of host |from|; messages, if they have a length */
 	uint64_t back;		/* of host |to| */
 	uint64_t pull;		/* chance that a transaction is a pull */

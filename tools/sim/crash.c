@@ -35,6 +35,7 @@ static void crash(struct host *h)
 	check_pools_full(h, "a crash");
 	fcore_destroy(h->core);
 	h->core = NULL;
+	secure_close(h);
 	h->filters = 0;
 	forget_lists(h);
 }
@@ -104,6 +105,7 @@ static void renew(struct endpoint *e)
 	memset(e->pace_last, 0, sizeof(e->pace_last));
 	e->sent_again = NULL;
 	e->turn.any = false;
+	e->keys.heard = false;
 	e->owing = e->unanswered = 0;
 	e->blocked = e->closing = e->close_soon = false;
 }
@@ -128,6 +130,7 @@ static void agree(struct endpoint *e)
 		return;
 	for (int i = 0; i < 2; i++)
 		renew(ends[i]);
+	secure_agree(e);
 	for (int i = 0; i < 2; i++)
 		sim_at(e->sim, e->sim->now + rng_below(&e->host->rng, SETUP_NS), EV_OPEN, ends[i],
 		       e->incarnation);
@@ -138,6 +141,7 @@ static void restart(struct host *h)
 	sim_trace(h->sim, "restart", NULL, h->index, 0, 0);
 	pool_config(h);
 	adopt_maps(h);
+	secure_open(h);
 	for (uint32_t i = 0; i < h->neps; i++)
 		agree(h->ep[i]);
 }
@@ -154,6 +158,10 @@ void crash_open_ep(struct endpoint *e, uint32_t incarnation)
 {
 	if (!e->host->core || e->core || e->gone || e->incarnation != incarnation)
 		return;
+	if (!secure_establish(e)) {
+		agree(e);
+		return;
+	}
 	sim_trace(e->sim, "open", e, incarnation, e->begun, 0);
 	open_incarnation(e);
 	ulp_resume(e);

@@ -129,6 +129,8 @@ struct endpoint {
 	uint64_t acked;		/* packets, as the engine was told */
 	const struct psn *sent_again;	/* the latest retransmission */
 	struct turn turn;
+	struct key_use keys;
+	uint64_t iv_floor;	/* of sealed packets, behind a probe; 0: there was none */
 	uint64_t pace_last[FALCON_MAX_FLOWS];	/* ns of the last packet under this gap; 0: none */
 
 	/* Receiver: what the next ACK has to echo, by the peer's flows, whatever it says that they are. */

@@ -11,6 +11,8 @@ struct endpoint;
 struct frame {
 	struct frame *next;	/* in a host's ring, or on its way over a RIFL link */
 	struct endpoint *verdict_ep;	/* in the ring: whose it is */
+	struct endpoint *from;
+	uint64_t key;		/* that it is sealed with, as the checks know it; 0: clear */
 	uint64_t iv;		/* as it was sent, whatever has become of the bytes */
 	uint64_t sent;		/* the virtual time of its T1 */
 	uint64_t echoed;	/* ACKs: |sent| of the packet whose T1 they echo */

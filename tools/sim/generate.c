@@ -240,6 +240,8 @@ static void make_clean(struct sim_cfg *cfg)
 		cfg->host[i].pool = cfg->host[i].pool_cells = cfg->host[i].conn_pool = 0;
 		cfg->host[i].host_pool = cfg->host[i].function_pool = 0;
 		cfg->host[i].mem_rate = cfg->host[i].rx_buffer = 0;
+		/* A replaced key is accepted for longer than a packet may be under way. */
+		cfg->host[i].key_settle = 200 * SIM_MS;
 	}
 	cfg->conn[0].late = late;
 	cfg->conn[0].rto = 200 * SIM_MS;
@@ -416,6 +418,46 @@ static void random_exec(struct sim_cfg *cfg, uint64_t seed)
 		cfg->host[i].exec = once_in(&r, 3) ? spread(&r, 10000, SIM_PPM) : 0;
 }
 
+/* Packets that strangers have seen, and send again. */
+static void random_replays(struct sim_link_cfg *l, struct rng *r)
+{
+	l->replay = once_in(r, 3) ? spread(r, 1000, 200000) : 0;
+	l->replay_by = spread(r, 10 * SIM_US, 50 * SIM_MS);
+}
+
+static void random_host_keys(struct sim_host_cfg *h, struct rng *r)
+{
+	h->replay_margin = once_in(r, 3) ? spread(r, SIM_MS, 100 * SIM_S) : 100 * SIM_S;
+	h->pcid = once_in(r, 3);
+	h->key_packets = once_in(r, 3) ? spread(r, 8, 2000) : 1U << 31;
+	h->key_lifetime = once_in(r, 4) ? spread(r, 100 * SIM_US, 10 * SIM_MS) : 0;
+	h->key_settle = spread(r, 5 * SIM_US, 20 * SIM_MS);
+	h->key_delay = spread(r, SIM_US, SIM_MS);
+}
+
+static void random_conn_keys(struct sim_conn_cfg *c, struct rng *r)
+{
+	c->encap = once_in(r, 4) ? SIM_ENCAP_CLEAR : rng_range(r, SIM_ENCAP_PSP_128, SIM_ENCAP_ESP);
+	c->rekey_every = once_in(r, 2) ? spread(r, 20 * SIM_US, 5 * SIM_MS) : 0;
+	c->key_left = once_in(r, 12) ? spread(r, 16, 2000) : 0;
+}
+
+/* Connections whose packets are sealed, and keys that are replaced for any reason there is. */
+static void random_keys(struct sim_cfg *cfg, uint64_t seed)
+{
+	struct rng r;
+
+	rng_seed(&r, seed, 12);
+	if (rng_below(&r, 5))
+		return;
+	for (uint64_t i = 0; i < cfg->hosts; i++) {
+		random_replays(&cfg->link[i], &r);
+		random_host_keys(&cfg->host[i], &r);
+	}
+	for (uint64_t i = 0; i < cfg->nconns; i++)
+		random_conn_keys(&cfg->conn[i], &r);
+}
+
 static void random_accounts(struct sim_cfg *cfg, uint64_t seed)
 {
 	struct rng r;
@@ -458,6 +500,7 @@ void sim_cfg_random(struct sim_cfg *cfg, uint64_t seed)
 	random_crashes(cfg, seed);
 	random_queues(cfg, seed);
 	random_exec(cfg, seed);
+	random_keys(cfg, seed);
 	if (once_in(&r, 12))
 		make_harsh(cfg, &r);
 	else if (once_in(&r, 12))

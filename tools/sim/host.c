@@ -50,7 +50,7 @@ static int transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *
 	check_served(e, p);
 	check_tx(e, p);
 	host_touch(e);
-	nic_send(h, nic_frame(e, p, &e->tpl));
+	nic_transmit(e, p, &e->tpl);
 	host_race(h, false);
 	return 0;
 }
@@ -160,6 +160,7 @@ void host_end_ep(struct endpoint *e)
 	sim_trace(e->sim, "close", e, e->submitted, e->completed, 0);
 	e->stats = *fcore_conn_stats(c);
 	e->closing = true;
+	secure_down(e);
 	e->shared->id.flags &= ~(__u32)FALCON_CONN_ALIVE;
 	fcore_conn_close(c, kCmplDeadConn);
 	e->core = NULL;
@@ -383,6 +384,11 @@ static void check_touched(struct host *h)
 	h->ntouched = 0;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 void host_turn(struct host *h)
 {
 	struct sim *s = h->sim;
@@ -401,6 +407,7 @@ void host_turn(struct host *h)
 	receive_all(h);
 	take_dirty(h);
 	recover_drops(h);
+	secure_run(h);
 	most = budget(h);
 	h->running = true;
 	check_turn(h, refused, fcore_run(h->core, host_now(h), most) >= most);
@@ -409,7 +416,7 @@ void host_turn(struct host *h)
 	fcore_exec_run(h->core);
 	check_touched(h);
 	host_race(h, true);
-	next = host_when(h, fcore_next_deadline(h->core, host_now(h)));
+	next = host_when(h, earlier(fcore_next_deadline(h->core, host_now(h)), secure_deadline(h)));
 	if (next <= s->now && nic_full(h))
 		next = nic_relief(h);
 	else if (next <= s->now)

@@ -45,6 +45,7 @@ struct host {
 	uint8_t station;	/* which of its addresses it has */
 	uint64_t ack_due;	/* no ACK is due before this, by its clock */
 	bool at_ease;		/* in its latest turn nothing held the core back */
+	struct security *security;	/* its agent's keys; NULL: none, or no agent */
 	struct engine *engine;	/* rate update; NULL: none of its connections has one */
 	uint64_t tx_frames, tx_refused;
 };

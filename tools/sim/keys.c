@@ -41,6 +41,7 @@ const char *const key_section_names[S_SECTIONS] = {
 };
 
 static const char *const cc_names[] = { "none", "fixed", "swift", NULL };
+static const char *const encap_names[] = { "clear", "psp-128", "psp-256", "gmac", "esp", NULL };
 static const char *const path_names[] = { "any", "agreed", "alone", NULL };
 static const char *const early_names[] = { "ooo", "rack", NULL };
 static const char *const delay_names[] = { "full", "fabric", "forward", "reverse", NULL };
@@ -78,6 +79,8 @@ static const struct key keys[] = {
 	LINK_FAULT(reorder, T_CHANCE, PPM),
 	LINK(reorder_by, T_TIME, TIMES),
 	LINK_FAULT(duplicate, T_CHANCE, PPM),
+	LINK_FAULT(replay, T_CHANCE, PPM),
+	LINK(replay_by, T_TIME, TIMES),
 	LINK_FAULT(corrupt, T_CHANCE, PPM),
 	LINK_FAULT(corrupt_ip, T_CHANCE, PPM),
 	LINK_FAULT(ber, T_RATIO, SIM_BER_ONE / 1000),
@@ -111,6 +114,12 @@ static const struct key keys[] = {
 	HOST(move_at, T_TIME, TIMES),
 	HOST_FAULT(move_for, T_TIME, SIM_S),
 	HOST_FAULT(stray_flow, T_CHANCE, PPM),
+	HOST(replay_margin, T_TIME, 1, 1000 * SIM_S),
+	HOST(pcid, T_BOOL, 0, 1),
+	HOST(key_packets, T_COUNT, 1, 1U << 31),
+	HOST_FAULT(key_lifetime, T_TIME, 1000 * SIM_S),
+	HOST(key_settle, T_TIME, 1, SIM_S),
+	HOST(key_delay, T_TIME, 0, SIM_S),
 	HOST(pause_every, T_TIME, TIMES),
 	HOST_FAULT(pause_for, T_TIME, SIM_S),
 	HOST(crash_at, T_TIME, TIMES),
@@ -148,6 +157,9 @@ static const struct key keys[] = {
 	CONN(to_hosts, T_COUNT, 1, SIM_MAX_HOSTS),
 	CONN(ordered, T_BOOL, 0, 1),
 	CONN(ipv6, T_BOOL, 0, 1),
+	CONN_NAME(encap, encap_names, SIM_ENCAP_ESP),
+	CONN(rekey_every, T_TIME, TIMES),
+	CONN_FAULT(key_left, T_COUNT, 1 << 30),
 	CONN(transactions, T_COUNT, 0, SIM_MAX_TXNS),
 	CONN(back, T_COUNT, 0, SIM_MAX_TXNS),
 	CONN(pull, T_CHANCE, 0, PPM),
@@ -205,6 +217,7 @@ const struct sim_link_cfg link_defaults = {
 	.burst_end = 250000,
 	.burst_loss = 500000,
 	.reorder_by = 50 * SIM_US,
+	.replay_by = SIM_MS,
 };
 
 const struct sim_host_cfg host_defaults = {
@@ -217,6 +230,10 @@ const struct sim_host_cfg host_defaults = {
 	.budget = 256,
 	.credits = 2048,
 	.mtu = 9000,
+	.replay_margin = 100 * SIM_S,
+	.key_packets = 1U << 31,
+	.key_settle = 20 * SIM_MS,
+	.key_delay = 100 * SIM_US,
 	.pause_every = SIM_MS,
 	.functions = 1,
 	.tx_cell = 1024,

@@ -75,6 +75,19 @@ struct turn {
 	bool other;		/* the other queue (8.3) had a packet that could have gone */
 };
 
+/* Keys of an end, each by a number; 0: none. */
+struct key_use {
+	uint64_t seals;		/* with which its packets are sealed */
+	uint64_t sealed;	/* packets with that */
+	uint64_t last_iv;	/* of the latest of them */
+	uint64_t accepts;	/* under which it accepts packets, */
+	uint64_t accepted;	/* packets under that */
+	uint64_t before;	/* ... and the one before, while that is accepted, too */
+	uint64_t until;		/* so long, by its host's clock; FCORE_NEVER: the peer has not answered */
+	uint64_t latest;	/* highest IV accepted ... */
+	bool heard;		/* ... if there was one */
+};
+
 /* The packet that an end is about to answer. */
 struct judged {
 	const struct falcon_hdr *hdr;	/* NULL: none */

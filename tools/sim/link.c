@@ -232,15 +232,17 @@ static void spoil(struct link *l, struct frame *f, uint32_t from, uint32_t end)
 	l->stats.corrupted++;
 }
 
-/* UDP's checksum covers all from the addresses on, IPv4's its header. */
+/* UDP's checksum covers all from the addresses on, IPv4's its header, a seal what comes after UDP's. */
 static void corrupt(struct link *l, struct frame *f)
 {
 	bool ipv4 = f->data[ETH_HLEN] >> 4 == 4;
+	uint32_t l4 = ETH_HLEN + (ipv4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
+	uint32_t from = f->key ? l4 + sizeof(struct udphdr) : ETH_HLEN + (ipv4 ? 12 : 8);
 
 	if (f->corrupt)
 		return;
 	if (rng_chance(&l->rng, l->cfg->corrupt))
-		spoil(l, f, ETH_HLEN + (ipv4 ? 12 : 8), f->stored);
+		spoil(l, f, from, f->stored);
 	else if (ipv4 && rng_chance(&l->rng, l->cfg->corrupt_ip))
 		spoil(l, f, ETH_HLEN, ETH_HLEN + sizeof(struct iphdr));
 }
@@ -338,6 +340,15 @@ static uint64_t waiting(const struct sim *s, const struct link *l)
 	return backlog(relieved(s) ? 0 : l->cfg->rate, l->busy_ps, s->now);
 }
 
+/* A stranger has seen |f|, and sends it again some time later. */
+static void replay(struct sim *s, struct link *l, const struct frame *f, uint64_t at)
+{
+	struct frame *again = copy(s, f);
+
+	s->totals.replayed++;
+	emerge(s, l, again, at + delay_now(s, l->cfg) + rng_below(&l->rng, l->cfg->replay_by + 1));
+}
+
 void link_uplink(struct sim *s, struct frame *f)
 {
 	struct link *l = &s->links[f->src];
@@ -385,6 +396,8 @@ void link_port(struct sim *s, struct frame *f, uint32_t n)
 		l->stats.duplicated++;
 		wire(s, l, copy(s, f), at);
 	}
+	if (faulty && rng_chance(&l->rng, c->replay))
+		replay(s, l, f, at);
 	if (faulty)
 		corrupt(l, f);
 	wire(s, l, f, at);

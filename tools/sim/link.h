@@ -41,11 +41,8 @@ struct link {
 };
 
 /* nic.c */
-/* A frame for packet |p| of |e|, built with |t|, that leaves now or when the NIC sends it. */
-struct frame *nic_frame(const struct endpoint *e, const struct fcore_packet *p,
-			struct frame_template *t);
-/* Give |f| to the NIC of |h|, whose queue has room. */
-void nic_send(struct host *h, struct frame *f);
+/* Packet |p| of |e|, built with |t|, goes to the NIC, whose queue has room. */
+void nic_transmit(struct endpoint *e, const struct fcore_packet *p, struct frame_template *t);
 bool nic_full(const struct host *h);
 /* How many packets of |len| bytes the queue takes, at least; UINT32_MAX if any number. */
 uint32_t nic_room(const struct host *h, uint32_t len);

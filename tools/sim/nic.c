@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Frames, and the sender's NIC: a rate, and a queue with back pressure. */
-#include "sim.h"
+#include "check.h"
+
+#include <falcon/esp.h>
 
 #include <arpa/inet.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 /* Preamble, frame check sequence and gap: what a frame takes on the wire beyond its bytes. */
 enum {
 	WIRE_OVERHEAD = 24,
+	STAMP_LATE_NS = 2000,	/* by which the clock that stamps packets may be behind */
 	PS_PER_NS = 1000,
 };
 
@@ -70,7 +73,8 @@ static uint64_t departure(const struct host *h, uint32_t len)
 	return from + wire_ps(rate, len);
 }
 
-void nic_send(struct host *h, struct frame *f)
+/* To the NIC of |h|. */
+static void nic_send(struct host *h, struct frame *f)
 {
 	const struct sim_link_cfg *c = &h->sim->cfg->link[h->index];
 	struct sim *s = h->sim;
@@ -125,48 +129,117 @@ static void stray(struct host *h, struct fcore_packet *p)
 	p->path = (uint16_t)rng_next(&h->rng);
 }
 
-/* As the agent stamps a probe of the path's size: no other packet of the connection has its T1. */
-static uint64_t probe_iv(const struct endpoint *e, const struct frame_template *t, uint64_t at)
+/* No IV is below this: those of clear packets only grow, and probes have a T1 of their own. */
+static uint64_t lowest_iv(const struct endpoint *e, const struct frame_template *t)
 {
-	const uint64_t unit = 1ULL << FALCON_TIME_SHIFT;
-	uint64_t iv = host_clock(e->host, at) * FALCON_PS_PER_NS;
+	if (t->encap != FALCON_PSP_CLEAR)
+		return e->iv_floor;
+	return t->last_iv ? t->last_iv + 1 : 0;
+}
 
-	if (t->last_iv && (int64_t)(iv - t->last_iv) <= 0)
-		iv = t->last_iv + 1;
-	iv = (iv | (unit - 1)) + 1;
+/* As the agent stamps a probe of the path's size: no other packet of the connection has its T1. */
+static uint64_t probe_iv(const struct endpoint *e, uint64_t iv)
+{
+	iv = (iv | ((1ULL << FALCON_TIME_SHIFT) - 1)) + 1;
 	falcon_store(&e->shared->cc.probe_t1, falcon_time_of_iv(iv));
 	return iv;
 }
 
-struct frame *nic_frame(const struct endpoint *e, const struct fcore_packet *p,
-			struct frame_template *t)
+/* What seals packets takes any clock, also one that goes back. */
+static uint64_t late_by(struct endpoint *e)
+{
+	uint64_t since = e->sim->now - e->sim->start;
+
+	if (!secure_wanted(e->cfg) || rng_below(&e->rng, 8))
+		return 0;
+	return rng_below(&e->rng, since < STAMP_LATE_NS ? since + 1 : STAMP_LATE_NS);
+}
+
+/* The clock of |e| at |at|, as the IV of |p| follows it. */
+static uint64_t stamp(struct endpoint *e, const struct fcore_packet *p,
+		      const struct frame_template *t, uint64_t at)
+{
+	uint64_t iv = (host_clock(e->host, at) - late_by(e)) * FALCON_PS_PER_NS, least = lowest_iv(e, t);
+
+	if (least && (int64_t)(iv - least) < 0)
+		iv = least;
+	return p->probe ? probe_iv(e, iv) : iv;
+}
+
+/* Of PSP's header and ESP's. */
+static uint64_t iv_in(const struct frame_template *t, const uint8_t *data)
+{
+	const void *sec = data + t->sec_off;
+
+	if (falcon_encap_is_esp(t->encap))
+		return falcon_ntoh64(((const struct falcon_esp_hdr *)sec)->iv);
+	return falcon_ntoh64(((const struct falcon_psp_hdr *)sec)->iv);
+}
+
+/* Whole ns of |ps|, which may be negative: the ns in which that is. */
+static uint64_t ns_of(int64_t ps)
+{
+	return (uint64_t)((ps < 0 ? ps - (PS_PER_NS - 1) : ps) / PS_PER_NS);
+}
+
+/* What comes after a probe, of IV |iv|, has another T1. */
+static void leave_behind(struct endpoint *e, struct frame_template *t, uint64_t iv)
+{
+	const uint64_t rest = (1ULL << FALCON_TIME_SHIFT) - 1;
+
+	t->last_iv = iv + rest;
+	e->iv_floor = iv + rest + 1;
+}
+
+/* A frame for packet |p| of |e|, that leaves now or when the NIC sends it; NULL if it cannot be sealed. */
+static struct frame *make_frame(struct endpoint *e, const struct fcore_packet *p,
+				struct frame_template *t)
 {
 	uint32_t len = t->len + p->hdr_len + p->ulp_hdr_len + p->payload_len;
 	uint32_t absent = e->sim->cfg->data ? 0 : p->payload_len;
 	uint64_t at = e->sim->now, iv;
 	struct fcore_packet bare = *p;
-	struct frame *f = pool_get(&e->sim->frames, sizeof(*f) + len - absent);
+	struct frame *f = pool_get(&e->sim->frames, sizeof(*f) + len - absent + FRAME_MAX_TRAILER);
+	int stored;
 
 	if (e->host->cfg->nic_clock)
 		at = departure(e->host, len) / PS_PER_NS;
 	bare.payload_len -= absent;
 	stray(e->host, &bare);
-	f->len = len;
-	iv = p->probe ? probe_iv(e, t, at) : host_clock(e->host, at) * FALCON_PS_PER_NS;
-	f->stored = (uint32_t)frame_build(t, NULL, &bare, iv, f->data);
+	iv = stamp(e, p, t, at);
+	stored = frame_build(t, secure_sa(e), &bare, iv, f->data);
+	if (stored < 0) {
+		pool_put(&e->sim->frames, f);
+		secure_failed(e, stored);
+		return NULL;
+	}
+	f->stored = (uint32_t)stored;
+	f->len = f->stored + absent;
 	if (absent)
 		announce(t, f->data, absent);
-	f->iv = t->last_iv;
+	f->iv = iv_in(t, f->data);
 	/* IVs of packets behind a probe are ahead of the clock. */
-	f->sent = at + (f->iv - host_clock(e->host, at) * FALCON_PS_PER_NS) / PS_PER_NS;
+	f->sent = at + ns_of((int64_t)(f->iv - host_clock(e->host, at) * FALCON_PS_PER_NS));
 	if (p->probe)
-		t->last_iv = iv + (1ULL << FALCON_TIME_SHIFT) - 1;
+		leave_behind(e, t, iv);
 	f->echoed = e->flow[p->flow].sent;
 	f->label = label_of(t, f->data);
 	f->src = (uint16_t)e->host->index;
 	f->dst = (uint16_t)e->peer->host->index;
+	f->from = e;
+	f->key = 0;
 	f->hops = 0;
 	f->incarnation = e->incarnation;
 	f->corrupt = f->marked = false;
+	if (secure_wanted(e->cfg))
+		check_sealed(e, f);
 	return f;
+}
+
+void nic_transmit(struct endpoint *e, const struct fcore_packet *p, struct frame_template *t)
+{
+	struct frame *f = make_frame(e, p, t);
+
+	if (f)
+		nic_send(e->host, f);
 }

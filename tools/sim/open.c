@@ -7,7 +7,6 @@
 
 enum {
 	EPOCH_S = 1000,			/* virtual time begins here */
-	REPLAY_MARGIN_S = 100,		/* no packet is late by as much */
 	SPI = 0x5a5a0000,
 	FAIR_ENDS = 64,			/* of a host, at most, if it is to be checked who is served */
 	TXN_RING = 512,			/* transactions of interest, where nothing is checked */
@@ -33,7 +32,7 @@ static void open_host(struct sim *s, uint32_t i)
 	h->cfg = &s->cfg->host[i];
 	h->index = i;
 	rng_seed(&h->rng, s->cfg->seed, 1000 + i);
-	h->config.replay_margin = REPLAY_MARGIN_S * SIM_S * FALCON_PS_PER_NS;
+	h->config.replay_margin = h->cfg->replay_margin * FALCON_PS_PER_NS;
 	h->agent_at = h->ack_due = FCORE_NEVER;
 	h->next_pause = s->now + rng_below(&h->rng, h->cfg->pause_every + 1);
 	h->credits = h->cfg->credits;
@@ -125,6 +124,7 @@ void set_route(struct endpoint *e)
 
 	set_address(r.src_addr, e);
 	set_address(r.dst_addr, e->peer);
+	secure_route(e, &r);
 	frame_template_init(&e->tpl, &r);
 	frame_template_init(&e->xdp_tpl, &r);
 }
@@ -143,6 +143,7 @@ static void set_identity(struct endpoint *e)
 	id->flags = FALCON_CONN_ALIVE | FALCON_CONN_CLEAR |
 		    (e->cfg->ordered ? FALCON_CONN_ORDERED : 0) |
 		    (e->cfg->ipv6 ? FALCON_CONN_IPV6 : 0);
+	secure_identity(e);
 }
 
 static void open_core(struct endpoint *e)
@@ -184,7 +185,8 @@ static void open_core(struct endpoint *e)
 	pool_limit(e);
 	check_told_first(e);
 	path_open(e);
-	if (e->host->cfg->offload && e->host->cfg->exec)
+	/* XDP cannot open what is sealed. */
+	if (e->host->cfg->offload && e->host->cfg->exec && !secure_wanted(e->cfg))
 		fcore_exec_offer(e->core);
 }
 
@@ -194,6 +196,7 @@ void open_incarnation(struct endpoint *e)
 	set_route(e);
 	set_identity(e);
 	open_core(e);
+	secure_up(e);
 }
 
 static void open_ep(struct endpoint *e)
@@ -203,6 +206,8 @@ static void open_ep(struct endpoint *e)
 	/* Pushes and responses share the data window; a PSN is never given twice. */
 	open_shadow(e->sim, &e->data, e->ntxns + e->peer->ntxns);
 	open_shadow(e->sim, &e->req, e->ntxns);
+	if (!secure_establish(e))
+		abort();
 	open_incarnation(e);
 	h->by_cid[e->cid] = e;
 	e->nth = h->neps;
@@ -221,8 +226,18 @@ static void first_events(struct endpoint *e)
 	}
 	if (c->rue_every)
 		sim_at(s, s->now + rng_below(&e->rng, 2 * c->rue_every), EV_RUE, e, 0);
+	if (secure_wanted(c) && c->rekey_every && e->index % 2 == 0)
+		sim_at(s, s->now + rng_below(&e->rng, 2 * c->rekey_every), EV_REKEY, e, 0);
 	if (c->close_at)
 		sim_at(s, s->now + c->close_at + rng_below(&e->rng, 50 * SIM_US), EV_CLOSE, e, 0);
+}
+
+static bool any_secure(const struct sim_cfg *cfg)
+{
+	for (uint64_t i = 0; i < cfg->nconns; i++)
+		if (secure_wanted(&cfg->conn[i]))
+			return true;
+	return false;
 }
 
 /* Frames and payloads as long as any connection of the scenario needs. */
@@ -240,10 +255,12 @@ static void open_pools(struct sim *s)
 	}
 	longest += OVERLONG;
 	s->frame_len = (uint32_t)(FRAME_MAX_HDR + FALCON_MAX_HDR_LEN + SIM_ULP_HDR + longest);
+	if (any_secure(s->cfg))
+		s->frame_len += FRAME_MAX_TRAILER;
 	s->blank = zalloc(1, longest);
 	pool_open(&s->payloads, longest);
 	pool_open(&s->frames, sizeof(struct frame) + FRAME_MAX_HDR + FALCON_MAX_HDR_LEN +
-			      SIM_ULP_HDR + (s->cfg->data ? longest : 0));
+			      SIM_ULP_HDR + (s->cfg->data ? longest + FRAME_MAX_TRAILER : 0));
 }
 
 static void open_connections(struct sim *s)
@@ -263,6 +280,10 @@ static void open_connections(struct sim *s)
 	}
 	for (uint32_t i = 0; i < cfg->hosts; i++)
 		fill_host(s, i);
+	for (uint32_t i = 0; i < cfg->hosts; i++)
+		secure_open(&s->hosts[i]);
+	for (uint32_t i = 0; i < s->neps; i += 2)
+		secure_agree(&s->ep[i]);
 	for (uint32_t i = 0; i < s->neps; i++)
 		open_ep(&s->ep[i]);
 	for (uint32_t i = 0; i < s->neps; i++)
@@ -337,6 +358,7 @@ static void close_host(struct sim *s, uint32_t i)
 		fcore_destroy(h->core);
 	}
 	engine_close(h);
+	secure_close(h);
 	free(h->dirty);
 	free(h->touched);
 	free(h->passed);
@@ -374,6 +396,7 @@ void sim_close(struct sim *s)
 	event_close(&s->events);
 	pool_close(&s->frames);
 	pool_close(&s->payloads);
+	free(s->keys);
 	free(s->blank);
 	free(s->groups);
 	free(s->ep);

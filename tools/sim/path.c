@@ -24,7 +24,7 @@ _Static_assert(sizeof(common_mtus) / sizeof(common_mtus[0]) < FCORE_PATH_SIZES, 
 
 static uint32_t payload_of(const struct endpoint *e, uint32_t mtu)
 {
-	return frame_max_payload(mtu, e->cfg->ipv6, frame_around(FALCON_PSP_CLEAR, false, 0));
+	return frame_max_payload(mtu, e->cfg->ipv6, secure_around(e));
 }
 
 uint32_t path_mtu(const struct sim *s, const struct sim_link_cfg *c)

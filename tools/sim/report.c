@@ -63,6 +63,8 @@ void report_totals(const struct sim_totals *t, FILE *out)
 	print_count(out, "executed", t->executed);
 	print_count(out, "crashes", t->crashes);
 	print_count(out, "path-searches", t->searches);
+	print_count(out, "rekeys", t->rekeys);
+	print_count(out, "replayed", t->replayed);
 	fprintf(out, "\n# verdicts:");
 	for (int v = 0; v < FALCON_VERDICT_COUNT; v++)
 		print_count(out, verdict_names[v], t->verdicts[v]);
@@ -212,6 +214,7 @@ void report_json(const struct sim *s, FILE *out)
 	json_object_set_new(j, "time_ns", number(s->now - s->start));
 	json_object_set_new(j, "packets", number(s->totals.packets));
 	json_object_set_new(j, "events", number(s->totals.events));
+	json_object_set_new(j, "rekeys", number(s->totals.rekeys));
 	json_object_set_new(j, "trace", json_string(hash));
 	json_object_set_new(j, "violation", s->failed ? json_string(s->why) : json_null());
 	for (uint32_t i = 0; i < s->neps; i++)

@@ -322,6 +322,12 @@ static bool check(const struct sim_cfg *cfg, const char *path)
 			(unsigned long long)i);
 		return false;
 	}
+	for (uint64_t i = 0; i < cfg->nconns && !cfg->data; i++) {
+		if (!cfg->conn[i].encap)
+			continue;
+		fprintf(stderr, "%s: without data nothing can be encrypted\n", path);
+		return false;
+	}
 	if (!cfg->nconns)
 		fprintf(stderr, "%s: no connection\n", path);
 	if (cfg->leaves && (!cfg->spines || cfg->hosts % cfg->leaves)) {

@@ -67,7 +67,7 @@ static uint64_t reckon_limit(const struct sim_cfg *cfg)
 		starved |= cfg->host[i].credits < 64 || cfg->host[i].pool ||
 			   cfg->host[i].host_pool || cfg->host[i].function_pool;
 		delay += cfg->link[i].delay + cfg->link[i].delay_then + cfg->link[i].jitter +
-			 4 * cfg->host[i].latency;
+			 4 * cfg->host[i].latency + cfg->link[i].replay_by;
 		limit += cfg->link[i].mtu_at + cfg->host[i].mtu_at + cfg->host[i].move_for +
 			 cfg->host[i].crash_at + cfg->host[i].crash_for;
 	}
@@ -146,8 +146,18 @@ static void heal(struct sim *s)
 	for (uint32_t i = 0; i < s->cfg->hosts; i++) {
 		if (s->hosts[i].filters)
 			filter_set(&s->hosts[i], false);
+		secure_heal(&s->hosts[i]);
 		host_kick(&s->hosts[i], s->now);
 	}
+}
+
+/* One end, or both at once, are to replace their keys. */
+static void ask_for_keys(struct endpoint *e)
+{
+	secure_rekey(e);
+	if (rng_below(&e->rng, 2))
+		secure_rekey(e->peer);
+	sim_at(e->sim, e->sim->now + 1 + rng_below(&e->rng, 2 * e->cfg->rekey_every), EV_REKEY, e, 0);
 }
 
 /* At once, or from within the next callback, which is allowed as well. */
@@ -221,6 +231,13 @@ static void dispatch(struct sim *s, const struct event *ev)
 	case EV_TOLD:
 		path_told(ev->p, ev->n);
 		break;
+	case EV_REKEY:
+		if (!s->healed)
+			ask_for_keys(ev->p);
+		break;
+	case EV_KEY:
+		secure_step(ev->p, ev->n);
+		break;
 	case EV_CRASH:
 		crash_event(ev->p, ev->n);
 		break;
@@ -265,6 +282,8 @@ static void check_silence(struct sim *s)
 		if (fcore_next_deadline(h->core, host_now(h)) != FCORE_NEVER)
 			sim_fail(s, NULL, "host %u: a timer is left", i);
 		check_pools_full(h, "the end");
+		if (!secure_settled(h))
+			sim_fail(s, NULL, "host %u: keys are still being replaced", i);
 	}
 	for (uint32_t i = 0; i < s->neps && !s->failed; i++)
 		if (s->ep[i].core && s->cfg->checks) {

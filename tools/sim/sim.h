@@ -31,6 +31,8 @@ enum event_kind {
 	EV_MTU,		/* a host's link has another MTU */
 	EV_TOLD,	/* an end hears from its peer's agent how large packets may be */
 	EV_MOVE,	/* a host has another address on its link, or its peers hear of it */
+	EV_REKEY,	/* an end is asked to replace its key */
+	EV_KEY,		/* agents tell each other of keys */
 	EV_CRASH,	/* a host's agent dies, or the next one starts */
 	EV_OPEN,	/* an end opens its next incarnation */
 	EV_HEAL,	/* no more faults */
@@ -45,6 +47,8 @@ struct sim_totals {
 	uint64_t executed;	/* pushes that XDP has carried out */
 	uint64_t raced;		/* packets that XDP had within an agent's turn */
 	uint64_t crashes;	/* of agents */
+	uint64_t rekeys;	/* keys replaced */
+	uint64_t replayed;	/* packets that strangers have sent again */
 	uint64_t searches;	/* of what a path carries */
 	uint64_t wraps;		/* ACKs between whose T1 and T4 the clock has wrapped */
 	uint64_t retx_rto, retx_early, retx_own, retx_rack, resyncs, released;
@@ -59,6 +63,8 @@ struct sim {
 	struct pool frames, payloads;
 	uint32_t frame_len;	/* bytes of the longest frame */
 	void *blank;		/* payload of those who have none */
+	uint64_t *keys;		/* that were given out, by number */
+	uint32_t nkeys;
 	bool healed;
 	bool widened;		/* all paths carry all sizes */
 	uint64_t widened_at;

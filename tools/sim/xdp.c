@@ -97,12 +97,23 @@ FALCON_INLINE const void *falcon_hook_end(void *at, const struct falcon_receive 
 	return ((const struct work *)at)->f->data + r->frame.falcon_off + r->frame.falcon_len;
 }
 
+/* To the agent, which runs the receive path from here on. */
+static enum falcon_verdict steer(struct work *w)
+{
+	return take_credit(w) ? FALCON_V_steered : FALCON_V_drop_no_credit;
+}
+
 /* Of a frame whose payload is not there, it is known. */
 FALCON_INLINE enum falcon_verdict falcon_hook_whole(void *at, struct falcon_receive *r)
 {
-	const struct frame *f = ((const struct work *)at)->f;
-	bool whole = f->stored < f->len ? !f->corrupt : frame_checksum_ok(f->data, &r->frame);
+	struct work *w = at;
+	const struct frame *f = w->f;
+	bool whole;
 
+	/* Only the agent can open it. */
+	if (r->frame.encap != FALCON_PSP_CLEAR)
+		return w->agent ? secure_open_packet(w->e, w->f->data, &r->frame) : steer(w);
+	whole = f->stored < f->len ? !f->corrupt : frame_checksum_ok(f->data, &r->frame);
 	return whole ? FALCON_V_rx_data : FALCON_V_drop_csum;
 }
 
@@ -231,13 +242,20 @@ static bool applied(enum falcon_verdict v)
 /* The receive sequence, and what its result must be. */
 static enum falcon_verdict receive(struct work *w)
 {
+	bool sealed = w->rx.frame.encap != FALCON_PSP_CLEAR, is_ack, old;
+	enum falcon_verdict v = FALCON_V_rx_data;
 	struct endpoint *e = w->e;
-	bool is_ack = falcon_type_is_ack(w->rx.frame.type), old = is_ack && stale(w);
-	enum falcon_verdict v;
 
+	/* What is sealed shows what it is when it has been opened. */
+	if (sealed)
+		v = falcon_receive_check(w, &w->rx);
+	if (v != FALCON_V_rx_data)
+		return v;
+	is_ack = falcon_type_is_ack(w->rx.frame.type);
+	old = is_ack && stale(w);
 	if (!is_ack)
 		pretend_own(w);
-	v = falcon_receive(w, &w->rx);
+	v = sealed ? falcon_receive_checked(w, &w->rx) : falcon_receive(w, &w->rx);
 	if (v == FALCON_V_ack_invalid)
 		sim_fail(e->sim, e, "the peer acknowledged what was never sent");
 	if (old ? applied(v) : v == FALCON_V_ack_stale)
@@ -245,6 +263,19 @@ static enum falcon_verdict receive(struct work *w)
 	if (falcon_verdict_claims(v))
 		check_claimed(e, &w->rx.hdr);
 	return v;
+}
+
+/* Whose the packet is: by its CID, or ESP's by what its SPI is known for. */
+static struct endpoint *find(struct work *w)
+{
+	struct falcon_frame *f = &w->rx.frame;
+	struct endpoint *e;
+
+	if (!falcon_encap_is_esp(f->encap))
+		return f->cid < w->h->ncids ? w->h->by_cid[f->cid] : NULL;
+	e = w->agent ? w->f->verdict_ep : secure_find(w->h, f->spi);
+	f->cid = e ? e->cid : 0;
+	return e;
 }
 
 static enum falcon_verdict decide(struct work *w)
@@ -255,12 +286,14 @@ static enum falcon_verdict decide(struct work *w)
 
 	if (v != FALCON_V_rx_data)
 		return v;
-	w->e = f->cid < w->h->ncids ? w->h->by_cid[f->cid] : NULL;
+	w->e = find(w);
+	if (!w->e && falcon_encap_is_esp(f->encap))
+		return FALCON_V_pass_spi;
 	/* Without an agent XDP goes on. */
 	if (!w->e || (!w->e->core && w->h->core))
 		return FALCON_V_drop_cid;
 	if (!w->h->cfg->offload && !w->agent)
-		return take_credit(w) ? FALCON_V_steered : FALCON_V_drop_no_credit;
+		return steer(w);
 	w->rx.config = &w->h->config;
 	w->rx.conn = w->e->shared;
 	return receive(w);
@@ -349,7 +382,7 @@ static void answer(struct work *w, enum falcon_verdict v)
 	if (nic_full(w->h))
 		w->h->tx_refused++;
 	else
-		nic_send(w->h, nic_frame(e, &p, &e->xdp_tpl));
+		nic_transmit(e, &p, &e->xdp_tpl);
 }
 
 void xdp_receive(struct host *h, struct frame *f, bool agent)
@@ -369,6 +402,7 @@ void xdp_receive(struct host *h, struct frame *f, bool agent)
 	     v == FALCON_V_ack_consumed || v == FALCON_V_nack_consumed))
 		sim_fail(h->sim, w.e, "a spoiled packet was accepted (verdict %d)", v);
 	check_incarnation(w.e, f, v);
+	check_opened(w.e, f, v);
 	if (falcon_verdict_delivers(v) && agent) {
 		note_verdict(&w, v);
 		host_accept(h, f);
