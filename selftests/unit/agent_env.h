@@ -110,7 +110,7 @@ static inline uint32_t *stage_sadb(uint32_t spi)
 
 int maps_sadb_add(struct maps *m, uint32_t spi, uint32_t cid)
 {
-	uint32_t *entry = stage_sadb(0);
+	uint32_t *entry = stage_sadb(spi) ? stage_sadb(spi) : stage_sadb(0);
 
 	assert_ptr_equal(m, &stage.a.maps);
 	if (!entry)

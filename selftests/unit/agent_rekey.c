@@ -259,6 +259,42 @@ static void set_up_across_a_rotation(void **state)
 	next_is_taken(1);
 }
 
+/*
+ * Keys offered two rotations ago: generations have the same place again, but SPIs are not given again so soon. Else
+ * ESP's packets of who has the same one now would be taken for another connection's, and be nobody's when that
+ * starts over.
+ */
+static void set_up_across_two_rotations(void **state)
+{
+	struct agent_conn *c = &stage.conn[1];
+	struct cm_security ours = {};
+	char err[128];
+
+	(void)state;
+	stage_drop(1);
+	assert_int_equal(agent_fill_security(&stage.a, 1, &ours), 0);
+	c->ours.security = ours;
+	for (int i = 0; i < 2; i++) {
+		rotate_all();
+		stage_turn(1);
+		stage_answer(2);
+		stage_answer(3);
+		settle();
+		assert_false(stage.a.rekey.rotating);
+	}
+	for (int i = 0; i < 8 && stage.shared[2].id.cur_spi != ours.spi; i++) {
+		assert_int_equal(rekey_conn(&stage.conn[2], err, sizeof(err)), 0);
+		stage_turn(1);
+		stage_answer(2);
+		settle();
+	}
+	next_is_taken(2);
+	assert_int_equal(agent_agree_security(c, err, sizeof(err)), -ESTALE);
+	stage_connect(1, encap);
+	for (uint32_t cid = 1; cid <= STAGE_CONNS; cid++)
+		next_is_taken(cid);
+}
+
 static void ends_disagree(void **state)
 {
 	struct agent_conn *c = &stage.conn[1];
@@ -357,7 +393,7 @@ static void keys_are_never_the_same(void **state)
 		last = spi;
 	}
 	assert_int_equal(sec_keys_derive(k, last, FALCON_PSP_AES_GCM_128, key[0]), 0);
-	/* The generation after the next has the same place, and counts from the start. */
+	/* The generation after the next has the same place, and another key. */
 	assert_int_equal(sec_keys_rotate(k), 0);
 	assert_int_equal(sec_keys_spi(k) >> 31, 0);
 	assert_int_equal(sec_keys_rotate(k), 0);
@@ -448,6 +484,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(peer_does_not_answer, fresh, done),
 		cmocka_unit_test_setup_teardown(peer_is_not_ready, fresh, done),
 		cmocka_unit_test_setup_teardown(set_up_across_a_rotation, fresh, done),
+		cmocka_unit_test_setup_teardown(set_up_across_two_rotations, fresh, done),
 		cmocka_unit_test_setup_teardown(ends_disagree, fresh, done),
 		cmocka_unit_test_setup_teardown(schedule, fresh, done),
 		cmocka_unit_test_setup_teardown(clear_connections_follow, fresh, done),
@@ -461,6 +498,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(peer_does_not_answer, fresh_esp, done),
 		cmocka_unit_test_setup_teardown(peer_is_not_ready, fresh_esp, done),
 		cmocka_unit_test_setup_teardown(set_up_across_a_rotation, fresh_esp, done),
+		cmocka_unit_test_setup_teardown(set_up_across_two_rotations, fresh_esp, done),
 		cmocka_unit_test_setup_teardown(schedule, fresh_esp, done),
 		cmocka_unit_test_setup_teardown(told_twice, fresh_esp, done),
 		cmocka_unit_test_setup_teardown(no_nonce_twice, fresh_esp, done),

@@ -28,7 +28,6 @@ static int draw(struct sec_keys *k, uint32_t generation)
 	memcpy(k->masters.key[generation & 1], fresh, sizeof(fresh));
 	OPENSSL_cleanse(fresh, sizeof(fresh));
 	k->generation = generation;
-	k->last = FALCON_ESP_SPI_MIN - 1;
 	return 0;
 }
 
@@ -40,6 +39,7 @@ int sec_keys_open(struct sec_keys **out)
 	*out = NULL;
 	if (!k)
 		return -errno;
+	k->last = FALCON_ESP_SPI_MIN - 1;
 	/* The generation before the first one has no SPIs, but no guessable key either. */
 	rc = draw(k, 0);
 	if (rc == 0)
@@ -61,9 +61,17 @@ uint32_t sec_keys_generation(const struct sec_keys *k)
 	return k->generation;
 }
 
+/*
+ * Connections that are being set up may have SPIs of any generation, under which XDP knows them: the counting
+ * goes on, and starts over so late that none of those is left.
+ */
 int sec_keys_rotate(struct sec_keys *k)
 {
-	return draw(k, k->generation + 1);
+	int rc = draw(k, k->generation + 1);
+
+	if (rc == 0 && k->last > SPI_LAST / 2)
+		k->last = FALCON_ESP_SPI_MIN - 1;
+	return rc;
 }
 
 uint32_t sec_keys_spi(struct sec_keys *k)

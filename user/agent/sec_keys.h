@@ -31,7 +31,7 @@ int sec_keys_rotate(struct sec_keys *k);
 
 /*
  * A new SPI of the current generation, not below FALCON_ESP_SPI_MIN, or 0 if all up to 2^31 - 1 have been
- * given: rotate.
+ * given: rotate. None comes again before 2^30 others have been given.
  */
 uint32_t sec_keys_spi(struct sec_keys *k);
 
