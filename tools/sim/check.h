@@ -94,8 +94,8 @@ bool check_request(struct endpoint *e, uint32_t i, bool pull);
 /* Transaction |i| of |e| ends. */
 bool check_completion(struct endpoint *e, uint32_t i, enum falcon_completion_code code,
 		      uint8_t ulp_code);
-/* on_fatal() is justified. */
-void check_fatal(struct endpoint *e);
+/* on_fatal(), for |why|, is justified. */
+void check_fatal(struct endpoint *e, const char *why);
 /* Nothing was lost or late, so nothing was sent twice; when all is over. */
 void check_clean(struct endpoint *e);
 

@@ -137,24 +137,33 @@ static uint32_t length_of(struct endpoint *e, const struct psn *p)
 	return SIM_ULP_HDR + ulp_length(e, p->rsn - e->first_rsn);
 }
 
+/* |e| knows that its data packet |psn| is acknowledged. */
+static bool is_known(const struct endpoint *e, uint32_t psn)
+{
+	const struct falcon_tx_acked *tx = &e->shared->tx_acked;
+
+	return falcon_seq_diff(psn, tx->data_base) < 0 ||
+	       falcon_ring_test(tx->data_ack, FALCON_DATA_WORDS, psn);
+}
+
 /* Larger than what the path has been found to carry, and tried again and again. */
 static bool too_large(struct endpoint *e)
 {
 	for (uint32_t i = 0; e->path.len && i < e->data.next; i++) {
 		const struct psn *p = &e->data.psn[i];
 
-		if (!(p->flags & PSN_DONE) && p->sends >= HOPELESS && length_of(e, p) > e->path.len)
+		if (!is_known(e, e->data.first + i) && p->sends >= HOPELESS && length_of(e, p) > e->path.len)
 			return true;
 	}
 	return false;
 }
 
-void check_fatal(struct endpoint *e)
+void check_fatal(struct endpoint *e, const char *why)
 {
 	bool spent = exhausted(e, &e->data) || exhausted(e, &e->req);
 
 	if (e->sim->cfg->checks && (e->fatal || ((is_patient(e) || !spent) && !too_large(e))))
-		sim_fail(e->sim, e, "fatal without reason");
+		sim_fail(e->sim, e, "fatal without reason: %s", why);
 }
 
 /* How long a full data and request window of |e| takes on a line of |rate|, ns. */

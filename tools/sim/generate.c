@@ -240,8 +240,8 @@ static void make_clean(struct sim_cfg *cfg)
 		cfg->host[i].pool = cfg->host[i].pool_cells = cfg->host[i].conn_pool = 0;
 		cfg->host[i].host_pool = cfg->host[i].function_pool = 0;
 		cfg->host[i].mem_rate = cfg->host[i].rx_buffer = 0;
-		/* A replaced key is accepted for longer than a packet may be under way. */
-		cfg->host[i].key_settle = 200 * SIM_MS;
+		/* A replaced key is accepted for longer than a packet is under way, but for the slowest links. */
+		cfg->host[i].key_settle = 20 * SIM_MS;
 	}
 	cfg->conn[0].late = late;
 	cfg->conn[0].rto = 200 * SIM_MS;
@@ -327,6 +327,7 @@ static void random_sizes(struct sim_conn_cfg *c, struct rng *r, bool alone)
 {
 	c->path = alone ? SIM_PATH_ALONE : SIM_PATH_AGREED;
 	c->size_max = once_in(r, 2) ? rng_range(r, 500, 4096) : c->size_max;
+	c->size_min = c->size_min < c->size_max ? c->size_min : c->size_max;
 	c->gap = once_in(r, 2) ? spread(r, SIM_US, SIM_MS) : c->gap;
 	/* A search takes a second or more: with shorter timeouts a packet's attempts are used up by then. */
 	c->rto = spread(r, 2 * SIM_MS, 8 * SIM_MS);

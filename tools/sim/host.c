@@ -83,8 +83,7 @@ static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
 	struct endpoint *e = ep_of(c);
 
 	(void)arg;
-	(void)why;
-	check_fatal(e);
+	check_fatal(e, why);
 	e->sim->totals.fatal++;
 	sim_trace(e->sim, "fatal", e, 0, 0, 0);
 	e->fatal = true;
@@ -160,10 +159,10 @@ void host_end_ep(struct endpoint *e)
 	sim_trace(e->sim, "close", e, e->submitted, e->completed, 0);
 	e->stats = *fcore_conn_stats(c);
 	e->closing = true;
-	secure_down(e);
 	e->shared->id.flags &= ~(__u32)FALCON_CONN_ALIVE;
 	fcore_conn_close(c, kCmplDeadConn);
 	e->core = NULL;
+	secure_down(e);
 }
 
 static void receive_nack(struct endpoint *e, const struct frame *f)
