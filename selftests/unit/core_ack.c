@@ -74,6 +74,21 @@ static void repetition_starts_the_timer(void **state)
 	env_close();
 }
 
+/* An ACK that the receive path has told meanwhile takes no turn from what is to be sent. */
+static void told_by_the_receive_path(void **state)
+{
+	(void)state;
+	open_with(1000, false);
+	env_receive_pull(0, 0, true);
+	falcon_ack_told(&env.shared, 0, env.shared.rx.flow[0].acked);
+	env_push(0);
+	env.nsent = 0;
+	assert_int_equal(fcore_run(env.core, env.now, 1), 1);
+	assert_int_equal(env.nsent, 1);
+	assert_int_equal(env.sent[0].type, FALCON_PUSH_DATA);
+	env_close();
+}
+
 /* A batch is answered once, with the state after all of it. */
 static void once_a_batch(void **state)
 {
@@ -275,6 +290,7 @@ int main(void)
 		cmocka_unit_test(requested_push_waits_for_ulp),
 		cmocka_unit_test(requested_by_repetition),
 		cmocka_unit_test(repetition_starts_the_timer),
+		cmocka_unit_test(told_by_the_receive_path),
 		cmocka_unit_test(once_a_batch),
 		cmocka_unit_test(answer_owed_by_xdp),
 		cmocka_unit_test(coalesced_by_time),

@@ -178,15 +178,22 @@ static void restore_own(struct fcore_conn *c, uint8_t own)
 		falcon_fetch_or(&c->shared->rx.own, (__u32)own);
 }
 
+bool fc_ack_is_due(struct fcore_conn *c)
+{
+	for (uint32_t m = c->ack_due; m; m &= m - 1) {
+		uint32_t flow = (uint32_t)__builtin_ctz(m);
+
+		if (!owes(c, flow))
+			told(c, flow, falcon_load(&c->shared->rx.flow[flow].told));
+	}
+	return c->ack_due;
+}
+
 enum fc_sent fc_ack_send(struct fcore_conn *c)
 {
 	uint32_t flow = (uint32_t)__builtin_ctz(c->ack_due), acked;
 	struct falcon_ack a;
 
-	if (!owes(c, flow)) {
-		told(c, flow, falcon_load(&c->shared->rx.flow[flow].told));
-		return FC_SENT;
-	}
 	acked = falcon_ack_compose(c->shared, flow, &a);
 	a.buffer_level = (uint8_t)c->core->rx_level;
 	if (transmit_ack(c, flow, &a)) {

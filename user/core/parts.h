@@ -120,7 +120,9 @@ void fc_ack_piggybacked(struct fcore_conn *c, uint32_t mask, const uint32_t acke
 void fc_ack_timeout(struct fcore_conn *c, uint64_t now);
 /* XDP has told of ACKs that it owes: the timer is ours. */
 void fc_ack_watch(struct fcore_conn *c);
-/* Send the ACK that is due. */
+/* An ACK is due, and not told meanwhile by the receive path. */
+bool fc_ack_is_due(struct fcore_conn *c);
+/* Send it. */
 enum fc_sent fc_ack_send(struct fcore_conn *c);
 /* Send a NACK of a packet of |flow|; |nack| carries the NACK fields. 0 or -EAGAIN. */
 int fc_ack_send_nack(struct fcore_conn *c, uint32_t flow, const struct falcon_ack *nack);

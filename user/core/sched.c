@@ -54,14 +54,14 @@ static enum fc_sent send_one(struct fcore_conn *c, uint64_t now)
  */
 static uint32_t serve(struct fcore_conn *c, uint64_t now, uint32_t quota, enum fc_sent *last)
 {
-	uint32_t n = 0, reserve = c->ack_due ? 1 : 0;
+	uint32_t n = 0, reserve = fc_ack_is_due(c);
 
 	*last = FC_SENT;
 	while (n + reserve < quota && *last == FC_SENT) {
 		*last = send_one(c, now);
 		n += *last == FC_SENT;
 	}
-	while (c->ack_due && *last != FC_STALLED && n < quota) {
+	while (fc_ack_is_due(c) && *last != FC_STALLED && n < quota) {
 		if (fc_ack_send(c) == FC_SENT)
 			n++;
 		else
