@@ -92,7 +92,7 @@ static void check_codec(const struct rifl_frame *f, uint32_t bits)
 	if (kind == RIFL_DATA)
 		check_segment(f, bits);
 	rifl_scramble(&a, &other, bits);
-	rifl_descramble(&b, &other, bits);
+	rifl_descramble(&b, &other, &other, bits);
 	CHECK(a.past == b.past && same_frame(f, &other, bits));
 	rifl_to_bytes(f, bits, bytes);
 	rifl_from_bytes(&other, bits, bytes);
@@ -142,7 +142,7 @@ static void arrive(struct rifl_frame *f)
 	bool verified = rifl_verify(f, bits, was.frame_id), data = rifl_syn(f) == RIFL_SYN_DATA;
 	bool takes;
 
-	rifl_descramble(&was.descrambler, &clear, bits);
+	rifl_descramble(&was.descrambler, &clear, &clear, bits);
 	takes = was.in_sync && verified && data && was.frame_id == was.threshold;
 	good = !verified || !rifl_syn_legal(f) || !was.in_sync ? 0 : good + data;
 	rifl_lane_rx(&lane, f);
@@ -211,7 +211,7 @@ static void send(const struct rifl_segment *s)
 
 	CHECK(!memcmp(&was, &lane.rx, sizeof(was)));
 	CHECK(rifl_verify(&f, bits, id));
-	rifl_descramble(&undo, &f, bits);
+	rifl_descramble(&undo, &f, &f, bits);
 	rifl_unseal(&f, bits);
 	CHECK(rifl_kind(&f, bits) != RIFL_RESERVED);
 	CHECK(lane.tx.frame_id == ((id + data) & (rifl_ids(&lane.cfg) - 1)));

@@ -324,7 +324,7 @@ static void scrambler_is_its_polynomial(void **state)
 			scramble_model(&want, sizes[n], past);
 			rifl_scramble(&tx, &f, sizes[n]);
 			assert_memory_equal(f.word, want.word, sizes[n] / 8);
-			rifl_descramble(&rx, &f, sizes[n]);
+			rifl_descramble(&rx, &f, &f, sizes[n]);
 			assert_memory_equal(f.word, back.word, sizes[n] / 8);
 		}
 	}
@@ -335,7 +335,7 @@ static void descrambler_finds_its_way(void **state)
 {
 	struct rifl_scrambler tx = { 0x123456789 }, rx = { 0 };
 	static const bool right[] = { false, true, false, false, true };
-	struct rifl_frame f, clear;
+	struct rifl_frame f, clear, got;
 
 	(void)state;
 	rifl_put_kind(&clear, 256, RIFL_IDLE);
@@ -344,8 +344,8 @@ static void descrambler_finds_its_way(void **state)
 		rifl_scramble(&tx, &f, 256);
 		if (k == 2)
 			flip(&f, 240);
-		rifl_descramble(&rx, &f, 256);
-		assert_int_equal(!memcmp(f.word, clear.word, 32), right[k]);
+		rifl_descramble(&rx, &f, &got, 256);
+		assert_int_equal(!memcmp(got.word, clear.word, 32), right[k]);
 	}
 }
 

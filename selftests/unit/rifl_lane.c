@@ -61,7 +61,7 @@ static enum rifl_kind leaves(const struct rifl_segment *s, uint32_t id)
 	undo = lane.tx.scrambler;
 	rifl_lane_tx(&lane, s, &f);
 	assert_true(rifl_verify(&f, 128, id));
-	rifl_descramble(&undo, &f, 128);
+	rifl_descramble(&undo, &f, &f, 128);
 	return rifl_kind(&f, 128);
 }
 

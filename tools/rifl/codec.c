@@ -120,7 +120,7 @@ static void decode_frame(struct codec *c, struct rifl_frame *f)
 	uint32_t bits = c->o->frame_bits;
 	bool good = rifl_verify(f, bits, c->id);
 
-	rifl_descramble(&c->scrambler, f, bits);
+	rifl_descramble(&c->scrambler, f, f, bits);
 	if (!rifl_syn_legal(f))
 		complain(c, "illegal syncword");
 	else if (!good)

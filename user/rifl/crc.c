@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The checksum by tables, eight bytes at a time, and the choice between that and crc_clmul.c. */
+/* The checksum by tables, eight bytes at a time. */
 #include "crc.h"
 
 /* x times |v|, reduced. */
@@ -54,9 +54,4 @@ uint32_t rifl_residue_portable(const struct rifl_frame *f, uint32_t bits)
 	/* Of the last word 52 bits are before the verification code. */
 	r = reduce(w >> RIFL_VERIFICATION_BITS ^ r << 40);
 	return (uint32_t)(r ^ (w & RIFL_VERIFICATION_MASK));
-}
-
-uint32_t rifl_residue(const struct rifl_frame *f, uint32_t bits)
-{
-	return rifl_residue_fast_usable() ? rifl_residue_fast(f, bits) : rifl_residue_portable(f, bits);
 }

@@ -61,7 +61,7 @@ struct rifl_frame {
 struct rifl_segment {
 	uint32_t len;		/* bytes, up to rifl_payload_bytes(); fewer only where |end| is set */
 	bool end;		/* the packet's last */
-	uint8_t data[RIFL_PAYLOAD_MAX];
+	uint8_t data[RIFL_WORDS_MAX * 8]; /* room for whole words; bytes from |len| on have no meaning */
 };
 
 /* Whether the paper has frames of so many bits. */

@@ -107,11 +107,11 @@ void rifl_lane_rx(struct rifl_lane *l, const struct rifl_frame *f)
 {
 	uint32_t bits = l->cfg.frame_bits;
 	struct rifl_rx *rx = &l->rx;
-	struct rifl_frame clear = *f;
+	struct rifl_frame clear;
 	bool is_data = rifl_syn(f) == RIFL_SYN_DATA;
 	enum rifl_kind kind;
 
-	rifl_descramble(&rx->descrambler, &clear, bits);
+	rifl_descramble(&rx->descrambler, f, &clear, bits);
 	if (!rifl_syn_legal(f)) {
 		lost_sync(l);
 		return;

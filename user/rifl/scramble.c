@@ -19,7 +19,10 @@ static inline uint64_t from_past(uint64_t past)
 	return past << (64 - TAP1) ^ past << (64 - TAP2);
 }
 
-/* The highest |n| bits of |x|; the others of the result have no meaning. */
+/*
+ * The highest |n| bits of |x|, at least TAP2, so that no earlier past has to be kept; the others of the
+ * result have no meaning.
+ */
 static inline uint64_t scramble(uint64_t *past, uint64_t x, uint32_t n)
 {
 	uint64_t y = x ^ from_past(*past);
@@ -27,7 +30,7 @@ static inline uint64_t scramble(uint64_t *past, uint64_t x, uint32_t n)
 	y ^= y >> TAP1 ^ y >> TAP2;
 	y ^= y >> 2 * TAP1;
 	y ^= y >> 4 * TAP1;
-	*past = n == 64 ? y : *past << n | y >> (64 - n);
+	*past = y >> (64 - n);
 	return y;
 }
 
@@ -35,7 +38,7 @@ static inline uint64_t descramble(uint64_t *past, uint64_t y, uint32_t n)
 {
 	uint64_t x = y ^ y >> TAP1 ^ y >> TAP2 ^ from_past(*past);
 
-	*past = n == 64 ? y : *past << n | y >> (64 - n);
+	*past = y >> (64 - n);
 	return x;
 }
 
@@ -61,15 +64,17 @@ void rifl_scramble(struct rifl_scrambler *s, struct rifl_frame *f, uint32_t bits
 	s->past = past;
 }
 
-void rifl_descramble(struct rifl_scrambler *s, struct rifl_frame *f, uint32_t bits)
+void rifl_descramble(struct rifl_scrambler *s, const struct rifl_frame *f, struct rifl_frame *clear,
+		     uint32_t bits)
 {
 	uint32_t last = rifl_words(bits) - 1;
-	uint64_t past = s->past, *w = f->word, x;
+	const uint64_t *w = f->word;
+	uint64_t past = s->past, x;
 
 	x = descramble(&past, w[0] << RIFL_SYN_BITS, FIRST_BITS);
-	w[0] = replace(w[0], x >> RIFL_SYN_BITS, syn_mask);
+	clear->word[0] = replace(w[0], x >> RIFL_SYN_BITS, syn_mask);
 	for (uint32_t i = 1; i < last; i++)
-		w[i] = descramble(&past, w[i], 64);
-	w[last] = replace(w[last], descramble(&past, w[last], LAST_BITS), verification_mask);
+		clear->word[i] = descramble(&past, w[i], 64);
+	clear->word[last] = replace(w[last], descramble(&past, w[last], LAST_BITS), verification_mask);
 	s->past = past;
 }

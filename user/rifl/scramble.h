@@ -16,7 +16,8 @@ struct rifl_scrambler {
 /* Scramble |f|, of |bits| bits, in place. */
 void rifl_scramble(struct rifl_scrambler *s, struct rifl_frame *f, uint32_t bits);
 
-/* The inverse. Right as soon as the 33 bits before were received as they were sent. */
-void rifl_descramble(struct rifl_scrambler *s, struct rifl_frame *f, uint32_t bits);
+/* The inverse, of |f| into |clear|, which may be |f|. Right once the 33 bits before came undamaged. */
+void rifl_descramble(struct rifl_scrambler *s, const struct rifl_frame *f, struct rifl_frame *clear,
+		     uint32_t bits);
 
 #endif /* FALCON_RIFL_SCRAMBLE_H */
