@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # falcon-rifl, and its sanitizer build for the tests.
 
-RIFL_TOOL_SRC := $(wildcard tools/rifl/*.c)
+RIFL_TOOL_SRC := $(filter-out tools/rifl/hop.c,$(wildcard tools/rifl/*.c))
 PROGRAMS += $(B)/falcon-rifl
 TESTS += $(B)/asan/falcon-rifl
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* falcon-rifl --soak --pcap: frames as they arrive, in the file format of libpcap. */
 #include "capture.h"
-#include "wire.h"
+#include "line.h"
 
 #include <string.h>
 
@@ -42,7 +42,7 @@ void capture_frame(struct capture *c, uint64_t now, uint32_t from, uint32_t lane
 	uint8_t bytes[HEADER_LEN + RIFL_FRAME_BITS_MAX / 8] = {
 		HEADER_VERSION, (uint8_t)from, (uint8_t)lane, (uint8_t)(SCRAMBLED | id_bits),
 	};
-	uint64_t ns = now / (WIRE_SLOT / SLOT_NS);
+	uint64_t ns = now / (LINE_SLOT / SLOT_NS);
 	uint32_t len = HEADER_LEN + bits / 8;
 	const uint32_t record[4] = {
 		(uint32_t)(ns / 1000000000), (uint32_t)(ns % 1000000000), len, len,

@@ -15,7 +15,7 @@ static uint32_t rtt_frames(const struct link_cfg *cfg)
 	for (uint32_t i = 0; i < cfg->lanes; i++)
 		if (cfg->skew[i] > longest)
 			longest = cfg->skew[i];
-	return (uint32_t)((2 * (cfg->delay + longest) + WIRE_SLOT - 1) / WIRE_SLOT) + SLOTS_AT_THE_ENDS;
+	return (uint32_t)((2 * (cfg->delay + longest) + LINE_SLOT - 1) / LINE_SLOT) + SLOTS_AT_THE_ENDS;
 }
 
 static int open_end(struct link *l, uint32_t at, const struct rifl_cfg *cfg)
@@ -24,10 +24,10 @@ static int open_end(struct link *l, uint32_t at, const struct rifl_cfg *cfg)
 	struct link_end *e = &l->end[at];
 	int rc = rifl_bond_open(&e->bond, c->lanes, cfg);
 
-	e->period = (uint64_t)(WIRE_SLOT - (int64_t)c->ppm[at] * WIRE_SLOT / 1000000);
+	e->period = (uint64_t)(LINE_SLOT - (int64_t)c->ppm[at] * LINE_SLOT / 1000000);
 	e->offers = e->reads = true;
 	for (uint32_t i = 0; i < c->lanes && !rc; i++)
-		if (!wire_open(&e->wire[i], c->frame_bits, c->delay + c->skew[i], c->seed, 2 * i + at))
+		if (!line_open(&e->line[i], c->frame_bits, c->delay + c->skew[i], c->seed, 2 * i + at))
 			rc = -ENOMEM;
 	return rc;
 }
@@ -53,7 +53,7 @@ void link_close(struct link *l)
 	for (uint32_t at = 0; at < 2; at++) {
 		rifl_bond_close(&l->end[at].bond);
 		for (uint32_t i = 0; i < l->cfg.lanes; i++)
-			wire_close(&l->end[at].wire[i]);
+			line_close(&l->end[at].line[i]);
 	}
 }
 
@@ -61,7 +61,7 @@ void link_set_faults(struct link *l, const struct faults *faults)
 {
 	for (uint32_t at = 0; at < 2; at++)
 		for (uint32_t i = 0; i < l->cfg.lanes; i++)
-			wire_set_faults(&l->end[at].wire[i], faults);
+			line_set_faults(&l->end[at].line[i], faults);
 }
 
 void link_reset(struct link *l)
@@ -72,7 +72,7 @@ void link_reset(struct link *l)
 
 		rifl_bond_reset(&e->bond);
 		for (uint32_t i = 0; i < l->cfg.lanes; i++)
-			wire_clear(&e->wire[i]);
+			line_clear(&e->line[i]);
 		e->clock = (struct rifl_clock){ 0 };
 		e->slots = e->received = 0;
 		e->nwaiting = 0;
@@ -127,7 +127,7 @@ static const char *name_violation(const struct link *l, uint32_t from, uint64_t 
 static void record_latency(struct link *l, uint32_t at, uint64_t n)
 {
 	struct link_end *e = &l->end[at];
-	uint64_t took = (e->now - l->end[!at].stamp[n % LINK_STAMPS]) / WIRE_SLOT;
+	uint64_t took = (e->now - l->end[!at].stamp[n % LINK_STAMPS]) / LINE_SLOT;
 
 	e->latency[took < LINK_LATENCIES ? took : LINK_LATENCIES - 1]++;
 }
@@ -161,7 +161,7 @@ static void end_receives(struct link *l, uint32_t at)
 	struct rifl_frame f;
 
 	for (uint32_t i = 0; i < l->cfg.lanes; i++) {
-		while (wire_receive(&l->end[!at].wire[i], e->now, &f)) {
+		while (line_receive(&l->end[!at].line[i], e->now, &f)) {
 			if (l->capture)
 				capture_frame(l->capture, e->now, !at, i, c->id_bits, &f, c->frame_bits);
 			rifl_lane_rx(&e->bond.lane[i], &f);
@@ -188,7 +188,7 @@ static void end_sends(struct link *l, uint32_t at)
 	e->nwaiting -= taken;
 	memmove(e->waiting, e->waiting + taken, e->nwaiting * sizeof(e->waiting[0]));
 	for (uint32_t i = 0; i < l->cfg.lanes; i++)
-		wire_send(&e->wire[i], e->now, &f[i]);
+		line_send(&e->line[i], e->now, &f[i]);
 }
 
 static void check_buffers(struct link *l, uint32_t at)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two ends of a bonded link, the wires between them, and users who check what they get. */
+/* Two ends of a bonded link, the lines between them, and users who check what they get. */
 #ifndef FALCON_RIFL_LINK_H
 #define FALCON_RIFL_LINK_H
 
 #include "capture.h"
 #include "rifl/bond.h"
 #include "rifl/clock.h"
-#include "wire.h"
+#include "line.h"
 
 enum {
 	LINK_LANES_MAX = 8,
@@ -20,7 +20,7 @@ struct link_cfg {
 	uint64_t delay;			/* ticks, one way */
 	uint64_t skew[LINK_LANES_MAX];	/* ticks that each lane takes longer */
 	int32_t ppm[2];			/* how much each end's clock is too fast */
-	struct faults faults;		/* of every wire */
+	struct faults faults;		/* of every line */
 	uint64_t seed;
 };
 
@@ -28,7 +28,7 @@ struct link_cfg {
 struct link_end {
 	struct rifl_bond bond;
 	struct rifl_clock clock;
-	struct wire wire[LINK_LANES_MAX];	/* what this end sends */
+	struct line line[LINK_LANES_MAX];	/* what this end sends */
 	uint64_t now, period;		/* ticks: this end's next slot, and its slots' length */
 	uint64_t received, slots;	/* frames received on lane 0, and slots since the first */
 	struct rifl_segment waiting[LINK_LANES_MAX];	/* offered to the link layer and not taken yet */
@@ -53,7 +53,7 @@ struct link {
 int link_open(struct link *l, const struct link_cfg *cfg);
 void link_close(struct link *l);
 
-/* Change the faults of all wires. */
+/* Change the faults of all lines. */
 void link_set_faults(struct link *l, const struct faults *faults);
 
 /* Both ends begin again; what was on its way is lost. */

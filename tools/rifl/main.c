@@ -4,7 +4,7 @@
 #include "paper.h"
 #include "rifl/lane.h"
 #include "soak.h"
-#include "wire.h"
+#include "line.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static bool parse_small(const char *text, uint32_t *v)
 	return true;
 }
 
-/* A BER from 0 to 0.1, in WIRE_BER_ONE. */
+/* A BER from 0 to 0.1, in LINE_BER_ONE. */
 static bool parse_ber(const char *text, uint64_t *v)
 {
 	char *end;
@@ -54,7 +54,7 @@ static bool parse_ber(const char *text, uint64_t *v)
 
 	if (!*text || *end || !(ber >= 0 && ber <= 0.1))
 		return false;
-	*v = (uint64_t)(ber * (double)WIRE_BER_ONE + 0.5);
+	*v = (uint64_t)(ber * (double)LINE_BER_ONE + 0.5);
 	return true;
 }
 

@@ -49,8 +49,8 @@ static void paper_link(struct link_cfg *c, double ber, uint64_t seed)
 	memset(c, 0, sizeof(*c));
 	c->frame_bits = PAPER_BITS;
 	c->lanes = PAPER_LANES;
-	c->delay = (uint64_t)(PAPER_DELAY_NS / PAPER_SLOT_NS * WIRE_SLOT);
-	c->faults.ber = (uint64_t)(ber * (double)WIRE_BER_ONE + 0.5);
+	c->delay = (uint64_t)(PAPER_DELAY_NS / PAPER_SLOT_NS * LINE_SLOT);
+	c->faults.ber = (uint64_t)(ber * (double)LINE_BER_ONE + 0.5);
 	c->faults.noise_frames = 1;
 	c->seed = seed;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How the users and the link behave besides the faults of the wires. */
+/* How the users and the link behave besides the faults of the lines. */
 struct schedule {
 	struct link_cfg link;
 	uint64_t steps;			/* slots of both ends together, before the faults end */
@@ -16,20 +16,6 @@ struct schedule {
 	uint32_t turn_ppm[2];		/* steps in a million in which each user begins or ceases to read */
 	uint32_t offer_ppm;		/* and to send */
 };
-
-/*
- * The greatest BER for each size that leaves the checksum's blind spot out of the picture: of four errors in
- * one frame it misses one in 2^11, which is less than once in 10^11 frames here.
- */
-static uint64_t greatest_ber(uint32_t frame_bits)
-{
-	switch (frame_bits) {
-	case 512: return WIRE_BER_ONE / 20000;
-	case 1024: return WIRE_BER_ONE / 50000;
-	case 2048: return WIRE_BER_ONE / 100000;
-	default: return WIRE_BER_ONE / 10000;
-	}
-}
 
 /* Uniform in its logarithm, in [1, most]. */
 static uint64_t log_uniform(struct rng *r, uint64_t most)
@@ -51,7 +37,7 @@ static void random_faults(struct rng *r, uint32_t bits, struct faults *f)
 	memset(f, 0, sizeof(*f));
 	f->noise_frames = 1;
 	if (!one_in(r, 5))
-		f->ber = greatest_ber(bits) / decades[rng_below(r, 5)];
+		f->ber = line_greatest_ber(bits) / decades[rng_below(r, 5)];
 	if (one_in(r, 3))
 		f->burst_ppm = (uint32_t)log_uniform(r, 5000);
 	if (one_in(r, 3)) {
@@ -70,9 +56,9 @@ static void random_schedule(struct schedule *s, uint64_t seed, uint64_t n)
 	c->seed = rng_next(&r);
 	c->frame_bits = RIFL_FRAME_BITS_MIN << rng_below(&r, 5);
 	c->lanes = one_in(&r, 2) ? 1 : (uint32_t)rng_range(&r, 2, 4);
-	c->delay = log_uniform(&r, 128) * WIRE_SLOT + rng_below(&r, WIRE_SLOT);
+	c->delay = log_uniform(&r, 128) * LINE_SLOT + rng_below(&r, LINE_SLOT);
 	for (uint32_t i = 1; i < c->lanes; i++)
-		c->skew[i] = one_in(&r, 2) ? 0 : rng_below(&r, 8ULL * WIRE_SLOT);
+		c->skew[i] = one_in(&r, 2) ? 0 : rng_below(&r, 8ULL * LINE_SLOT);
 	for (uint32_t i = 0; i < 2; i++) {
 		c->ppm[i] = one_in(&r, 2) ? 0 : (int32_t)rng_below(&r, 401) - 200;
 		s->turn_ppm[i] = one_in(&r, 2) ? 0 : (uint32_t)log_uniform(&r, 20000);
@@ -153,7 +139,7 @@ static void print_violation(const struct schedule *s, const struct link *l, uint
 	printf("violation: schedule %" PRIu64 ", epoch %" PRIu64 ", segment %" PRIu64 ": %s (%" PRIu32
 	       " bits, %" PRIu32 " lanes, delay %.1f, ber %.1e, bursts %" PRIu32 ", noise %" PRIu32
 	       " x %" PRIu32 " ppm)\n", n, l->epoch, l->violation_segment, l->violation, c->frame_bits,
-	       c->lanes, (double)c->delay / WIRE_SLOT, (double)c->faults.ber / (double)WIRE_BER_ONE,
+	       c->lanes, (double)c->delay / LINE_SLOT, (double)c->faults.ber / (double)LINE_BER_ONE,
 	       c->faults.burst_ppm, c->faults.noise_ppm, c->faults.noise_frames);
 }
 

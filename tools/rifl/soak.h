@@ -9,7 +9,7 @@ struct soak_options {
 	uint64_t frames;	/* to send at least, both ends together */
 	uint64_t seed;
 	uint64_t first;		/* schedule to begin with */
-	uint64_t ber;		/* of every schedule, in WIRE_BER_ONE; UINT64_MAX: as the schedule says */
+	uint64_t ber;		/* of every schedule, in LINE_BER_ONE; UINT64_MAX: as the schedule says */
 	const char *pcap;	/* capture the first schedule's frames here; NULL: do not */
 };
 

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "noise.h"
+
 enum sim_limits {
 	SIM_MAX_HOSTS = 64,
 	SIM_MAX_LEAVES = 8,
@@ -32,7 +34,7 @@ enum sim_limits {
 #define SIM_MS UINT64_C(1000000)
 #define SIM_S UINT64_C(1000000000)
 
-#define SIM_BER_ONE UINT64_C(1000000000000000)	/* a BER of 1 */
+#define SIM_BER_ONE NOISE_ONE	/* a BER of 1 */
 
 /* Every value of a scenario is a uint64_t: times in ns, rates in bit/s, chances in ppm. */
 

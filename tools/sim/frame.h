@@ -3,13 +3,16 @@
 #ifndef FALCON_SIM_FRAME_H
 #define FALCON_SIM_FRAME_H
 
+#include "../rifl/hop.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 struct endpoint;
 
 struct frame {
-	struct frame *next;	/* in a host's ring, or on its way over a RIFL link */
+	struct frame *next;	/* in a host's ring */
+	struct rifl_hop_packet hop;	/* on its way over a RIFL link */
 	struct endpoint *verdict_ep;	/* in the ring: whose it is */
 	struct endpoint *from;
 	uint64_t key;		/* that it is sealed with, as the checks know it; 0: clear */

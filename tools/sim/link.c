@@ -8,7 +8,6 @@
 #include <string.h>
 
 enum {
-	FCS_LEN = 4,
 	NOISE = 3000,		/* of streams of randomness, the first for bit errors */
 };
 
@@ -33,28 +32,10 @@ static uint32_t down(const struct sim *s, uint32_t spine, uint32_t leaf)
 			  spine * s->cfg->leaves) + leaf;
 }
 
-static void next_gap(struct noise *e, uint64_t ber)
-{
-	e->gap += rng_exponential(&e->rng, SIM_BER_ONE / ber);
-}
-
 static void noise_open(const struct sim *s, struct noise *e, const struct sim_link_cfg *cfg, uint64_t stream)
 {
 	rng_seed(&e->rng, s->cfg->seed, stream);
-	if (cfg->ber)
-		next_gap(e, cfg->ber);
-}
-
-/* Whether a bit of |f| is wrong, or of its FCS, which then shows it. */
-static bool has_bit_error(struct noise *e, const struct sim_link_cfg *cfg, const struct frame *f)
-{
-	uint64_t bits = 8ULL * (f->len + FCS_LEN);
-	bool hit = e->gap < bits;
-
-	while (e->gap < bits)
-		next_gap(e, cfg->ber);
-	e->gap -= bits;
-	return hit;
+	noise_begin(e, cfg->ber);
 }
 
 static void init(struct sim *s, uint32_t n, const struct sim_link_cfg *cfg, int leaf, int spine)
@@ -312,7 +293,7 @@ static bool is_lost(const struct sim *s, struct link *l, const struct frame *f)
 		return true;
 	if (c->burst)
 		l->bad = rng_chance(&l->rng, l->bad ? SIM_PPM - c->burst_end : c->burst);
-	if (c->ber && !l->hop && has_bit_error(&l->noise, c, f)) {
+	if (c->ber && !l->hop && noise_hits(&l->noise, c->ber, f->len)) {
 		l->stats.damaged++;
 		return true;
 	}
@@ -355,7 +336,7 @@ void link_uplink(struct sim *s, struct frame *f)
 
 	if (l->hop) {
 		hop_send(l->hop, !l->dir, f);
-	} else if (!s->healed && has_bit_error(&l->uplink, l->cfg, f)) {
+	} else if (!s->healed && noise_hits(&l->uplink, l->cfg->ber, f->len)) {
 		l->stats.damaged++;
 		lose(s, f, &l->stats.lost);
 	} else {

@@ -5,6 +5,7 @@
 
 #include "config.h"
 #include "frame.h"
+#include "noise.h"
 #include "rng.h"
 
 #include <core/core.h>
@@ -18,12 +19,6 @@ struct link_stats {
 	uint64_t queued;	/* bytes found waiting, summed up over packets */
 	uint64_t max_queued;
 	uint64_t damaged;	/* lost for bit errors; host links: the NIC's, too */
-};
-
-/* Bit errors of one direction. */
-struct noise {
-	struct rng rng;
-	uint64_t gap;		/* bits up to the next one */
 };
 
 /* A switch's port and the wire behind it. */
