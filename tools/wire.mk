@@ -2,7 +2,7 @@
 # falcon-wire, and its sanitizer build for the tests.
 
 WIRE_SRC := $(wildcard tools/wire/*.c)
-WIRE_SRC := $(filter-out %.bpf.c,$(WIRE_SRC)) tools/histogram.c tools/app.c
+WIRE_SRC := $(filter-out %.bpf.c,$(WIRE_SRC)) tools/histogram.c tools/app.c tools/rifl/hop.c tools/rifl/line.c
 PROGRAMS += $(B)/falcon-wire
 TESTS += $(B)/asan/falcon-wire
 WIRE_LIBS := -lxdp -lbpf -ljansson -lm
@@ -18,10 +18,10 @@ $(B)/wire_steer.skel.h: $(B)/wire_steer.bpf.o
 
 $(foreach k,obj asan,$(B)/$(k)/tools/wire/port_xdp.o): $(B)/wire_steer.skel.h
 
-$(B)/falcon-wire: $(WIRE_SRC:%.c=$(B)/obj/%.o) $(B)/libfalcon.a
+$(B)/falcon-wire: $(WIRE_SRC:%.c=$(B)/obj/%.o) $(B)/libfalcon.a $(B)/librifl.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(WIRE_LIBS)
 
-$(B)/asan/falcon-wire: $(WIRE_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libfalcon.a
+$(B)/asan/falcon-wire: $(WIRE_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libfalcon.a $(B)/asan/librifl.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) -o $@ $^ $(WIRE_LIBS)

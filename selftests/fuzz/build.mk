@@ -72,8 +72,8 @@ $(eval $(call fuzzer,fuzz_nvme,any,$(FUZZ_NVME),-lcmocka -lisal))
 $(eval $(call fuzzer,fuzz_rifl,aligned,$(wildcard user/rifl/*.c)))
 
 # falcon-wire, but for its loop and interfaces.
-FUZZ_EMULATOR := $(addprefix tools/wire/,command.c frame.c link.c pool.c report.c settings.c \
-	timeline.c wire.c) tools/histogram.c
+FUZZ_EMULATOR := $(addprefix tools/wire/,command.c frame.c hop.c link.c pool.c report.c settings.c \
+	timeline.c wire.c) tools/histogram.c tools/rifl/hop.c tools/rifl/line.c $(wildcard user/rifl/*.c)
 $(eval $(call fuzzer,fuzz_emulator,aligned,$(FUZZ_EMULATOR),-ljansson -lm))
 
 $(FUZZ)/make_seeds: $(patsubst %.c,$(B)/obj/%.o,$(addprefix selftests/fuzz/,seeds.c seed_file.c) $(FUZZ_FRAMES))

@@ -342,6 +342,8 @@ try_refusals()
 	refused "more than the delay" --path 0:jitter=1us to-a to-b
 	refused "without a rate" --ecn 30k to-a to-b
 	refused "more than 100 %" --loss 101 to-a to-b
+	refused "from 1 bit/s to 1000 Mbit/s" --path 0:rifl=256,ber=1e-7,rate=10g to-a to-b
+	refused "a hop has two ends" --rifl 256 --rate 1g to-a to-b lo
 	refused "unrecognized option" --frobnicate to-a to-b
 	refused "from -20 to 19" --nice 20 to-a to-b
 	refused "lower its MTU" --delay 1ms to-a lo

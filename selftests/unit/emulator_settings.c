@@ -41,6 +41,10 @@ static void values_have_units(void **state)
 		FIELD("corrupt=0.5", corrupt, WIRE_ALWAYS / 200),
 		FIELD("corrupt-burst=9", burst, 9),
 		FIELD("overhead=24", overhead, 24),
+		FIELD("ber=1e-7", ber, NOISE_ONE / 10000000),
+		FIELD("ber=0.00025", ber, NOISE_ONE / 4000),
+		FIELD("rifl=2048", rifl, 2048),
+		FIELD("rifl=0", rifl, 0),
 	};
 
 	(void)state;
@@ -85,6 +89,14 @@ static void wrong_values_are_refused(void **state)
 		{ "corrupt-burst=0", "at least 1 bit" },
 		{ "corrupt-burst=5000", "too much" },
 		{ "down=maybe", "neither 0 nor 1" },
+		{ "ber=", "not a ratio" },
+		{ "ber=often", "not a ratio" },
+		{ "ber=0x1p-9", "not a ratio" },
+		{ "ber=1e-7x", "not a ratio" },
+		{ "ber=-1e-7", "not from 0" },
+		{ "ber=0.01", "not from 0" },
+		{ "rifl=192", "none of" },
+		{ "rifl=4096", "too much" },
 		{ "speed=1", "unknown setting" },
 		{ "rate", "not KEY=VALUE" },
 		{ "=5", "not KEY=VALUE" },
@@ -118,6 +130,78 @@ static void settings_have_to_fit_together(void **state)
 		assert_int_equal(settings_assign(&s, cases[i], err), 0);
 		assert_int_not_equal(settings_check(&s, err), 0);
 	}
+}
+
+/* Settings in words, and what is wrong with them, or "". */
+struct fit {
+	const char *words, *why;
+};
+
+static void assign_all(struct wire_settings *s, const char *words)
+{
+	char copy[200], *rest = copy, *word, err[WIRE_ERR_LEN];
+
+	settings_init(s);
+	strcpy(copy, words);
+	while ((word = strsep(&rest, " ")))
+		assert_int_equal(settings_assign(s, word, err), 0);
+}
+
+static void rifl_is_refused_where_it_cannot_be(void **state)
+{
+	static const struct fit cases[] = {
+		{ "rifl=256 rate=1gbit delay=100us ber=1e-4", "" },
+		{ "rifl=128 rate=500mbit", "" },
+		{ "rifl=2048 rate=2gbit ber=1e-5 queue=9p ecn=3p loss=1 dup=1 corrupt=1", "" },
+		{ "ber=1e-3", "" },
+		{ "rifl=256", "from 1 bit/s to 1000 Mbit/s" },
+		{ "rifl=256 rate=1001mbit", "from 1 bit/s to 1000 Mbit/s" },
+		{ "rifl=128 rate=501mbit", "to 500 Mbit/s" },
+		{ "rifl=2048 rate=2001mbit", "to 2000 Mbit/s" },
+		{ "rifl=256 rate=1gbit delay=2us jitter=1us", "keeps the order" },
+		{ "rifl=256 rate=1gbit delay=2us reorder=1", "keeps the order" },
+		{ "rifl=256 rate=1gbit overhead=24", "overhead of its own" },
+		{ "rifl=256 rate=1gbit delay=1ms", "too long" },
+		{ "rifl=256 rate=1gbit ber=2e-4", "more than 0.0001" },
+		{ "rifl=2048 rate=1gbit ber=2e-5", "more than 1e-05" },
+	};
+	struct wire_settings s;
+	char err[WIRE_ERR_LEN];
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		int rc;
+
+		assign_all(&s, cases[i].words);
+		rc = settings_check(&s, err);
+		if (rc ? !*cases[i].why || !strstr(err, cases[i].why) : *cases[i].why != 0)
+			fail_msg("%s: %s", cases[i].words, rc ? err : "accepted");
+	}
+}
+
+static void a_hop_that_runs_stays_what_it_is(void **state)
+{
+	static const char *const other[] = {
+		"rate=1gbit delay=1us", "rifl=512 rate=1gbit delay=1us", "rifl=256 rate=999mbit delay=1us",
+		"rifl=256 rate=1gbit delay=2us",
+	};
+	struct wire_settings old, s;
+	char err[WIRE_ERR_LEN];
+
+	(void)state;
+	assign_all(&old, "rifl=256 rate=1gbit delay=1us");
+	for (unsigned int i = 0; i < ARRAY_SIZE(other); i++) {
+		assign_all(&s, other[i]);
+		assert_int_not_equal(settings_check_change(&old, &s, err), 0);
+		assert_non_null(strstr(err, "while it runs"));
+	}
+	assign_all(&s, "rifl=256 rate=1gbit delay=1us ber=1e-5 queue=3p loss=1 down=1");
+	assert_int_equal(settings_check_change(&old, &s, err), 0);
+	assign_all(&old, "rate=1gbit");
+	assign_all(&s, "rate=2gbit delay=1us ber=1e-5");
+	assert_int_equal(settings_check_change(&old, &s, err), 0);
+	assign_all(&s, "rifl=256 rate=1gbit");
+	assert_int_not_equal(settings_check_change(&old, &s, err), 0);
 }
 
 static void the_last_loss_counts(void **state)
@@ -210,6 +294,7 @@ static void wrong_commands_change_nothing(void **state)
 		{ "set rate=1g delay=fast", "not a number" },
 		{ "set rate=1g jitter=1us", "more than the delay" },
 		{ "set rate=1g rate", "not KEY=VALUE" },
+		{ "set rate=1g rifl=256", "while it runs" },
 		{ "set \xff\xfe=1", "not understood" },
 		{ "set a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a a", "words" },
 	};
@@ -262,6 +347,8 @@ int main(void)
 		cmocka_unit_test(values_have_units),
 		cmocka_unit_test(wrong_values_are_refused),
 		cmocka_unit_test(settings_have_to_fit_together),
+		cmocka_unit_test(rifl_is_refused_where_it_cannot_be),
+		cmocka_unit_test(a_hop_that_runs_stays_what_it_is),
 		cmocka_unit_test(the_last_loss_counts),
 		cmocka_unit_test_setup_teardown(set_changes_what_it_names, open_emulator,
 						close_emulator),

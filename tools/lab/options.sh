@@ -63,7 +63,7 @@ parse_options()
 		--seed) wire+=(--seed "$value") ;;
 		--loss | --loss-model | --dup | --corrupt | --corrupt-burst | --reorder | \
 			--reorder-by | --rate | --overhead | --queue | --delay | --jitter | \
-			--paths | --path | --spread | --io)
+			--ber | --rifl | --paths | --path | --spread | --io)
 			wire_option "$name" "$value"
 			;;
 		*) die "up: unknown option $1 (falcon-lab --help)" ;;

@@ -77,6 +77,7 @@ static bool chosen(const struct choice *c, unsigned int to, unsigned int path)
 /* The settings |words| applied to |set|. Returns an error or NULL. */
 static json_t *change(struct wire_settings *set, char *const *words, unsigned int n)
 {
+	const struct wire_settings old = *set;
 	char err[WIRE_ERR_LEN];
 	unsigned int changed = 0;
 
@@ -89,7 +90,9 @@ static json_t *change(struct wire_settings *set, char *const *words, unsigned in
 	}
 	if (!changed)
 		return error("set: want KEY=VALUE");
-	return settings_check(set, err) ? error("%s", err) : NULL;
+	if (settings_check(set, err) || settings_check_change(&old, set, err))
+		return error("%s", err);
+	return NULL;
 }
 
 /* All or nothing: try on every chosen link before any is changed. */

@@ -2,8 +2,12 @@
 #include "link.h"
 
 #include "frame.h"
+#include "hop.h"
 
-enum { BITS = 8 };
+enum {
+	BITS = 8,
+	NOISE = WIRE_MAX_LINKS * CHANCES,	/* of streams of randomness, the first for bit errors */
+};
 
 #define NS_PER_S 1000000000ULL
 
@@ -18,6 +22,8 @@ void link_init(struct link *l, const struct wire_settings *set, uint64_t seed, u
 	l->head = l->tail = l->serving = POOL_NONE;
 	for (unsigned int i = 0; i < CHANCES; i++)
 		rng_seed(&l->rng[i], seed, number * CHANCES + i);
+	rng_seed(&l->noise.rng, seed, NOISE + number);
+	noise_begin(&l->noise, set->ber);
 }
 
 uint64_t link_wire_ns(uint64_t bytes, uint64_t rate, uint64_t *remainder)
@@ -80,7 +86,7 @@ static bool lose(struct link *l)
 static uint64_t flight_ns(struct link *l, bool flow)
 {
 	const struct wire_settings *s = &l->set;
-	uint64_t delay = s->delay;
+	uint64_t delay = s->rifl ? 0 : s->delay;	/* it has had that of a hop */
 
 	if (s->jitter)
 		delay = delay - s->jitter + rng_below(&l->rng[CHANCE_JITTER], 2 * s->jitter + 1);
@@ -117,6 +123,10 @@ static void leave(struct wire *w, struct link *l, uint32_t frame, uint64_t at)
 
 	if (flow && lose(l)) {
 		drop(w, l, frame, &l->stats.lost);
+		return;
+	}
+	if (flow && l->set.ber && !l->set.rifl && noise_hits(&l->noise, l->set.ber, f->len)) {
+		drop(w, l, frame, &l->stats.bit_errors);
 		return;
 	}
 	if (flow && hit(l, CHANCE_DUP, l->set.dup)) {
@@ -174,10 +184,26 @@ static uint32_t dequeue(struct wire *w, struct link *l)
 	return frame;
 }
 
+/* A hop has a queue of its own, but what may wait is counted here. */
+static void offer_to_hop(struct wire *w, struct link *l, uint32_t frame, bool busy, uint64_t now)
+{
+	if (busy) {
+		enqueue(w, l, frame);
+	} else {
+		l->serving = frame;
+		histogram_add(&l->stats.wait, 0);
+	}
+	hop_offer(hop_of(w, l), link_number(w, l), frame, now);
+}
+
 void link_offer(struct wire *w, struct link *l, uint32_t frame, uint64_t now)
 {
 	struct pool_frame *f = &w->pool->frame[frame];
-	bool busy = l->serving != POOL_NONE;
+	bool busy;
+
+	if (l->set.rifl)
+		hop_catch_up(hop_of(w, l), now);
+	busy = l->serving != POOL_NONE;
 
 	f->entered = now;
 	f->epoch = l->epoch;
@@ -195,7 +221,9 @@ void link_offer(struct wire *w, struct link *l, uint32_t frame, uint64_t now)
 		return;
 	}
 	mark(w, l, frame);
-	if (busy) {
+	if (l->set.rifl) {
+		offer_to_hop(w, l, frame, busy, now);
+	} else if (busy) {
 		enqueue(w, l, frame);
 	} else if (l->set.rate) {
 		l->remainder = 0;
@@ -213,6 +241,25 @@ void link_sent(struct wire *w, struct link *l, uint64_t at)
 	if (next != POOL_NONE)
 		serve(w, l, next, at);
 	leave(w, l, frame, at);
+}
+
+void link_rifl_sent(struct wire *w, struct link *l, uint64_t at)
+{
+	l->serving = dequeue(w, l);
+	if (l->serving != POOL_NONE)
+		histogram_add(&l->stats.wait, at - w->pool->frame[l->serving].entered);
+}
+
+void link_rifl_came(struct wire *w, struct link *l, uint32_t frame, uint64_t at)
+{
+	leave(w, l, frame, at);
+}
+
+void link_rifl_lost(struct wire *w, struct link *l, uint32_t frame)
+{
+	l->head = l->tail = l->serving = POOL_NONE;
+	l->packets = l->bytes = 0;
+	drop(w, l, frame, &l->stats.bit_errors);
 }
 
 void link_arrived(struct wire *w, struct link *l, uint32_t frame, uint64_t at)
@@ -235,6 +282,9 @@ void link_fail(struct wire *w, struct link *l)
 	uint32_t frame;
 
 	l->epoch++;
+	/* A hop carries what it has, all of it too old when it arrives. */
+	if (l->set.rifl)
+		return;
 	if (l->serving != POOL_NONE) {
 		timeline_cancel(&w->timeline, l->served);
 		drop(w, l, l->serving, &l->stats.down);

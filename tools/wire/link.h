@@ -18,6 +18,15 @@ void link_offer(struct wire *w, struct link *l, uint32_t frame, uint64_t now);
 /* The frame on the wire has left it, at |at|. */
 void link_sent(struct wire *w, struct link *l, uint64_t at);
 
+/* RIFL: all of the frame on the wire is sent, at |at|. The next one is on it. */
+void link_rifl_sent(struct wire *w, struct link *l, uint64_t at);
+
+/* RIFL: the frame has come through, at |at|. */
+void link_rifl_came(struct wire *w, struct link *l, uint32_t frame, uint64_t at);
+
+/* RIFL: the hop begins again and will not carry the frame. */
+void link_rifl_lost(struct wire *w, struct link *l, uint32_t frame);
+
 /* A frame has arrived, at |at|. */
 void link_arrived(struct wire *w, struct link *l, uint32_t frame, uint64_t at);
 

@@ -103,6 +103,14 @@ static bool parse_spread(const char *text)
 	return !strcmp(text, "index");
 }
 
+/* A comma before KEY= may stand for a slash; others belong to a value. */
+static void split_at_commas(char *text)
+{
+	for (char *comma = text; (comma = strchr(comma, ',')); comma++)
+		if (comma[1 + strspn(comma + 1, "abcdefghijklmnopqrstuvwxyz-")] == '=')
+			*comma = '/';
+}
+
 /* N:KEY=VALUE/KEY=VALUE... */
 static void parse_path(struct wire_conf *conf, const char *text)
 {
@@ -114,6 +122,7 @@ static void parse_path(struct wire_conf *conf, const char *text)
 		wrong("out of memory");
 	if (!rest || app_parse_number(word, 0, conf->paths - 1, &path))
 		wrong("--path: \"%s\": want N:KEY=VALUE with N from 0 to %u", text, conf->paths - 1);
+	split_at_commas(rest);
 	while ((word = strsep(&rest, "/")))
 		if (settings_assign(&conf->path[path], word, err))
 			wrong("--path %s: %s", text, err);
@@ -194,4 +203,7 @@ void options_parse(struct options *o, int argc, char **argv)
 		if (settings_check(&o->conf.path[i], err))
 			wrong("path %u: %s", i, err);
 	parse_ports(o, argc - optind, argv + optind);
+	for (unsigned int i = 0; i < o->conf.paths; i++)
+		if (o->conf.path[i].rifl && o->conf.ports != 2)
+			wrong("path %u: rifl: a hop has two ends, there are %u interfaces", i, o->conf.ports);
 }

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../rifl/hop.h"
+
 #define POOL_NONE UINT32_MAX
 
 enum pool_const {
@@ -19,6 +21,7 @@ enum pool_const {
 /* What is known about the frame in a buffer. */
 struct pool_frame {
 	uint64_t entered;	/* when it came in, ns */
+	struct rifl_hop_packet hop;	/* on its way over a RIFL hop */
 	uint32_t next;		/* behind it in a queue; POOL_NONE */
 	uint32_t offset;	/* of the frame in its buffer */
 	uint32_t len;		/* bytes */

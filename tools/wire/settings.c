@@ -9,11 +9,22 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../rifl/hop.h"
+
 #define MAX_RATE 1e13		/* bit/s */
 #define MAX_TIME 60e9		/* ns */
 #define MAX_QUEUE 1e12		/* bytes or packets */
+#define MAX_BER 1e-3
 
-enum { DEFAULT_QUEUE = 512 * 1024, NUMBER_LEN = 40 };
+#define NS_PER_S 1000000000ULL
+
+enum {
+	DEFAULT_QUEUE = 512 * 1024,
+	NUMBER_LEN = 40,
+	SLOT_NS_MIN = 256,	/* of a RIFL hop, which takes a CPU about half of that for both directions; */
+};
+
+#define MAX_RIFL_RATE 2000000000ULL	/* ... of frames of more than 512 bits this is half of its time */
 
 struct unit {
 	const char *name;
@@ -222,6 +233,32 @@ static int set_burst(struct wire_settings *s, const char *value, char *err)
 	return rc;
 }
 
+/* With an exponent, which others do not have. */
+static int set_ber(struct wire_settings *s, const char *value, char *err)
+{
+	char *end;
+	double ber = strtod(value, &end);
+
+	if (!*value || *end || value[strspn(value, "0123456789.e-")])
+		return refuse(err, "\"%.40s\" is not a ratio like 1e-7", value);
+	if (!(ber >= 0 && ber <= MAX_BER))
+		return refuse(err, "\"%.40s\" is not from 0 to %g", value, MAX_BER);
+	s->ber = (uint64_t)llround(ber * (double)NOISE_ONE);
+	return 0;
+}
+
+static int set_rifl(struct wire_settings *s, const char *value, char *err)
+{
+	uint64_t bits;
+
+	if (whole(value, plain, RIFL_FRAME_BITS_MAX, &bits, err))
+		return -EINVAL;
+	if (bits && !rifl_frame_bits_valid((uint32_t)bits))
+		return refuse(err, "\"%.40s\" is none of: 0, 128, 256, 512, 1024, 2048", value);
+	s->rifl = bits;
+	return 0;
+}
+
 static int set_down(struct wire_settings *s, const char *value, char *err)
 {
 	if (strcmp(value, "0") && strcmp(value, "1"))
@@ -244,6 +281,8 @@ static const struct key keys[] = {
 	{ "dup", "PCT", "share of packets that arrive twice", set_dup },
 	{ "corrupt", "PCT", "share of packets that arrive with bit errors", set_corrupt },
 	{ "corrupt-burst", "BITS", "length of a burst of bit errors (1)", set_burst },
+	{ "ber", "RATIO", "bit errors; Ethernet loses a packet that has any", set_ber },
+	{ "rifl", "BITS", "packets travel in RIFL frames of 128, 256, 512, 1024, 2048 bits", set_rifl },
 	{ "down", "0|1", "whether all is lost (0)", set_down },
 };
 
@@ -289,6 +328,35 @@ int settings_assign(struct wire_settings *s, const char *text, char *err)
 	return settings_set(s, key, equals + 1, err);
 }
 
+/*
+ * What a RIFL hop can be: in order, with its own overhead, as long as its frame IDs reach, with as many
+ * errors as its checksum is for, and so fast that every frame can be made and checked in time.
+ */
+static int check_rifl(const struct wire_settings *s, char *err)
+{
+	const struct rifl_hop_cfg hop = {
+		.frame_bits = (uint32_t)s->rifl, .rate = s->rate, .delay = s->delay,
+	};
+	uint64_t most = s->rifl * NS_PER_S / SLOT_NS_MIN;
+
+	if (most > MAX_RIFL_RATE)
+		most = MAX_RIFL_RATE;
+	if (!s->rate || s->rate > most)
+		return refuse(err, "rifl: with frames of %llu bits the rate is from 1 bit/s to %llu Mbit/s",
+			      (unsigned long long)s->rifl, (unsigned long long)most / 1000000);
+	if (s->jitter || s->reorder || s->overhead)
+		return refuse(err, "rifl: it keeps the order and has an overhead of its own; without jitter, "
+				   "reorder and overhead");
+	if (rifl_hop_check(&hop))
+		return refuse(err, "rifl: the delay is too long for frames of %llu bits at this rate",
+			      (unsigned long long)s->rifl);
+	if (s->ber > line_greatest_ber(hop.frame_bits))
+		return refuse(err, "ber: more than %g is not for RIFL frames of %llu bits",
+			      (double)line_greatest_ber(hop.frame_bits) / (double)NOISE_ONE,
+			      (unsigned long long)s->rifl);
+	return 0;
+}
+
 int settings_check(const struct wire_settings *s, char *err)
 {
 	if (s->jitter > s->delay)
@@ -298,7 +366,14 @@ int settings_check(const struct wire_settings *s, char *err)
 				   "reorder-by");
 	if (s->ecn.n && !s->rate)
 		return refuse(err, "ecn: without a rate nothing waits");
-	return 0;
+	return s->rifl ? check_rifl(s, err) : 0;
+}
+
+int settings_check_change(const struct wire_settings *old, const struct wire_settings *s, char *err)
+{
+	if (old->rifl == s->rifl && (!s->rifl || (old->rate == s->rate && old->delay == s->delay)))
+		return 0;
+	return refuse(err, "rifl: both directions share a hop, which cannot become another while it runs");
 }
 
 static double percent(uint64_t share_)
@@ -321,12 +396,13 @@ static json_t *loss_json(const struct wire_loss *l)
 
 json_t *settings_json(const struct wire_settings *s)
 {
-	return json_pack("{s:b, s:I, s:I, s:o, s:o, s:f, s:I, s:I, s:f, s:I, s:o, s:f, s:f, s:I}",
+	return json_pack("{s:b, s:I, s:I, s:o, s:o, s:f, s:I, s:I, s:f, s:I, s:o, s:f, s:f, s:I, s:f, s:I}",
 			 "down", s->down, "rate", (json_int_t)s->rate, "overhead",
 			 (json_int_t)s->overhead, "queue", size_json(&s->queue), "ecn",
 			 size_json(&s->ecn), "ecn_percent", percent(s->ecn_share), "delay_ns",
 			 (json_int_t)s->delay, "jitter_ns", (json_int_t)s->jitter, "reorder_percent",
 			 percent(s->reorder), "reorder_by_ns", (json_int_t)s->reorder_by, "loss",
 			 loss_json(&s->loss), "dup_percent", percent(s->dup), "corrupt_percent",
-			 percent(s->corrupt), "corrupt_burst", (json_int_t)s->burst);
+			 percent(s->corrupt), "corrupt_burst", (json_int_t)s->burst, "ber",
+			 (double)s->ber / (double)NOISE_ONE, "rifl", (json_int_t)s->rifl);
 }

@@ -52,6 +52,8 @@ struct wire_settings {
 	uint64_t dup;		/* share that arrives twice */
 	uint64_t corrupt;	/* share that arrives with wrong bits */
 	uint64_t burst;		/* length of a burst of wrong bits */
+	uint64_t ber;		/* independent bit errors, of NOISE_ONE; without RIFL packets are lost */
+	uint64_t rifl;		/* bits of a RIFL frame; 0: Ethernet. The same both ways of a path */
 };
 
 /* No impairment; a queue of 512 KiB should there be a rate. */
@@ -67,6 +69,9 @@ int settings_assign(struct wire_settings *s, const char *text, char *err);
 
 /* Whether the settings make sense together. 0, or -EINVAL and a sentence in |err|. */
 int settings_check(const struct wire_settings *s, char *err);
+
+/* Whether |s|, which has been checked, can take the place of |old| on a link that runs. The same. */
+int settings_check_change(const struct wire_settings *old, const struct wire_settings *s, char *err);
 
 /* All of them, by key, in bit/s, bytes, nanoseconds and percent. NULL without memory. */
 json_t *settings_json(const struct wire_settings *s);

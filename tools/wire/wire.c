@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "frame.h"
+#include "hop.h"
 #include "link.h"
 
 int wire_init(struct wire *w, struct pool *pool, const struct wire_conf *conf)
@@ -18,8 +19,8 @@ int wire_init(struct wire *w, struct pool *pool, const struct wire_conf *conf)
 	w->all = conf->all;
 	w->deliver = conf->deliver;
 	w->arg = conf->arg;
-	/* A frame is on a wire or flies: one event each. */
-	w->timeline.size = pool->frames;
+	/* A frame is on a wire or flies: one event each; and one for each hop. */
+	w->timeline.size = pool->frames + w->paths;
 	w->timeline.heap = calloc(w->timeline.size, sizeof(*w->timeline.heap));
 	if (!w->timeline.heap)
 		return -ENOMEM;
@@ -27,11 +28,24 @@ int wire_init(struct wire *w, struct pool *pool, const struct wire_conf *conf)
 		for (unsigned int path = 0; path < w->paths; path++)
 			link_init(&w->link[port][path], &conf->path[path], conf->seed,
 				  port * WIRE_MAX_PATHS + path);
+	for (unsigned int path = 0; path < w->paths; path++) {
+		if (!conf->path[path].rifl)
+			continue;
+		w->hop[path] = hop_open(w, path, &conf->path[path], conf->seed);
+		if (!w->hop[path]) {
+			wire_close(w);
+			return -ENOMEM;
+		}
+	}
 	return 0;
 }
 
 void wire_close(struct wire *w)
 {
+	for (unsigned int path = 0; path < WIRE_MAX_PATHS; path++) {
+		hop_close(w->hop[path]);
+		w->hop[path] = NULL;
+	}
 	free(w->timeline.heap);
 	w->timeline.heap = NULL;
 }
@@ -144,6 +158,8 @@ unsigned int wire_advance(struct wire *w, uint64_t now)
 		histogram_add(&w->late, now - event.at);
 		if (event.what < WIRE_MAX_LINKS) {
 			link_sent(w, &w->link[0][0] + event.what, event.at);
+		} else if (event.what >= WIRE_MAX_LINKS + w->pool->frames) {
+			hop_event(w->hop[event.what - WIRE_MAX_LINKS - w->pool->frames], event.at);
 		} else {
 			uint32_t frame = event.what - WIRE_MAX_LINKS;
 			const struct pool_frame *f = &w->pool->frame[frame];
@@ -166,6 +182,11 @@ void wire_configure(struct wire *w, unsigned int port, unsigned int path,
 
 	if (set->down && !l->set.down)
 		link_fail(w, l);
+	if (set->ber != l->set.ber) {
+		noise_begin(&l->noise, set->ber);
+		if (w->hop[path])
+			hop_set_ber(w->hop[path], port, set->ber);
+	}
 	l->set = *set;
 }
 
@@ -176,4 +197,7 @@ void wire_reset_stats(struct wire *w)
 	for (unsigned int port = 0; port < w->ports; port++)
 		for (unsigned int path = 0; path < w->paths; path++)
 			memset(&w->link[port][path].stats, 0, sizeof(struct link_stats));
+	for (unsigned int path = 0; path < w->paths; path++)
+		if (w->hop[path])
+			hop_reset_stats(w->hop[path]);
 }

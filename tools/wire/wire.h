@@ -6,6 +6,8 @@
  *
  *	wire_input -> route -> choose a path -> link: queue -> wire -> flight -> deliver
  *
+ * On a path that speaks RIFL, wire and flight are a hop (hop.h), which both directions share.
+ *
  * The same seed, settings, and frames at the same times give the same results. Each kind of chance
  * on each link draws from a stream of its own, so without a rate, which packets are lost depends on
  * their numbers alone and not on time.
@@ -17,7 +19,7 @@
 #include <stdint.h>
 
 #include "../histogram.h"
-#include "../sim/rng.h"
+#include "../sim/noise.h"
 #include "pool.h"
 #include "settings.h"
 #include "timeline.h"
@@ -28,6 +30,8 @@ enum wire_const {
 	WIRE_MAX_LINKS = WIRE_MAX_PORTS * WIRE_MAX_PATHS,
 	WIRE_MACS = 1024,	/* slots of the forwarding table */
 };
+
+struct hop;
 
 /* The kinds of chance. */
 enum link_chance {
@@ -43,7 +47,7 @@ enum link_chance {
 
 /*
  * Packets, free-running. After all has drained,
- * offered + duplicated = delivered + lost + queue_full + down + no_buffer.
+ * offered + duplicated = delivered + lost + queue_full + down + no_buffer + bit_errors.
  */
 struct link_stats {
 	uint64_t offered, offered_bytes;
@@ -52,6 +56,7 @@ struct link_stats {
 	uint64_t lost;		/* dropped: by the loss model */
 	uint64_t down;		/* dropped: the link was, or went, down */
 	uint64_t no_buffer;	/* copies not made, no frame being free */
+	uint64_t bit_errors;	/* dropped: the FCS was wrong, or RIFL began again */
 	uint64_t marked;	/* CE */
 	uint64_t duplicated;
 	uint64_t corrupted;
@@ -66,6 +71,7 @@ struct link_stats {
 struct link {
 	struct wire_settings set;
 	struct rng rng[CHANCES];
+	struct noise noise;	/* without RIFL */
 	bool bad;		/* state of Gilbert-Elliott */
 	uint32_t epoch;		/* how often it went down: what was under way then is lost */
 	uint32_t head, tail;	/* frames that wait */
@@ -95,6 +101,7 @@ struct wire {
 	uint64_t unknown;	/* frames to the port they came from, or too short */
 	struct histogram late;	/* ns between when something was due and when it was done */
 	struct link link[WIRE_MAX_PORTS][WIRE_MAX_PATHS];	/* towards the port */
+	struct hop *hop[WIRE_MAX_PATHS];	/* of a path that speaks RIFL, else NULL */
 };
 
 struct wire_conf {
@@ -106,7 +113,10 @@ struct wire_conf {
 	void *arg;
 };
 
-/* Make an emulator of |w|, which is large and zero, for the frames of |pool|. 0 or -ENOMEM. */
+/*
+ * Make an emulator of |w|, which is large and zero, for the frames of |pool|. Settings have been checked;
+ * RIFL takes two ports. 0 or -ENOMEM.
+ */
 int wire_init(struct wire *w, struct pool *pool, const struct wire_conf *conf);
 void wire_close(struct wire *w);
 
