@@ -70,6 +70,7 @@ bench: all tests
 	@selftests/bench/congestion.sh
 	@selftests/bench/nvme.sh
 	@selftests/bench/verbs.sh
+	@selftests/bench/rifl.sh
 
 vmtest: all tests
 	@selftests/vm/run.sh

@@ -75,4 +75,17 @@ between "$(at "$D/f9" 1.00e-07 2)" 0.955 0.970 "figure 9: bandwidth at 1e-7, 0.9
 between "$(at "$D/f9" 1.00e-06 3)" 0.65 0.78 "at 1e-6 in the model, where the formula has 0.716"
 between "$(at "$D/f9" 5.62e-10 2)" 0.9996 0.9999 "begins to fall at 5.6e-10"
 between "$(at "$D/f9" 1.00e-12 4)" 100 115 "latency without errors, 107 ns in the paper"
+
+if command -v gnuplot >/dev/null; then
+	for k in "table 2" "table 3" "table 5" "figure 8" "figure 9 --slots 100"; do
+		# shellcheck disable=SC2086 # words
+		"$ASAN" --$k --plot "$D/picture" >"$D/csv" && head -c 4 "$D/picture" | tail -c 3 && echo
+		rm -f "$D/picture"
+	done >"$D/kinds" 2>&1
+	tap_is "$(uniq -c "$D/kinds" | tr -s ' ')" " 5 PNG" "each table and figure has a picture"
+else
+	tap_skip "pictures" "gnuplot is not installed"
+fi
+"$RIFL" --table 2 --plot "$D/it's" >/dev/null 2>&1
+tap_is $? 2 "a name that gnuplot cannot be told"
 tap_done

@@ -127,9 +127,12 @@ static const char *name_violation(const struct link *l, uint32_t from, uint64_t 
 static void record_latency(struct link *l, uint32_t at, uint64_t n)
 {
 	struct link_end *e = &l->end[at];
-	uint64_t took = (e->now - l->end[!at].stamp[n % LINK_STAMPS]) / LINE_SLOT;
 
-	e->latency[took < LINK_LATENCIES ? took : LINK_LATENCIES - 1]++;
+	for (uint32_t i = 0; i < LINK_SINCE; i++) {
+		uint64_t took = (e->now - l->end[!at].stamp[i][n % LINK_STAMPS]) / LINE_SLOT;
+
+		e->latency[i][took < LINK_LATENCIES ? took : LINK_LATENCIES - 1]++;
+	}
 }
 
 /* The user takes what has come, as fast as it can come. */
@@ -180,12 +183,13 @@ static void end_sends(struct link *l, uint32_t at)
 	for (uint32_t i = 0; i < l->cfg.lanes && pause; i++)
 		rifl_lane_compensate(&e->bond.lane[i], pause);
 	while (e->offers && e->nwaiting < l->cfg.lanes) {
-		e->stamp[e->made % LINK_STAMPS] = e->now;
+		e->stamp[LINK_OFFERED][e->made % LINK_STAMPS] = e->now;
 		make_segment(l, at, e->made++, &e->waiting[e->nwaiting++]);
 	}
 	taken = (uint32_t)rifl_bond_tx(&e->bond, e->waiting, e->nwaiting, f);
-	e->sent += taken;
 	e->nwaiting -= taken;
+	for (uint32_t i = 0; i < taken; i++)
+		e->stamp[LINK_TAKEN][e->sent++ % LINK_STAMPS] = e->now;
 	memmove(e->waiting, e->waiting + taken, e->nwaiting * sizeof(e->waiting[0]));
 	for (uint32_t i = 0; i < l->cfg.lanes; i++)
 		line_send(&e->line[i], e->now, &f[i]);

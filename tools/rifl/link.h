@@ -24,6 +24,13 @@ struct link_cfg {
 	uint64_t seed;
 };
 
+/* From when on a latency counts. */
+enum link_since {
+	LINK_OFFERED,		/* the user had the segment */
+	LINK_TAKEN,		/* the link layer took it */
+	LINK_SINCE,
+};
+
 /* One end: its link layer, and its user. */
 struct link_end {
 	struct rifl_bond bond;
@@ -35,8 +42,8 @@ struct link_end {
 	uint32_t nwaiting;
 	uint64_t made, sent, got;	/* segments made, taken, and got from the other end, in this epoch */
 	bool offers, reads;		/* the user has something to send, and takes what has come */
-	uint64_t stamp[LINK_STAMPS];	/* when a segment was offered */
-	uint64_t latency[LINK_LATENCIES];	/* segments got, by the slots that they took, if measured */
+	uint64_t stamp[LINK_SINCE][LINK_STAMPS];	/* ticks, of each segment */
+	uint64_t latency[LINK_SINCE][LINK_LATENCIES];	/* segments got, by slots; if measured */
 };
 
 struct link {

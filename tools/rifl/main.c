@@ -13,8 +13,8 @@
 
 static const char usage_text[] =
 	"usage: falcon-rifl --soak N [--seed S] [--schedule K] [--ber R] [--pcap FILE]\n"
-	"       falcon-rifl --table 2|3|5\n"
-	"       falcon-rifl --figure 8|9 [--slots N] [--seed S]\n"
+	"       falcon-rifl --table 2|3|5 [--plot FILE]\n"
+	"       falcon-rifl --figure 8|9 [--slots N] [--seed S] [--plot FILE]\n"
 	"       falcon-rifl --bench\n"
 	"       falcon-rifl encode|decode [--bits N] [--id-bits N] IN OUT\n";
 
@@ -26,6 +26,7 @@ struct options {
 	struct codec_options codec;
 	uint64_t number;	/* of the table or figure */
 	uint64_t slots;
+	const char *plot;	/* file for a picture of it, or NULL */
 };
 
 static bool parse_number(const char *text, uint64_t *v)
@@ -89,6 +90,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "table", required_argument, NULL, 't' },
 		{ "figure", required_argument, NULL, 'f' },
 		{ "slots", required_argument, NULL, 'l' },
+		{ "plot", required_argument, NULL, 'o' },
 		{ "bench", no_argument, NULL, 'm' },
 		{ "bits", required_argument, NULL, 'w' },
 		{ "id-bits", required_argument, NULL, 'i' },
@@ -108,6 +110,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		case 't': good &= set_mode(o, MODE_TABLE) && parse_number(optarg, &o->number); break;
 		case 'f': good &= set_mode(o, MODE_FIGURE) && parse_number(optarg, &o->number); break;
 		case 'l': good &= parse_number(optarg, &o->slots) && o->slots > 0; break;
+		case 'o': o->plot = optarg; break;
 		case 'm': good &= set_mode(o, MODE_BENCH); break;
 		case 'w': good &= parse_small(optarg, &o->codec.frame_bits); break;
 		case 'i': good &= parse_small(optarg, &o->codec.id_bits); break;
@@ -115,6 +118,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		default: good = false; break;
 		}
 	}
+	good = good && (!o->plot || o->mode == MODE_TABLE || o->mode == MODE_FIGURE);
 	good = good && parse_words(o, argc - optind, argv + optind);
 	good = good && rifl_frame_bits_valid(o->codec.frame_bits);
 	good = good && o->codec.id_bits >= RIFL_ID_BITS_MIN && o->codec.id_bits <= RIFL_ID_BITS_MAX;
@@ -122,6 +126,32 @@ static int parse_options(int argc, char **argv, struct options *o)
 		return 0;
 	fputs(usage_text, stderr);
 	return 2 + 1;
+}
+
+/* A table or figure of the paper, and its picture if that is wanted. */
+static int paper(const struct options *o)
+{
+	size_t len = 0;
+	char *csv = NULL;
+	FILE *out = open_memstream(&csv, &len);
+	int rc = 2;
+
+	if (!out) {
+		perror("falcon-rifl");
+		return rc;
+	}
+	rc = o->mode == MODE_TABLE ? paper_table(out, o->number) :
+				     paper_figure(out, o->number, o->slots, o->soak.seed);
+	if (fclose(out)) {
+		perror("falcon-rifl");
+		rc = 2;
+	} else {
+		fputs(csv, stdout);
+	}
+	if (!rc && o->plot)
+		rc = paper_plot(o->number, csv, o->plot);
+	free(csv);
+	return rc;
 }
 
 int main(int argc, char **argv)
@@ -137,8 +167,8 @@ int main(int argc, char **argv)
 		return rc - 1;
 	switch (o.mode) {
 	case MODE_SOAK: return soak(&o.soak);
-	case MODE_TABLE: return paper_table(o.number);
-	case MODE_FIGURE: return paper_figure(o.number, o.slots, o.soak.seed);
+	case MODE_TABLE:
+	case MODE_FIGURE: return paper(&o);
 	case MODE_BENCH: return bench();
 	case MODE_ENCODE: return codec_encode(&o.codec);
 	default: return codec_decode(&o.codec);

@@ -4,6 +4,7 @@
 #define FALCON_RIFL_PAPER_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 /* The link of section 6.C: RIFL256, four lanes of 28 Gb/s, 107 ns one way. */
 enum {
@@ -25,9 +26,12 @@ double paper_fer(double ber, uint32_t frame_bits);
 double paper_ratio(double ber);
 
 /* Print table 2, 3 or 5 as CSV. An exit status. */
-int paper_table(uint64_t n);
+int paper_table(FILE *out, uint64_t n);
 
 /* Print figure 8 or 9 as CSV; for 9 the model runs |slots| slots at each BER. An exit status. */
-int paper_figure(uint64_t n, uint64_t slots, uint64_t seed);
+int paper_figure(FILE *out, uint64_t n, uint64_t slots, uint64_t seed);
+
+/* Draw the table or figure |n|, of which |csv| is what the above print, into |path| (PNG). An exit status. */
+int paper_plot(uint64_t n, const char *csv, const char *path);
 
 #endif /* FALCON_RIFL_PAPER_H */

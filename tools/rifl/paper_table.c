@@ -75,52 +75,52 @@ static uint32_t verification_bits(uint32_t frame_bits)
 	return s;
 }
 
-static void table2(void)
+static void table2(FILE *out)
 {
-	printf("S_DFrame,S_FrameID,S_checksum,MTBF_years,S_FrameID_safe\n");
+	fprintf(out, "S_DFrame,S_FrameID,S_checksum,MTBF_years,S_FrameID_safe\n");
 	for (uint32_t n = RIFL_FRAME_BITS_MIN; n <= RIFL_FRAME_BITS_MAX; n *= 2) {
 		struct rifl_cfg cfg;
 		uint32_t m = crc_bits(n);
 
 		if (rifl_cfg_derive(&cfg, n, (uint32_t)ceil(LINE_RATE * RTT_NS * 1e-9 / n)))
 			continue;
-		printf("%u,%u,%u,%.3g,%u\n", n, id_bits(n), m,
+		fprintf(out, "%u,%u,%u,%.3g,%u\n", n, id_bits(n), m,
 		       years(LINE_RATE / n, ffr(n, m, 1e-7), 0.01), cfg.id_bits);
 	}
 }
 
 /* The paper's text has 12 bits for all sizes that it goes on with. */
-static void table3(void)
+static void table3(FILE *out)
 {
-	printf("S_DFrame,S_verification,Eff_bandwidth,paper_S_verification\n");
+	fprintf(out, "S_DFrame,S_verification,Eff_bandwidth,paper_S_verification\n");
 	for (uint32_t n = RIFL_FRAME_BITS_MIN; n <= RIFL_FRAME_BITS_MAX; n *= 2) {
 		uint32_t s = verification_bits(n);
 		double eff = 1 - (s + 4.0) / n;
 
-		printf("%u,%u,%.6f,%s\n", n, s, eff, eff >= 0.9 ? "12" : "");
+		fprintf(out, "%u,%u,%.6f,%s\n", n, s, eff, eff >= 0.9 ? "12" : "");
 	}
 }
 
 /* The actual bandwidth of equation 26 is that of user data: so the paper's value comes out. */
-static void table5(void)
+static void table5(FILE *out)
 {
-	printf("BER,MTBF_years,mean_years,paper_years\n");
+	fprintf(out, "BER,MTBF_years,mean_years,paper_years\n");
 	for (int e = -12; e <= -5; e++) {
 		double ber = pow(10, e), failed = ffr(PAPER_BITS, RIFL_VERIFICATION_BITS, ber);
 		double rate = PAPER_LANES * PAPER_LANE_RATE * paper_ratio(ber) *
 			      rifl_payload_bytes(PAPER_BITS) * 8 / PAPER_BITS;
 
-		printf("%.0e,%.3g,%.3g,%s\n", ber, years(rate / PAPER_BITS, failed, 0.01),
+		fprintf(out, "%.0e,%.3g,%.3g,%s\n", ber, years(rate / PAPER_BITS, failed, 0.01),
 		       1 / failed / (rate / PAPER_BITS) / YEAR, e == -7 ? "1.88e+07" : "");
 	}
 }
 
-int paper_table(uint64_t n)
+int paper_table(FILE *out, uint64_t n)
 {
 	switch (n) {
-	case 2: table2(); break;
-	case 3: table3(); break;
-	case 5: table5(); break;
+	case 2: table2(out); break;
+	case 3: table3(out); break;
+	case 5: table5(out); break;
 	default:
 		fprintf(stderr, "falcon-rifl: there are tables 2, 3 and 5\n");
 		return 2;
