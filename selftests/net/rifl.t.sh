@@ -60,4 +60,7 @@ tap_is "$(links 'rifl | .altered + .restarts')" 0 "RIFL: all arrives as it was"
 over Ethernet --set rto_us=20000 --path 0:ber=1e-5,rate=400mbit,delay=2us
 between 50 "$(links dropped.bit_errors)" 1000000 "Ethernet: what has an error is lost"
 between $(($(links dropped.bit_errors) / 2)) "$(again)" 1000000 "Ethernet: Falcon sends again"
+
+refused=$(falcon-lab up --clear --hosts 3 --rifl 256 --rate 400mbit 2>&1)
+tap_is "$? $(grep -o 'a hop has two ends' <<<"$refused")" "1 a hop has two ends" "a hop has no third host"
 tap_done

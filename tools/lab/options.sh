@@ -81,7 +81,8 @@ check_wire()
 		wire+=(--delay 100us)
 	fi
 	[ -x "$HERE/falcon-wire" ] || die "falcon-wire not found beside $ME; run make"
-	why=$("$HERE/falcon-wire" --check "${wire[@]}" a b 2>&1) || die "up: ${why#falcon-wire: }"
+	why=$("$HERE/falcon-wire" --check "${wire[@]}" "${HOSTS[@]:0:hosts}" 2>&1) ||
+		die "up: ${why#falcon-wire: }"
 }
 
 # What stands between the hosts: nothing, the switch, or falcon-wire where the switch does not do.
