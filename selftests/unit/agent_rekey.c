@@ -260,9 +260,9 @@ static void set_up_across_a_rotation(void **state)
 }
 
 /*
- * Keys offered two rotations ago: generations have the same place again, but SPIs are not given again so soon. Else
- * ESP's packets of who has the same one now would be taken for another connection's, and be nobody's when that
- * starts over.
+ * Keys offered two rotations ago: generations have the same place again, but SPIs are not given again so
+ * soon. Else ESP packets of the connection that has the same SPI now would be taken for another connection's,
+ * and be nobody's when that starts over.
  */
 static void set_up_across_two_rotations(void **state)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Keys (6.5, 9.2.2): none is given out or used twice, nor a nonce; a packet is sealed with a key that its
- * receiver accepts, and accepted under no other than the current one and, for a while, the one before; what is
- * as it should be is not refused. A key is known here by a number that follows from its bytes.
+ * receiver accepts, and accepted under no other than the current one and, for a while, the one before; what
+ * is as it should be is not refused. A key is known here by a number that follows from its bytes.
  */
 #include "check.h"
 

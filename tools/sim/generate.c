@@ -240,7 +240,7 @@ static void make_clean(struct sim_cfg *cfg)
 		cfg->host[i].pool = cfg->host[i].pool_cells = cfg->host[i].conn_pool = 0;
 		cfg->host[i].host_pool = cfg->host[i].function_pool = 0;
 		cfg->host[i].mem_rate = cfg->host[i].rx_buffer = 0;
-		/* A replaced key is accepted for longer than a packet is under way, but for the slowest links. */
+		/* A replaced key is accepted for longer than a packet is under way. */
 		cfg->host[i].key_settle = 20 * SIM_MS;
 	}
 	cfg->conn[0].late = late;
