@@ -7,9 +7,15 @@
 #include "ulp/rdma/objects.h"
 #include "ulp/rdma/qp.h"
 
+/* A queue pair that is only to receive stays in RTR; the event of its first packet is the agent's to send. */
+static bool responds(const struct rdma_qp *qp)
+{
+	return qp->state == IBV_QPS_RTS || (qp->state == IBV_QPS_RTR && qp->comm_est);
+}
+
 static bool suits(const struct rdma_qp *qp)
 {
-	return qp->type == IBV_QPT_RC && qp->ordered && qp->state == IBV_QPS_RTS && !qp->rx_stopped &&
+	return qp->type == IBV_QPT_RC && qp->ordered && responds(qp) && !qp->rx_stopped &&
 	       qp->init.pd->offloaded && qp->attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE;
 }
 
