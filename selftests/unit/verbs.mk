@@ -2,7 +2,7 @@
 # The verbs library against an agent in the same process.
 
 VERBS_DIR := $(B)/selftests/unit
-VERBS_TESTS := verbs_objects verbs_data verbs_end
+VERBS_TESTS := verbs_objects verbs_data verbs_end verbs_memory
 VERBS_BINS := $(VERBS_TESTS:%=$(VERBS_DIR)/%.t)
 VERBS_FAKE := $(wildcard selftests/unit/verbs/*.c)
 

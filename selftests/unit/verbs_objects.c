@@ -172,8 +172,8 @@ static bool registers(struct env *e, void *addr, size_t len, int access)
 	bool write = access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	struct ibv_mr *mr;
 
-	assert_int_equal(fv_vma_allows((uintptr_t)addr, len, write),
-			 fv_vma_allows_by_text((uintptr_t)addr, len, write));
+	assert_int_equal(fv_vma_allows(FV_VMA_BEST, (uintptr_t)addr, len, write),
+			 fv_vma_allows(FV_VMA_TEXT, (uintptr_t)addr, len, write));
 	errno = 0;
 	mr = ibv_reg_mr(e->pd, addr, len, access);
 	if (!mr)

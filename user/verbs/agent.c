@@ -155,8 +155,6 @@ int fv_agent_open(struct fv_agent *agent, void (*lost)(struct fv_agent *agent))
 	rc = fv_areas_init(agent, &memfd);
 	if (!rc)
 		rc = attach(agent, memfd);
-	if (memfd >= 0)
-		close(memfd);
 	pthread_mutex_lock(&all_lock);
 	agent->next = all;
 	all = agent;
@@ -191,6 +189,17 @@ void fv_agent_close(struct fv_agent *agent)
 	fv_areas_free(agent);
 	pthread_mutex_destroy(&agent->lock);
 	pthread_mutex_destroy(&agent->area_lock);
+}
+
+bool fv_agent_any(bool (*fn)(struct fv_agent *agent, void *arg), void *arg)
+{
+	struct fv_agent *a;
+
+	pthread_mutex_lock(&all_lock);
+	for (a = all; a && !fn(a, arg);)
+		a = a->next;
+	pthread_mutex_unlock(&all_lock);
+	return a != NULL;
 }
 
 void fv_agent_dead(struct fv_agent *agent)

@@ -30,8 +30,9 @@ struct fv_room {
 /* Memory that the agent knows: a memfd, or offload memory. */
 struct fv_area {
 	struct fv_area *next;
-	bool offload;		/* XDP reaches it, too: for what the application asked for alone */
+	bool offload;		/* XDP reaches it, too: no queues lie there */
 	uint32_t number;	/* the agent's */
+	int fd;			/* of all of it */
 	uint8_t *base;
 	uint64_t size;		/* bytes */
 	struct fv_room *rooms;
@@ -94,6 +95,8 @@ static inline bool fv_forked(const struct fv_agent *agent)
 }
 /* Nothing has happened for long: see whether it is still there. */
 void fv_agent_check(struct fv_agent *agent);
+/* Call |fn| with all of the process, until it returns true. Returns whether it did. */
+bool fv_agent_any(bool (*fn)(struct fv_agent *agent, void *arg), void *arg);
 /* It is gone. */
 void fv_agent_dead(struct fv_agent *agent);
 
@@ -115,8 +118,19 @@ void *fv_area_alloc(struct fv_agent *agent, uint64_t size, uint32_t *area, __u64
 void fv_area_free(struct fv_agent *agent, void *mem);
 /* |size| bytes of zeroed offload memory, likewise. NULL with errno: EOPNOTSUPP: the agent has none. */
 void *fv_offload_alloc(struct fv_agent *agent, uint64_t size);
+/* A piece of an area, as who maps it once more needs to know it. */
+struct fv_place {
+	uint32_t area;			/* number of the area */
+	int fd;				/* of it, the area's */
+	__u64 offset;			/* bytes into it */
+	uint8_t *mem;			/* where that is mapped: zeroed, whole pages */
+};
+/* |size| bytes of offload or of shared memory. False with errno. */
+bool fv_place_alloc(struct fv_agent *agent, bool offload, uint64_t size, struct fv_place *place);
 /* Whether [addr, addr + len) is shared memory, and where. */
 bool fv_area_find(struct fv_agent *agent, const void *addr, uint64_t len, uint32_t *area,
 		  __u64 *offset);
+/* Whether an area of any agent's is mapped from |start| on. */
+bool fv_area_at(uintptr_t start);
 
 #endif /* FALCON_VERBS_AGENT_H */

@@ -143,6 +143,7 @@ FV_EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	pthread_mutex_init(&ctx->lock, NULL);
 	ctx->copy_max = fv_env_number(FV_ENV_COPY);
 	ctx->poll = (uint8_t)fv_env_choice(FV_ENV_POLL);
+	ctx->memory = (uint8_t)fv_env_choice(FV_ENV_MEMORY);
 	fill_ops(&ctx->v);
 	ctx->v.context.device = device;
 	ctx->v.context.cmd_fd = ctx->agent.cmd;
@@ -171,6 +172,7 @@ FV_EXPORT int ibv_close_device(struct ibv_context *context)
 	if (!ctx)
 		FV_FORWARD(ibv_close_device, -1, context);
 	/* What the application has not destroyed goes with it, as when it exits. */
+	fv_mr_leave(ctx);
 	fv_agent_close(&ctx->agent);
 	fv_device_put(ctx->device);
 	pthread_mutex_destroy(&ctx->lock);

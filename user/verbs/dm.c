@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* "Device" memory, which is memory like any other; and memory shared with the agent. */
+/* "Device" memory, which XDP reaches if it can be had so; and memory shared with the agent. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "falcon/verbs_ext.h"
 #include "verbs/fv.h"
+#include "verbs/moved.h"
 
 enum {
 	DM_ALIGN = 4,		/* bytes; what adapters ask of copies, so nobody gets used to less */
@@ -42,11 +43,25 @@ static int copy_from(void *to, struct ibv_dm *ibdm, uint64_t offset, size_t leng
 	return rc;
 }
 
+/* False: memory is short. */
+static bool find_memory(struct fv_ctx *ctx, struct fv_dm *dm, uint32_t log)
+{
+	bool offload = ctx->memory == FV_MEMORY_AUTO || ctx->memory == FV_MEMORY_OFFLOAD;
+	void *mem = NULL;
+
+	if (offload && log == PAGE_LOG)
+		mem = fv_offload_alloc(&ctx->agent, dm->length);
+	dm->offload = mem;
+	if (!mem && !posix_memalign(&mem, 1UL << log, dm->length))
+		memset(mem, 0, dm->length);
+	dm->mem = mem;
+	return mem;
+}
+
 struct ibv_dm *fv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
 	uint32_t log = attr->log_align_req > PAGE_LOG ? attr->log_align_req : PAGE_LOG;
 	struct fv_dm *dm;
-	void *mem;
 
 	if (attr->comp_mask || !attr->length || log > DM_LOG_ALIGN_MAX) {
 		errno = attr->comp_mask ? EOPNOTSUPP : EINVAL;
@@ -57,14 +72,13 @@ struct ibv_dm *fv_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr
 		return NULL;
 	}
 	dm = calloc(1, sizeof(*dm));
-	if (!dm || posix_memalign(&mem, 1UL << log, attr->length)) {
+	if (dm)
+		dm->length = attr->length;
+	if (!dm || !find_memory(fv_ctx_of(context), dm, log)) {
 		free(dm);
 		errno = ENOMEM;
 		return NULL;
 	}
-	memset(mem, 0, attr->length);
-	dm->mem = mem;
-	dm->length = attr->length;
 	dm->dm.context = context;
 	dm->dm.memcpy_to_dm = copy_to;
 	dm->dm.memcpy_from_dm = copy_from;
@@ -77,7 +91,10 @@ int fv_free_dm(struct ibv_dm *ibdm)
 
 	if (__atomic_load_n(&dm->refs, __ATOMIC_ACQUIRE))
 		return fv_fail(EBUSY, "there are memory regions in it");
-	free(dm->mem);
+	if (dm->offload)
+		fv_area_free(&fv_ctx_of(ibdm->context)->agent, dm->mem);
+	else
+		free(dm->mem);
 	free(dm);
 	return 0;
 }

@@ -25,6 +25,8 @@ static const struct variable {
 		"what polling an empty queue again and again does with the CPU" },
 	[FV_ENV_COPY] = { "FALCON_VERBS_COPY", NULL, 1024, "256",
 		"bytes of payload that are copied into the work request, at most" },
+	[FV_ENV_MEMORY] = { "FALCON_VERBS_MEMORY", "auto|offload|shared|plain", 0, "plain",
+		"where the pages of registered memory may go: what XDP reaches, or the agent" },
 };
 
 static const char *set_to(enum fv_env which)

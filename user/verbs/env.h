@@ -11,6 +11,7 @@ enum fv_env {
 	FV_ENV_ERRORS,
 	FV_ENV_POLL,
 	FV_ENV_COPY,
+	FV_ENV_MEMORY,
 	FV_ENVS,
 };
 

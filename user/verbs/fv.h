@@ -124,6 +124,7 @@ struct fv_ctx {
 	uint32_t mr_generation;		/* changes whenever a region does; falcon_load() */
 	uint32_t copy_max;		/* bytes of payload to copy into a work request */
 	uint8_t poll;			/* enum fv_poll */
+	uint8_t memory;			/* enum fv_memory: where regions' memory may go */
 };
 
 struct fv_pd {
@@ -145,6 +146,7 @@ struct fv_mr {
 	uint32_t access;		/* enum ibv_access_flags */
 	bool implicit;			/* all memory */
 	bool shared;			/* lies in an area: the agent reads it directly */
+	bool noted;			/* known to moved.c */
 	bool dm;			/* device memory */
 	struct fv_dm *of;		/* whose */
 };
@@ -152,6 +154,7 @@ struct fv_mr {
 struct fv_dm {
 	struct ibv_dm dm;
 	uint8_t *mem;
+	bool offload;			/* in an area of such memory; else of malloc()'s */
 	size_t length;			/* bytes */
 	int refs;			/* regions in it */
 };
@@ -355,6 +358,8 @@ struct fverbs_ah_attr fv_ah_to_wire(const struct ibv_ah_attr *attr);
 struct ibv_ah_attr fv_ah_from_wire(const struct fverbs_ah_attr *attr);
 /* Where |sge| lies if it may be read here and now: in a region that |qp| may name. NULL if not. */
 const void *fv_mr_memory(struct fv_qp *qp, const struct ibv_sge *sge);
+/* The context is to be closed: regions that it still has are none any more. */
+void fv_mr_leave(struct fv_ctx *ctx);
 void fv_device_put(struct fv_device *device);
 
 #endif /* FALCON_VERBS_FV_H */

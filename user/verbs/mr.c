@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "verbs/fv.h"
+#include "verbs/moved.h"
 #include "verbs/vma.h"
 
 enum {
@@ -106,11 +107,45 @@ static bool is_there(const struct fverbs_reg_mr *req)
 
 	if (req->area_plus_1 || req->access & IBV_ACCESS_ON_DEMAND)
 		return true;
-	if (!fv_vma_allows(req->addr, req->length, req->access & writes))
+	if (!fv_vma_allows(FV_VMA_BEST, req->addr, req->length, req->access & writes))
 		return false;
 	n = process_vm_readv(getpid(), local, 2, remote, 2, 0);
 	/* Where filters forbid it, what is not there is found out when it is used. */
 	return n == 2 || (n < 0 && errno != EFAULT);
+}
+
+/*
+ * Memory that the application has not asked us for may move now, for the agent, or for XDP. Says in |req|
+ * where it lies, and in *|noted| whether fv_moved_put() is due some day. 0 or an errno value.
+ */
+static int settle(struct fv_ctx *ctx, struct fverbs_reg_mr *req, const void *addr, bool *noted)
+{
+	const uint32_t peers = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+			       IBV_ACCESS_MW_BIND;
+	enum fv_memory to = req->access & IBV_ACCESS_ON_DEMAND ? FV_MEMORY_PLAIN : ctx->memory;
+	uint32_t area;
+	__u64 offset;
+	int rc;
+
+	*noted = false;
+	if (req->area_plus_1)
+		return 0;
+	rc = fv_moved_get(&ctx->agent, addr, req->length, to, req->access & peers, &area, &offset);
+	*noted = rc != -ENOMEM;
+	if (!rc) {
+		req->area_plus_1 = area + 1;
+		req->addr = offset;
+	}
+	return rc == -ENOMEM ? ENOMEM : 0;
+}
+
+static void unsettle(struct fv_ctx *ctx, bool noted, const void *addr, size_t length)
+{
+	int err = errno;
+
+	if (noted)
+		fv_moved_put(&ctx->agent, addr, length);
+	errno = err;
 }
 
 static void remember(struct fv_mr *mr, const struct fverbs_reg_mr *req, const void *addr)
@@ -166,6 +201,8 @@ FV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t 
 {
 	struct fv_ctx *ctx = fv_ctx_of(pd->context);
 	struct fverbs_reg_mr req;
+	struct ibv_mr *mr;
+	bool noted;
 
 	if (!ctx)
 		FV_FORWARD(ibv_reg_mr_iova2, NULL, pd, addr, length, iova, access);
@@ -185,11 +222,15 @@ FV_EXPORT struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t 
 		return NULL;
 	}
 	req = describe(ctx, pd, addr, length, iova, access);
-	if (!is_there(&req)) {
-		errno = EFAULT;
+	errno = is_there(&req) ? settle(ctx, &req, addr, &noted) : EFAULT;
+	if (errno)
 		return NULL;
-	}
-	return register_mr(pd, &req, addr);
+	mr = register_mr(pd, &req, addr);
+	if (mr)
+		((struct fv_mr *)mr)->noted = noted;
+	else
+		unsettle(ctx, noted, addr, length);
+	return mr;
 }
 
 FV_EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -233,14 +274,40 @@ static int check_rereg(const struct fv_mr *mr, int flags, const struct ibv_pd *p
 	return mr->dm || mr->implicit ? EOPNOTSUPP : 0;
 }
 
+/* Under the same handle |mr| is another region from now on, as |req| says. 0 or an error of rereg's. */
+static int change(struct fv_ctx *ctx, struct fv_mr *mr, const struct fverbs_rereg_mr *req)
+{
+	struct fverbs_mr answer;
+	int rc;
+
+	pthread_mutex_lock(&ctx->lock);
+	unlink_mr(ctx, mr);
+	changed(ctx);
+	pthread_mutex_unlock(&ctx->lock);
+	rc = fv_call(&ctx->agent, FVERBS_REREG_MR, req, sizeof(*req), -1, &answer, sizeof(answer));
+	if (!rc) {
+		mr->mr.lkey = answer.lkey;
+		mr->mr.rkey = answer.rkey;
+	}
+	return rc ? IBV_REREG_MR_ERR_CMD : 0;
+}
+
+static void back_in(struct fv_ctx *ctx, struct fv_mr *mr)
+{
+	pthread_mutex_lock(&ctx->lock);
+	insert(ctx, mr);
+	pthread_mutex_unlock(&ctx->lock);
+}
+
 FV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void *addr,
 			   size_t length, int access)
 {
 	struct fv_ctx *ctx = fv_ctx_of(ibmr->context);
 	struct fv_mr *mr = (struct fv_mr *)ibmr;
 	struct fverbs_rereg_mr req = { .mr = ibmr->handle, .flags = (uint32_t)flags };
-	bool move = flags & IBV_REREG_MR_CHANGE_TRANSLATION;
-	struct fverbs_mr answer;
+	bool move = flags & IBV_REREG_MR_CHANGE_TRANSLATION, noted = false;
+	struct fv_mr old;
+	int rc;
 
 	if (!ctx)
 		FV_FORWARD(ibv_rereg_mr, IBV_REREG_MR_ERR_INPUT, ibmr, flags, pd, addr, length,
@@ -255,28 +322,27 @@ FV_EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, vo
 	addr = move ? addr : ibmr->addr;
 	req.to = describe(ctx, pd, addr, move ? length : ibmr->length,
 			  move ? (uintptr_t)addr : mr->iova, (unsigned int)access);
-	if ((move || flags & IBV_REREG_MR_CHANGE_ACCESS) && !is_there(&req.to)) {
+	if ((move || flags & IBV_REREG_MR_CHANGE_ACCESS) && !is_there(&req.to))
 		errno = EFAULT;
+	else if (move)
+		errno = settle(ctx, &req.to, addr, &noted);
+	if (errno)
 		return IBV_REREG_MR_ERR_INPUT;
+	old = *mr;
+	rc = change(ctx, mr, &req);
+	if (!rc) {
+		remember(mr, &req.to, addr);
+		ibmr->pd = pd;
+		mr->noted = move ? noted : old.noted;
+		/* It lies where it lay. */
+		mr->shared = move ? mr->shared : old.shared;
 	}
-	pthread_mutex_lock(&ctx->lock);
-	unlink_mr(ctx, mr);
-	changed(ctx);
-	pthread_mutex_unlock(&ctx->lock);
-	if (fv_call(&ctx->agent, FVERBS_REREG_MR, &req, sizeof(req), -1, &answer, sizeof(answer))) {
-		pthread_mutex_lock(&ctx->lock);
-		insert(ctx, mr);
-		pthread_mutex_unlock(&ctx->lock);
-		return IBV_REREG_MR_ERR_CMD;
-	}
-	remember(mr, &req.to, addr);
-	ibmr->pd = pd;
-	ibmr->lkey = answer.lkey;
-	ibmr->rkey = answer.rkey;
-	pthread_mutex_lock(&ctx->lock);
-	insert(ctx, mr);
-	pthread_mutex_unlock(&ctx->lock);
-	return 0;
+	back_in(ctx, mr);
+	if (rc)
+		unsettle(ctx, noted, addr, length);
+	else if (move)
+		unsettle(ctx, old.noted, old.mr.addr, old.mr.length);
+	return rc;
 }
 
 FV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
@@ -296,8 +362,21 @@ FV_EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 	pthread_mutex_unlock(&ctx->lock);
 	if (mr->dm)
 		__atomic_sub_fetch(&mr->of->refs, 1, __ATOMIC_RELEASE);
+	unsettle(ctx, mr->noted, ibmr->addr, ibmr->length);
 	free(mr);
 	return 0;
+}
+
+void fv_mr_leave(struct fv_ctx *ctx)
+{
+	for (uint32_t i = 0; i < BUCKETS; i++)
+		for (struct fv_mr *mr = ctx->mrs[i]; mr; mr = mr->next) {
+			/* Before its memory is the application's again, peers must be off it. */
+			if (mr->noted && mr->shared)
+				fv_call_destroy(&ctx->agent, FVERBS_DEREG_MR, mr->mr.handle);
+			unsettle(ctx, mr->noted, mr->mr.addr, mr->mr.length);
+		}
+	fv_moved_leave(&ctx->agent);
 }
 
 int fv_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,

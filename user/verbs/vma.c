@@ -9,8 +9,11 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #ifndef PROCMAP_QUERY
@@ -32,89 +35,265 @@ struct procmap_query {
 enum {
 	PROCMAP_QUERY_VMA_READABLE = 1,
 	PROCMAP_QUERY_VMA_WRITABLE = 2,
+	PROCMAP_QUERY_VMA_EXECUTABLE = 4,
+	PROCMAP_QUERY_VMA_SHARED = 8,
+	PROCMAP_QUERY_COVERING_OR_NEXT_VMA = 16,
 };
 #define PROCMAP_QUERY _IOWR('f', 17, struct procmap_query)
 #endif
 
-/* A mapping: where it ends, and what it allows. */
-struct mapping {
-	uintptr_t start, end;
-	bool read, write;
-};
+static const char stack_name[] = "[stack]";
 
-/* The mapping that has |addr|. 0, -ENOENT, or -ENOTTY: this kernel answers no questions. */
-static int query(int fd, uintptr_t addr, struct mapping *m)
+/* The mapping that has |addr|, or the next one. 0, -ENOENT, or -ENOTTY: this kernel answers no questions. */
+static int query(int fd, uintptr_t addr, struct fv_vma *m)
 {
-	struct procmap_query q = { .size = sizeof(q), .query_addr = addr };
+	char name[64] = "";
+	struct procmap_query q = {
+		.size = sizeof(q), .query_addr = addr, .query_flags = PROCMAP_QUERY_COVERING_OR_NEXT_VMA,
+		.vma_name_size = sizeof(name), .vma_name_addr = (uintptr_t)name,
+	};
+	int rc = ioctl(fd, PROCMAP_QUERY, &q);
 
-	if (ioctl(fd, PROCMAP_QUERY, &q))
+	/* A name that is too long is none that matters. */
+	if (rc && errno == ENAMETOOLONG) {
+		q.vma_name_size = 0;
+		q.vma_name_addr = 0;
+		rc = ioctl(fd, PROCMAP_QUERY, &q);
+	}
+	if (rc)
 		return errno == ENOENT ? -ENOENT : -ENOTTY;
-	m->start = q.vma_start;
-	m->end = q.vma_end;
-	m->read = q.vma_flags & PROCMAP_QUERY_VMA_READABLE;
-	m->write = q.vma_flags & PROCMAP_QUERY_VMA_WRITABLE;
+	*m = (struct fv_vma){
+		.start = q.vma_start, .end = q.vma_end, .offset = q.vma_offset, .inode = q.inode,
+		.major = q.dev_major, .minor = q.dev_minor,
+		.shared = q.vma_flags & PROCMAP_QUERY_VMA_SHARED,
+		.stack = !strcmp(name, stack_name),
+		.prot = (q.vma_flags & PROCMAP_QUERY_VMA_READABLE ? PROT_READ : 0) |
+			(q.vma_flags & PROCMAP_QUERY_VMA_WRITABLE ? PROT_WRITE : 0) |
+			(q.vma_flags & PROCMAP_QUERY_VMA_EXECUTABLE ? PROT_EXEC : 0),
+	};
 	return 0;
 }
 
-/* A line of /proc/PID/maps: 7f00-8f00 rw-p ... False: it is none. */
-static bool parse(const char *line, struct mapping *m)
+/* A line of /proc/PID/maps: 7f00-8f00 rw-p 00000000 00:00 0   [stack]. False: it is none. */
+static bool parse(const char *line, struct fv_vma *m)
 {
-	char *at;
+	unsigned long start, end, offset, inode;
+	unsigned int major, minor;
+	int name = 0;
+	char perms[8];
 
-	m->start = strtoul(line, &at, 16);
-	if (*at != '-')
+	if (sscanf(line, "%lx-%lx %7s %lx %x:%x %lu %n", &start, &end, perms, &offset, &major, &minor,
+		   &inode, &name) < 7 || strlen(perms) != 4)
 		return false;
-	m->end = strtoul(at + 1, &at, 16);
-	if (at[0] != ' ' || !at[1])
-		return false;
-	m->read = at[1] == 'r';
-	m->write = at[2] == 'w';
+	*m = (struct fv_vma){
+		.start = start, .end = end, .offset = offset, .inode = inode,
+		.major = major, .minor = minor, .shared = perms[3] == 's',
+		.stack = name && !strncmp(line + name, stack_name, sizeof(stack_name) - 1),
+		.prot = (perms[0] == 'r' ? PROT_READ : 0) | (perms[1] == 'w' ? PROT_WRITE : 0) |
+			(perms[2] == 'x' ? PROT_EXEC : 0),
+	};
 	return true;
 }
 
-static bool text_allows(FILE *maps, uintptr_t addr, size_t len, bool write)
-{
-	uintptr_t next = addr;
-	struct mapping m;
-	char *line = NULL;
-	size_t room = 0;
+/*
+ * Lines of a file, without memory of malloc()'s: its own locks may be why we are here. The rest of a line
+ * that is too long, of which only a file's name can be, is left out.
+ */
+struct lines {
+	int fd;
+	size_t len;			/* bytes in |buf| */
+	bool skip;			/* until the line's end */
+	char buf[1024];
+};
 
-	while (next - addr < len && getline(&line, &room, maps) > 0) {
-		if (!parse(line, &m) || m.end <= next)
+/* The next line, in |line|, of as many bytes as |buf|. False: there is none. */
+static bool next_line(struct lines *l, char *line)
+{
+	for (;;) {
+		char *end = memchr(l->buf, '\n', l->len);
+		size_t n = end ? (size_t)(end - l->buf) + 1 : l->len;
+		bool whole = end || l->len == sizeof(l->buf), skipped = l->skip;
+		ssize_t got;
+
+		if (whole) {
+			memcpy(line, l->buf, n);
+			line[n - 1] = 0;
+			memmove(l->buf, l->buf + n, l->len - n);
+			l->len -= n;
+			l->skip = !end;
+			if (!skipped)
+				return true;
 			continue;
-		if (m.start > next || !(write ? m.write : m.read))
-			break;
-		next = m.end;
+		}
+		got = read(l->fd, l->buf + l->len, sizeof(l->buf) - l->len);
+		if (got <= 0)
+			return false;
+		l->len += (size_t)got;
 	}
-	free(line);
-	return next - addr >= len;
 }
 
-bool fv_vma_allows_by_text(uintptr_t addr, size_t len, bool write)
+static bool each_by_text(uintptr_t addr, size_t len, bool (*fn)(void *arg, const struct fv_vma *vma),
+			 void *arg)
 {
-	FILE *maps = fopen("/proc/self/maps", "re");
-	bool allows = maps ? text_allows(maps, addr, len, write) : true;
+	struct lines l = { .fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC) };
+	char line[sizeof(l.buf)];
+	struct fv_vma m;
 
-	if (maps)
-		fclose(maps);
-	return allows;
+	if (l.fd < 0)
+		return false;
+	while (next_line(&l, line)) {
+		if (!parse(line, &m) || m.end <= addr)
+			continue;
+		if (m.start > addr && m.start - addr >= len)
+			break;
+		if (!fn(arg, &m))
+			break;
+	}
+	close(l.fd);
+	return true;
 }
 
-bool fv_vma_allows(uintptr_t addr, size_t len, bool write)
+bool fv_vma_each(enum fv_vma_how how, uintptr_t addr, size_t len,
+		 bool (*fn)(void *arg, const struct fv_vma *vma), void *arg)
 {
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), rc = fd < 0 ? -ENOTTY : 0;
+	int fd = how == FV_VMA_TEXT ? -1 : open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	int rc = fd < 0 ? -ENOTTY : 0;
 	uintptr_t next = addr;
-	struct mapping m;
+	struct fv_vma m;
 
 	while (!rc && next - addr < len) {
 		rc = query(fd, next, &m);
-		if (rc)
+		if (rc || (m.start > addr && m.start - addr >= len) || !fn(arg, &m))
 			break;
-		if (!(write ? m.write : m.read))
-			rc = -EACCES;
 		next = m.end;
 	}
 	if (fd >= 0)
 		close(fd);
-	return rc == -ENOTTY ? fv_vma_allows_by_text(addr, len, write) : !rc;
+	return rc == -ENOTTY ? each_by_text(addr, len, fn, arg) : true;
+}
+
+/* ---- what may be done with memory ---- */
+
+/* A range that has to be all of one kind. */
+struct wanted {
+	uintptr_t next;			/* as far as it is */
+	uintptr_t frame;		/* of the caller: no address of the stack that it must be off */
+	int prot;
+	bool no;
+};
+
+static bool allows(void *arg, const struct fv_vma *m)
+{
+	struct wanted *w = arg;
+
+	w->no = m->start > w->next || (m->prot & w->prot) != w->prot;
+	w->next = m->end;
+	return !w->no;
+}
+
+bool fv_vma_allows(enum fv_vma_how how, uintptr_t addr, size_t len, bool write)
+{
+	struct wanted w = { .next = addr, .prot = write ? PROT_WRITE : PROT_READ };
+
+	if (!fv_vma_each(how, addr, len, allows, &w))
+		return true;
+	return !w.no && w.next - addr >= len;
+}
+
+static bool is_private(void *arg, const struct fv_vma *m)
+{
+	struct wanted *w = arg;
+
+	w->no = m->start > w->next || m->prot != w->prot || m->shared || m->inode || m->stack ||
+		(w->frame >= m->start && w->frame < m->end);
+	w->next = m->end;
+	return !w->no;
+}
+
+bool fv_vma_private(enum fv_vma_how how, uintptr_t addr, size_t len)
+{
+	struct wanted w = {
+		.next = addr, .prot = PROT_READ | PROT_WRITE, .frame = (uintptr_t)__builtin_frame_address(0),
+	};
+
+	return fv_vma_each(how, addr, len, is_private, &w) && !w.no && w.next - addr >= len;
+}
+
+static bool take_end(void *arg, const struct fv_vma *m)
+{
+	*(uintptr_t *)arg = m->end;
+	return false;
+}
+
+uintptr_t fv_vma_end(uintptr_t addr)
+{
+	uintptr_t end = addr;
+
+	fv_vma_each(FV_VMA_BEST, addr, 1, take_end, &end);
+	return end;
+}
+
+/* ---- where a file is mapped ---- */
+
+struct search {
+	const struct fv_vma_file *file;
+	struct stat st;			/* of it */
+	struct fv_vma_part part;
+	size_t len;
+	bool (*known)(uintptr_t start);
+	bool found;
+};
+
+static bool same_file(const struct search *s, const struct fv_vma *m)
+{
+	return m->shared && m->inode == s->st.st_ino && m->major == major(s->st.st_dev) &&
+	       m->minor == minor(s->st.st_dev);
+}
+
+static bool find_part(void *arg, const struct fv_vma *m)
+{
+	struct search *s = arg;
+	bool fits = same_file(s, m) && m->offset - s->file->offset == m->start - s->file->addr;
+
+	if (!s->found && fits)
+		s->part = (struct fv_vma_part){ m->start, m->end, m->prot };
+	else if (s->found && fits && m->start == s->part.end && m->prot == s->part.prot)
+		s->part.end = m->end;
+	else
+		return !s->found;
+	s->found = true;
+	return true;
+}
+
+bool fv_vma_part(enum fv_vma_how how, const struct fv_vma_file *file, uintptr_t addr, size_t len,
+		 struct fv_vma_part *part)
+{
+	struct search s = { .file = file };
+
+	if (fstat(file->fd, &s.st) || !fv_vma_each(how, addr, len, find_part, &s) || !s.found)
+		return false;
+	*part = s.part;
+	if (part->start < addr)
+		part->start = addr;
+	if (part->end - addr > len)
+		part->end = addr + len;
+	return true;
+}
+
+static bool find_elsewhere(void *arg, const struct fv_vma *m)
+{
+	struct search *s = arg;
+	uint64_t end = m->offset + (m->end - m->start);
+
+	s->found = same_file(s, m) && m->offset < s->file->offset + s->len && end > s->file->offset &&
+		   !s->known(m->start);
+	return !s->found;
+}
+
+bool fv_vma_elsewhere(const struct fv_vma_file *file, size_t len, bool (*known)(uintptr_t start))
+{
+	struct search s = { .file = file, .len = len, .known = known };
+
+	return fstat(file->fd, &s.st) || !fv_vma_each(FV_VMA_TEXT, 0, SIZE_MAX, find_elsewhere, &s) ||
+	       s.found;
 }
