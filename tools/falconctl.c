@@ -221,6 +221,11 @@ static const struct ctl_column counters_columns[] = {
 	{"name", "COUNTER"}, {"xdp", "XDP"}, {"agent", "AGENT"}, {"meaning", "MEANING"},
 	{NULL, NULL},
 };
+static const struct ctl_column shard_columns[] = {
+	{"shard", "SHARD"}, {"connections", "CONNECTIONS"}, {"turns", "TURNS"}, {"sleeps", "SLEEPS"},
+	{"rx_frames", "RX_FRAMES"}, {"calls", "CALLS"}, {"longest_turn_us", "LONGEST_TURN_US"},
+	{"longest_call_us", "LONGEST_CALL_US"}, {NULL, NULL},
+};
 static const struct ctl_column window_columns[] = {
 	{"name", "NAME"},
 	{"rx_data_base", "RX_DATA_BASE"},
@@ -369,6 +374,8 @@ static const struct object objects[] = {
 	 {SHOW(show_all, "", "list applications")}},
 	{"agent", "how many connections the agent has", agent_columns,
 	 {SHOW(show_all, "", "count them")}},
+	{"shard", "threads that carry packets", shard_columns,
+	 {SHOW(show_all, "", "list what they have done, and what held them up longest")}},
 	{"user", "local users, and what they hold", user_columns,
 	 {SHOW(show_all, "", "list users who hold something")}},
 	{"nvme", "NVMe devices of targets elsewhere", nvme_columns,

@@ -60,16 +60,16 @@ static bool watched[FDS_WATCHED];
 
 /* The rest of the agent. */
 
-int agent_watch(struct agent *a, int fd)
+int shard_watch(struct shard *s, int fd)
 {
-	CHECK(a == &agent && fd >= 0 && fd < FDS_WATCHED && !watched[fd]);
+	CHECK(s == &agent.shard && fd >= 0 && fd < FDS_WATCHED && !watched[fd]);
 	watched[fd] = true;
 	return 0;
 }
 
-void agent_unwatch(struct agent *a, int fd)
+void shard_unwatch(struct shard *s, int fd)
 {
-	CHECK(a == &agent && fd >= 0 && fd < FDS_WATCHED && watched[fd]);
+	CHECK(s == &agent.shard && fd >= 0 && fd < FDS_WATCHED && watched[fd]);
 	watched[fd] = false;
 }
 
@@ -244,6 +244,7 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 	}
 	c = calloc(1, sizeof(*c));
 	c->agent = a;
+	c->shard = &a->shard;
 	c->cfg = *cfg;
 	if (cfg->local_cid < CONNS) {
 		c->core = &cores[cfg->local_cid];
@@ -327,20 +328,28 @@ void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *row
 }
 
 /* Devices are never dialled here: nobody calls the layer's pump(). */
-const struct ulp_host agent_ulp_host;
+const struct ulp_host shard_ulp_host;
 
-void agent_ulp_add(struct agent *a, const struct ulp_ops *ops, void *self)
+void shard_ulp_add(struct shard *s, const struct ulp_ops *ops, void *self)
 {
-	CHECK(a == &agent && ops && self);
+	CHECK(s == &agent.shard && ops && self);
 }
 
-static void client_broken(void *arg, struct client *cl, const char *why)
+static bool broken;
+
+void news_clients(struct shard *s)
 {
-	(void)why;
-	agent_client_broken(arg, cl);
+	CHECK(s == &agent.shard);
+	broken = true;
 }
 
-static const struct raw_ops raw_ops = { .client_broken = client_broken };
+static void on_client_broken(void *arg, struct client *cl, const char *why)
+{
+	(void)cl, (void)why;
+	news_clients(arg);
+}
+
+static const struct raw_ops raw_ops = { .client_broken = on_client_broken };
 
 /* The hostile user. */
 
@@ -361,7 +370,8 @@ static void set_up(void)
 	CHECK(config_load(NULL, &agent.config, err, sizeof(err)) == 0);
 	CHECK(quota_open(&agent.quota, agent.config.users, agent.config.nusers, err, sizeof(err)) == 0);
 	agent.maps.nconns = FALCON_MAX_CONNS;
-	CHECK(agent_rue_open(&agent, err, sizeof(err)) == 0);
+	agent.shard.agent = &agent;
+	CHECK(agent_rue_open(&agent.shard, err, sizeof(err)) == 0);
 	agent.ports[0] = (struct port){ .ifname = "eth0", .nqueues = 1, .xsks = &xsk };
 	agent.nports = 1;
 	log_set_level(LOG_LEVEL_ERROR);
@@ -499,7 +509,10 @@ static int talk(int fd, const uint8_t *head, const uint8_t *text, size_t len)
 	/* The first turn may only accept. */
 	for (int i = 0; i < 3; i++)
 		control_process(agent.control);
-	raw_pump(agent.raw, 1);
+	raw_pump(agent.shard.raw, 1);
+	if (broken)
+		agent_clients_broken(&agent);
+	broken = false;
 	if (len && !(head[0] & 0x10))
 		take_reply(fd);
 	if (!len) {
@@ -546,7 +559,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!agent.control)
 		set_up();
 	before = open_fds();
-	agent.raw = raw_create(&raw_ops, &agent, CONNS);
+	agent.shard.raw = raw_create(&raw_ops, &agent.shard, CONNS);
 	CHECK(agent_nvme_prepare(&agent) == 0 && agent_nvme_open(&agent) == 0);
 	fd = dial();
 	for (int i = 0; i < MESSAGES && size >= 5; i++) {
@@ -560,7 +573,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	hang_up(fd);
 	agent_nvme_close(&agent);
-	raw_destroy(agent.raw);
+	raw_destroy(agent.shard.raw);
 	wait_for_drops();
 	CHECK(open_fds() == before);
 	return 0;

@@ -27,6 +27,7 @@ $(eval $(call agent_test,cm_dial,$(CM_OBJS) ../../tools/falconctl_x509,-lssl -lc
 $(eval $(call agent_test,policy,policy,))
 $(eval $(call agent_test,crowd,crowd,))
 $(eval $(call agent_test,quota,quota,))
+$(eval $(call agent_test,call,call,-lpthread))
 $(eval $(call agent_test,grace,grace,-lpthread))
 $(eval $(call agent_test,stall,stall,-lpthread))
 $(eval $(call agent_test,drop,drop,-lpthread))
@@ -47,10 +48,10 @@ $(B)/selftests/unit/agent_rue.t: $(patsubst %.c,$(B)/asan/%.o,$(wildcard user/ru
 $(B)/selftests/unit/control_falconctl.t: | $(B)/falconctl
 
 # The receive path for redirected frames, keys and their rotation.
-SEC_OBJS := keys log rekey sec sec_keys steer ../io/frame
+SEC_OBJS := call keys log rekey sec sec_keys steer ../io/frame
 $(patsubst %,$(B)/selftests/unit/agent_%.t,attack attack_esp path rekey steer): $(B)/asan/libfcrypto.a
 $(eval $(call agent_test,agent_attack,$(SEC_OBJS),-lcrypto -ljansson))
 $(eval $(call agent_test,agent_attack_esp,$(SEC_OBJS),-lcrypto -ljansson))
 $(eval $(call agent_test,agent_rekey,$(SEC_OBJS),-lcrypto -ljansson))
 $(eval $(call agent_test,agent_steer,$(SEC_OBJS),-lcrypto -ljansson))
-$(eval $(call agent_test,agent_path,path log ../io/frame,-lcrypto))
+$(eval $(call agent_test,agent_path,call path log ../io/frame,-lcrypto))

@@ -69,9 +69,9 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 	return 0;
 }
 
-void agent_mark_dirty(struct agent *a, uint32_t cid)
+void shard_mark_dirty(struct shard *s, uint32_t cid)
 {
-	(void)a, (void)cid;
+	(void)s, (void)cid;
 }
 
 void agent_conn_fail(struct agent_conn *c, const char *why)
@@ -80,13 +80,21 @@ void agent_conn_fail(struct agent_conn *c, const char *why)
 	stage.failed++;
 }
 
-void agent_rue_ack(struct agent *a, struct agent_conn *c, uint32_t flow,
+/* Control hears at once. */
+void news_of_conn(struct agent_conn *c, enum conn_news what, const char *why)
+{
+	assert_int_equal(what, CONN_NEWS_REKEY);
+	assert_null(why);
+	rekey_worn(c);
+}
+
+void agent_rue_ack(struct shard *s, struct agent_conn *c, uint32_t flow,
 		   const struct falcon_ack *ack, uint32_t t3, uint64_t now)
 {
 	struct falcon_rue_event e = {};
 
 	falcon_rue_event_ack(c->shared, flow, ack, t3, falcon_time_of_ns(now), 0, &e);
-	if (fcore_rue_event(a->core, &e))
+	if (fcore_rue_event(s->core, &e))
 		stage.rue_acked += (uint32_t)falcon_ev_get(&e, num_packets_acked);
 }
 
@@ -139,7 +147,7 @@ static void stage_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t 
 {
 	(void)arg, (void)proto, (void)payload, (void)len;
 	stage.pushes++;
-	fcore_push_done(c, rsn, FCORE_PUSH_ACK, 0, 0, stage.a.now);
+	fcore_push_done(c, rsn, FCORE_PUSH_ACK, 0, 0, stage.a.shard.now);
 }
 
 static void stage_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
@@ -186,6 +194,7 @@ static inline void stage_connect(uint32_t cid, uint8_t version)
 	char err[128];
 
 	c->agent = &stage.a;
+	c->shard = &stage.a.shard;
 	snprintf(c->cfg.name, sizeof(c->cfg.name), "c%u", cid);
 	c->cfg.local_cid = cid;
 	c->sec.maps = &stage.a.maps;
@@ -219,7 +228,7 @@ static inline void stage_connect(uint32_t cid, uint8_t version)
 	if (stage.flows)
 		params.flows = stage.flows;
 	params.rx_data_psn = params.rx_req_psn = STAGE_PSN;
-	c->core = fcore_conn_open(stage.a.core, cid, c->shared, &params, stage.a.now);
+	c->core = fcore_conn_open(stage.a.shard.core, cid, c->shared, &params, stage.a.shard.now);
 	assert_non_null(c->core);
 	fcore_conn_set_user(c->core, c);
 	id->flags = FALCON_CONN_ALIVE | (version == FALCON_PSP_CLEAR ? FALCON_CONN_CLEAR : 0);
@@ -232,15 +241,15 @@ static inline void stage_open(uint8_t version)
 	struct fcore_config cfg;
 
 	memset(&stage, 0, sizeof(stage));
-	stage.a.now = 1000000000;
+	stage.a.now = stage.a.shard.now = 1000000000;
 	stage.a.maps.config = &stage.config;
 	stage.a.maps.nconns = STAGE_CONNS + 1;
 	stage.a.config.agent.key_packets = UINT64_MAX;
 	stage.a.config.agent.key_bytes = UINT64_MAX;
 	stage.a.config.agent.key_settle_ns = 1000000;
 	fcore_config_default(&cfg, FALCON_MAX_CONNS);
-	stage.a.core = fcore_create(&stage_ops, &stage.a, &cfg);
-	assert_non_null(stage.a.core);
+	stage.a.shard.core = fcore_create(&stage_ops, &stage.a, &cfg);
+	assert_non_null(stage.a.shard.core);
 	assert_int_equal(sec_keys_open(&stage.a.keys), 0);
 	rekey_init(&stage.a);
 	stage.config.cur_spi_gen = sec_keys_generation(stage.a.keys);
@@ -270,7 +279,7 @@ static inline void stage_close(void)
 		stage_drop(cid);
 		sa_free(stage.peer[cid].sa);
 	}
-	fcore_destroy(stage.a.core);
+	fcore_destroy(stage.a.shard.core);
 	sec_keys_close(stage.a.keys);
 }
 
@@ -339,14 +348,14 @@ static inline enum falcon_verdict stage_receive(const struct stage_frame *frame)
 	m.falcon_off = f.falcon_off;
 	m.falcon_len = f.falcon_len;
 	m.flow = f.flow;
-	m.rx_ns = stage.a.now;
+	m.rx_ns = stage.a.shard.now;
 	return agent_steered(&stage.conn[f.cid], &m, &it, &kept);
 }
 
 /* The agent looks after its keys, |ns| later. */
 static inline void stage_turn(uint64_t ns)
 {
-	stage.a.now += ns;
+	stage.a.now = stage.a.shard.now += ns;
 	rekey_run(&stage.a);
 }
 

@@ -33,24 +33,24 @@ static unsigned int watched;
 
 /* ---- what the agent has around ---------------------------------------------------------- */
 
-const struct ulp_host agent_ulp_host;
+const struct ulp_host shard_ulp_host;
 
-void agent_ulp_add(struct agent *a, const struct ulp_ops *ops, void *self)
+void shard_ulp_add(struct shard *s, const struct ulp_ops *ops, void *self)
 {
-	(void)a, (void)self;
+	(void)s, (void)self;
 	assert_ptr_equal(ops, &rdma_ulp_ops);
 }
 
-int agent_watch(struct agent *a, int fd)
+int shard_watch(struct shard *s, int fd)
 {
-	(void)a, (void)fd;
+	(void)s, (void)fd;
 	watched++;
 	return 0;
 }
 
-void agent_unwatch(struct agent *a, int fd)
+void shard_unwatch(struct shard *s, int fd)
 {
-	(void)a, (void)fd;
+	(void)s, (void)fd;
 	watched--;
 }
 
@@ -67,15 +67,21 @@ int control_error(json_t **reply, int err, const char *fmt, ...)
 	return err;
 }
 
-void agent_frame_put(struct agent *a, struct xsk_frame *frame)
+void agent_frame_put(struct shard *s, struct xsk_frame *frame)
 {
-	(void)a, (void)frame;
+	(void)s, (void)frame;
 	fail();
 }
 
-unsigned int agent_rdma_devices(void *arg, struct fverbs_device *out)
+/* Control is this file. */
+void news_verbs(struct shard *s)
 {
-	(void)arg;
+	(void)s;
+}
+
+unsigned int agent_rdma_look(const struct agent *a, struct fverbs_device *out)
+{
+	(void)a;
 	*out = (struct fverbs_device){ .name = "falcon0" };
 	return 1;
 }
@@ -158,7 +164,7 @@ static int attach(struct app *app)
 
 static void process(void)
 {
-	agent_rdma_process(&agent);
+	agent_rdma_process(&agent.shard);
 }
 
 static void send_hello(const struct app *app)
@@ -194,6 +200,7 @@ static int set_up(void **state)
 
 	(void)state;
 	memset(&agent, 0, sizeof(agent));
+	agent.shard.agent = &agent;
 	watched = 0;
 	section = (struct quota_section){ .name = "0" };
 	for (int k = 0; k < QUOTA_KINDS; k++)
@@ -202,14 +209,14 @@ static int set_up(void **state)
 	section.limit[QUOTA_MEMORY] = 2 * AREA;
 	snprintf(section.name, sizeof(section.name), "%u", getuid());
 	assert_int_equal(quota_open(&agent.quota, &section, 1, err, sizeof(err)), 0);
-	assert_int_equal(agent_rdma_open(&agent), 0);
+	assert_int_equal(agent_rdma_open(&agent.shard), 0);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	agent_rdma_close(&agent);
+	agent_rdma_close(&agent.shard);
 	assert_int_equal(quota_held(agent.quota, getuid(), QUOTA_CLIENTS), 0);
 	assert_int_equal(quota_held(agent.quota, getuid(), QUOTA_MEMORY), 0);
 	assert_int_equal(watched, 0);
@@ -232,7 +239,7 @@ static void attaches_and_leaves(void **state)
 	assert_int_equal(answer_of(&app), 0);
 	drop(&app);
 	process();
-	assert_int_equal(agent.rdma->napps, 0);
+	assert_int_equal(agent.shard.rdma->napps, 0);
 	assert_int_equal(open_count(), before);
 }
 
@@ -319,7 +326,7 @@ static void misuse(void **state)
 		case 4: shutdown(app.command, SHUT_WR); break;
 		}
 		process();
-		assert_int_equal(agent.rdma->napps, 0);
+		assert_int_equal(agent.shard.rdma->napps, 0);
 		assert_int_equal(answer_of(&app), -2);
 		drop(&app);
 		assert_int_equal(open_count(), before);
@@ -375,7 +382,7 @@ static void answers_that_are_not_read(void **state)
 			sent++;
 		process();
 	}
-	assert_int_equal(agent.rdma->napps, 1);
+	assert_int_equal(agent.shard.rdma->napps, 1);
 	while (got < sent) {
 		process();
 		while ((rc = answer_of(&app)) == 0)
@@ -428,11 +435,11 @@ static void the_process_ends(void **state)
 	}
 	assert_int_equal(attach_as(&app, pid, getuid(), 4), 0);
 	process();
-	assert_int_equal(agent.rdma->napps, 1);
+	assert_int_equal(agent.shard.rdma->napps, 1);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	process();
-	assert_int_equal(agent.rdma->napps, 0);
+	assert_int_equal(agent.shard.rdma->napps, 0);
 	drop(&app);
 	close(talk[0]);
 	close(talk[1]);

@@ -14,7 +14,7 @@ $(TSAN_BINS): $(B)/%.t: $(B)/tsan/%.o
 TESTS += $(TSAN_BINS)
 
 # Tests of the agent's threads, which run with the other sanitizers, too.
-TSAN_AGENT := $(patsubst %,$(B)/selftests/unit/%_tsan.t,drop grace stall)
+TSAN_AGENT := $(patsubst %,$(B)/selftests/unit/%_tsan.t,call drop grace stall)
 
 $(TSAN_AGENT): $(B)/selftests/unit/%_tsan.t: $(B)/tsan/selftests/unit/%.o $(B)/tsan/user/agent/%.o
 	$(call say,LD,$@)

@@ -183,6 +183,7 @@ static void open_conns(struct host *h, struct security *s)
 		if (e->host != h)
 			continue;
 		c->agent = &s->agent;
+		c->shard = &s->agent.shard;
 		c->cfg.local_cid = e->cid;
 		snprintf(c->cfg.name, sizeof(c->cfg.name), "%u.%u", e->index / 2, e->index % 2);
 		c->sec = (struct sec){ .maps = &s->agent.maps, .cid = e->cid, .encap = secure_encap(e->cfg) };
@@ -392,6 +393,13 @@ struct endpoint *secure_find(const struct host *h, uint32_t spi)
 	return sa ? h->by_cid[sa->cid] : NULL;
 }
 
+/* As the shard tells control. */
+static void use_up(struct agent_conn *c)
+{
+	if (rekey_wanted(c))
+		rekey_worn(c);
+}
+
 enum falcon_verdict secure_open_packet(struct endpoint *e, uint8_t *frame, struct falcon_frame *f)
 {
 	struct agent_conn *c = conn_of(e);
@@ -400,7 +408,7 @@ enum falcon_verdict secure_open_packet(struct endpoint *e, uint8_t *frame, struc
 	agent_at(e);
 	v = sec_open(&c->sec, frame, f);
 	if (v == FALCON_V_rx_data)
-		rekey_used(c);
+		use_up(c);
 	return v;
 }
 

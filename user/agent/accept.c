@@ -15,24 +15,67 @@
 #include "agent/log.h"
 #include "agent/policy.h"
 
-int agent_cid_choose(struct agent *a, char *err, size_t errlen)
+static bool reserved(const struct agent *a, uint32_t cid)
 {
-	const struct agent_conn *leaving;
+	return a->reserved[cid / 64] >> cid % 64 & 1;
+}
 
+int agent_cid_reserve(struct agent *a, char *err, size_t errlen)
+{
 	for (uint32_t n = 1; n < a->maps.nconns; n++) {
 		a->last_cid = a->last_cid % (a->maps.nconns - 1) + 1;
-		if (!a->conns[a->last_cid])
-			return (int)a->last_cid;
-	}
-	leaving = TAILQ_FIRST(&a->leaving);
-	if (leaving) {
-		uint32_t cid = leaving->cfg.local_cid;
-
-		agent_cid_free(a, cid);
-		return (int)cid;
+		if (a->conns[a->last_cid] || reserved(a, a->last_cid))
+			continue;
+		a->reserved[a->last_cid / 64] |= 1ULL << a->last_cid % 64;
+		return (int)a->last_cid;
 	}
 	snprintf(err, errlen, "all %u connections are in use", a->maps.nconns - 1);
 	return -ENOSPC;
+}
+
+struct choice {
+	struct agent *agent;
+	char *err;
+	size_t errlen;
+	int cid;
+};
+
+/* In a call. */
+static void release(void *arg)
+{
+	const struct choice *c = arg;
+	uint32_t cid = (uint32_t)c->cid;
+
+	c->agent->reserved[cid / 64] &= ~(1ULL << cid % 64);
+}
+
+void agent_cid_release(struct agent *a, uint32_t cid)
+{
+	struct choice c = { .agent = a, .cid = (int)cid };
+
+	call_run(&a->shard.call, release, &c);
+}
+
+/* In a call. */
+static void choose(void *arg)
+{
+	struct choice *c = arg;
+
+	c->cid = agent_cid_reserve(c->agent, c->err, c->errlen);
+}
+
+int agent_cid_choose(struct agent *a, char *err, size_t errlen)
+{
+	struct choice c = { .agent = a, .err = err, .errlen = errlen };
+	const struct agent_conn *leaving = TAILQ_FIRST(&a->leaving);
+
+	call_run(&a->shard.call, choose, &c);
+	/* Within a call nobody may wait for one that leaves; upper layers ask again. */
+	if (c.cid < 0 && leaving && !call_within()) {
+		agent_cid_free(a, leaving->cfg.local_cid);
+		call_run(&a->shard.call, choose, &c);
+	}
+	return c.cid;
 }
 
 static void configure(const struct agent *a, const struct peer_config *peer, int cid,
@@ -53,6 +96,23 @@ static void configure(const struct agent *a, const struct peer_config *peer, int
 	cfg->security = config_security(req->version);
 }
 
+struct consent {
+	struct ulp *ulp;
+	const struct ulp_request *req;
+	struct ulp_data *reply;
+	char *err;
+	size_t errlen;
+	int rc;
+};
+
+/* In a call. */
+static void ask(void *arg)
+{
+	struct consent *c = arg;
+
+	c->rc = c->ulp->ops->accept(c->ulp->self, c->req, c->reply, c->err, c->errlen);
+}
+
 int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct cm_request *req,
 		  struct ulp **ulp, struct ulp_data *reply, char *err, size_t errlen)
 {
@@ -66,8 +126,9 @@ int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct c
 		.data.len = req->ulp.len,
 		.cid = cfg->local_cid,
 	};
+	struct consent c = { .req = &r, .reply = reply, .err = err, .errlen = errlen };
 
-	*ulp = agent_ulp(a, req->ulp.proto);
+	*ulp = agent_ulp(&a->shard, req->ulp.proto);
 	if (!*ulp || !(*ulp)->ops->accept) {
 		snprintf(err, errlen, "no upper layer %u takes connections here", req->ulp.proto);
 		return -EOPNOTSUPP;
@@ -75,7 +136,30 @@ int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct c
 	memcpy(r.ends.local, cfg->local, sizeof(r.ends.local));
 	memcpy(r.ends.remote, cfg->remote, sizeof(r.ends.remote));
 	memcpy(r.data.bytes, req->ulp.data, sizeof(r.data.bytes));
-	return (*ulp)->ops->accept((*ulp)->self, &r, reply, err, errlen);
+	c.ulp = *ulp;
+	call_run(&a->shard.call, ask, &c);
+	return c.rc;
+}
+
+struct not_up {
+	struct ulp *ulp;
+	uint32_t cid;
+	const char *why;
+};
+
+/* In a call. */
+static void tell_not_up(void *arg)
+{
+	const struct not_up *n = arg;
+
+	n->ulp->ops->conn_down(n->ulp->self, n->cid, n->why);
+}
+
+void agent_ulp_not_up(struct agent *a, struct ulp *ulp, uint32_t cid, const char *why)
+{
+	struct not_up n = { .ulp = ulp, .cid = cid, .why = why };
+
+	call_run(&a->shard.call, tell_not_up, &n);
 }
 
 static int refuse(struct agent *a, int rc, const char *err)
@@ -104,11 +188,13 @@ int agent_accept(void *arg, const struct cm_request *req, struct cm_local *out, 
 		return refuse(a, cid, err);
 	configure(a, &a->config.peers[section], cid, req, &cfg);
 	rc = agent_ask_ulp(a, &cfg, req, &ulp, &reply, err, errlen);
-	if (rc < 0)
+	if (rc < 0) {
+		agent_cid_release(a, (uint32_t)cid);
 		return refuse(a, rc, err);
+	}
 	c = agent_conn_new(a, &cfg, ulp, err, errlen);
 	if (!c) {
-		ulp->ops->conn_down(ulp->self, (uint32_t)cid, err);
+		agent_ulp_not_up(a, ulp, (uint32_t)cid, err);
 		return -ENOMEM;
 	}
 	agent_conn_set_data(c, &reply);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The agent's own state: what main.c starts, loop.c turns, and commands.c shows.
+ * The agent's own state: what main.c starts, and commands.c shows.
  *
- * One thread owns all of it. The modules beneath (io/, core/, ulp/, cm, neigh, control) know
- * nothing of it; they call back through the functions declared at the end.
+ * Control, the main thread (main_loop.c), owns it, but for the shard, which carries packets in a thread
+ * of its own (shard.h). What both look at, |conns| and what the fields of struct agent_conn say, is
+ * changed in calls only (call.h). The modules beneath (io/, core/, ulp/, cm, neigh, control) know nothing
+ * of all that; they call back through the functions declared at the end.
  */
 #ifndef FALCON_AGENT_H
 #define FALCON_AGENT_H
@@ -14,19 +16,15 @@
 
 #include "agent/config.h"
 #include "agent/control.h"
-#include "agent/crowd.h"
 #include "agent/grace.h"
 #include "agent/neigh.h"
 #include "agent/rekey.h"
 #include "agent/remotes.h"
 #include "agent/sec.h"
+#include "agent/shard.h"
 #include "cm/cm.h"
-#include "core/core.h"
 #include "io/frame.h"
 #include "io/maps.h"
-#include "io/xsk.h"
-#include "ulp/raw.h"
-#include "ulp/ulp.h"
 
 /* An interface the agent serves. */
 struct port {
@@ -50,9 +48,11 @@ enum agent_conn_state {
 /* A configured connection; its protocol state exists only while set up. */
 struct agent_conn {
 	struct agent *agent;
+	struct shard *shard;		/* whose thread carries its packets */
 	struct conn_config cfg;
 	enum agent_conn_state state;
-	char reason[160];		/* why it is not up; empty if it is */
+	char reason[NEWS_WHY_MAX];	/* why it is not up; empty if it is */
+	struct conn_noted noted;	/* the shard's, for control */
 	bool accepted;			/* the peer has dialled; it goes when it is lost */
 	bool owned;			/* |owner| has added it, and nobody else but root may use it */
 	uid_t owner;
@@ -100,24 +100,17 @@ struct agent_conn {
 	uint8_t rue_profile;		/* of Swift's parameters */
 };
 
-/* What the loop has done, free-running. */
+/* What has been decided about connections and clients, free-running. */
 struct agent_stats {
-	uint64_t turns;			/* loop iterations */
-	uint64_t sleeps;		/* times it went to sleep */
-	uint64_t rx_frames;
-	uint64_t rue_events;
 	uint64_t dials_refused;		/* connections that peers dialled and policy refused */
 	uint64_t setups;		/* times that a connection came up */
 	uint64_t clients_refused;	/* connections to the control socket that quota.h refused */
-	uint64_t drops_recovered;	/* times the sockets' drop counters had moved */
-	uint64_t ce_marked;		/* packets accepted with ECN CE that XDP had only steered here */
 };
-
-struct stall;
 
 struct agent {
 	struct agent_config config;
 	struct maps maps;
+	struct shard shard;
 	struct port ports[FALCON_MAX_PORTS];
 	unsigned nports;
 	struct agent_conn *conns[FALCON_MAX_CONNS];	/* by local CID */
@@ -128,15 +121,7 @@ struct agent {
 	TAILQ_HEAD(, agent_conn) reap;	/* failed, or to be removed */
 	TAILQ_HEAD(, agent_conn) leaving;	/* oldest first */
 	struct grace *grace;
-	struct stall *stall;		/* the loop's; NULL in tests: nobody watches */
 	uint64_t drained;		/* grace period after which the sockets were drained */
-	struct fcore *core;
-	struct raw_ulp *raw;
-	struct agent_rdma *rdma;	/* verbs applications; NULL: none are served */
-	struct agent_nvme *nvme;
-	struct ulp ulps[ULP_MAX];
-	unsigned nulps;
-	struct agent_rue *rue;
 	struct loopback *loop;		/* NULL: there was no connection to ourselves yet */
 	struct notes *notes;		/* to ourselves, on their way; NULL: none yet */
 	struct cm *cm;
@@ -145,22 +130,16 @@ struct agent {
 	struct neigh *neigh;
 	struct control *control;
 	struct quota *quota;		/* what local users may, and hold */
-	struct falcon_counters counters;	/* of the agent's own receive path (steered frames) */
 	struct agent_stats stats;
-	uint32_t last_cid;		/* that was chosen */
+	/* The shard's, and control's in calls: CIDs that are promised, one bit each; the last that was. */
+	uint64_t reserved[FALCON_MAX_CONNS / 64];
+	uint32_t last_cid;
 	uint32_t peer_conns[CONFIG_PEERS_MAX];	/* accepted connections by config.peers */
 	struct log_limit refusals;	/* messages about peers that dial in vain */
 	uint64_t now;			/* ns, CLOCK_MONOTONIC, taken once a turn */
-	int epoll_fd;
+	int epoll_fd;			/* control's */
 	int signal_fd;
 	bool offload;			/* XDP runs the receive path */
-	struct crowd crowd;		/* of the loop's thread */
-	bool crowded;			/* as crowd_look() has said */
-	bool sockets_watched;		/* the AF_XDP sockets are in the epoll set */
-	uint32_t rx_waiting;		/* frames in the receive ring that is being read; 0: none is */
-	uint64_t tx_now;		/* ns, the time that frames are stamped with */
-	uint64_t tx_iv;			/* ps, IV of the latest frame: they only grow */
-	uint32_t tx_stamps;		/* frames stamped with it */
 	uint64_t refused[FALCON_VERDICT_COUNT];	/* packets, by XDP and agent, when last looked at */
 	bool refused_known;		/* |refused| is set: what came before us is not news */
 	struct log_limit refused_limit;
@@ -188,6 +167,17 @@ struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg
 				  char *err, size_t errlen);
 /* Start setting |c| up. 0, or a negative errno with the reason in |err|, and |c| is gone. */
 int agent_conn_start(struct agent_conn *c, char *err, size_t errlen);
+/* The same, but it is the upper layer that hears why not. */
+void agent_conn_begin(struct agent_conn *c);
+/* Run |fn| of |c| by the thread of its shard (call.h). */
+static inline void agent_conn_call(struct agent_conn *c, void (*fn)(void *conn))
+{
+	call_run(&c->shard->call, fn, c);
+}
+/* setup.c: |c| was not up, and its upper layer might wait for it; the peer has |refused| it. */
+void agent_conn_tell_not_up(struct agent_conn *c, bool refused, const char *reason);
+/* accept.c: the same of connection |cid|, which could not be made. */
+void agent_ulp_not_up(struct agent *a, struct ulp *ulp, uint32_t cid, const char *why);
 /*
  * By c->ours and c->peer: protocol state, ready to receive. 0, or a negative errno with the reason in
  * |err|. Then, when the other end is ready, too: tell the upper layer. 0 or -ENOMEM.
@@ -208,7 +198,7 @@ void agent_path_follow(struct agent_conn *c);
 void agent_conn_ends(const struct agent_conn *c, struct ulp_ends *out);
 /* Bytes of payload of a raw transaction, which applications are told. */
 uint32_t agent_conn_segment(const struct agent_conn *c);
-/* Have |c| removed soon, for |why|. Callable from anywhere. */
+/* Have |c| removed soon, for |why|. By control; the shard says so with news_of_conn(). */
 void agent_conn_drop(struct agent_conn *c, const char *why);
 /* What we tell the peer's agent of |c|. */
 void agent_conn_offer(struct agent_conn *c, struct cm_local *out);
@@ -225,8 +215,8 @@ bool agent_conns_run(struct agent *a);
 /* Wait for a connection that has left |cid| until it has left all of it. */
 void agent_cid_free(struct agent *a, uint32_t cid);
 /*
- * Have the connection taken down and set up anew. Callable from the core's callbacks: it only takes
- * note, agent_conns_run() acts. |why| is for people.
+ * Have the connection taken down and set up anew: agent_conns_run() acts. |why| is for people. By
+ * control; the shard says so with news_of_conn().
  */
 void agent_conn_fail(struct agent_conn *c, const char *why);
 
@@ -250,8 +240,13 @@ void agent_security_used(void *arg, uint32_t cid, uint32_t generation);
  * -ESTALE if our key has expired meanwhile.
  */
 int agent_agree_security(struct agent_conn *c, char *err, size_t errlen);
-/* accept.c: a free CID, or -ENOSPC with a sentence in |err|. */
+/*
+ * accept.c: a free CID, or -ENOSPC with a sentence in |err|. It is reserved: for the connection that is made
+ * with it, or until agent_cid_release(). agent_cid_reserve() is for the shard, and does not wait.
+ */
 int agent_cid_choose(struct agent *a, char *err, size_t errlen);
+int agent_cid_reserve(struct agent *a, char *err, size_t errlen);
+void agent_cid_release(struct agent *a, uint32_t cid);
 /* accept.c: struct cm_ops.accept. */
 int agent_accept(void *arg, const struct cm_request *req, struct cm_local *out, char *err,
 		 size_t errlen);
@@ -272,29 +267,15 @@ void agent_pools_config(const struct agent *a, struct fcore_config *cfg);
 /* pools.c: limits of hosts and functions in a core made with |cfg|. */
 void agent_pools_limit(struct agent *a, const struct fcore_config *cfg);
 
-/* ulps.c: what the core and the raw layer call. */
-extern const struct fcore_ops agent_core_ops;
-/* A frame that the core had, or a late call (rdma_stall.c), is free. */
-void agent_frame_put(struct agent *a, struct xsk_frame *frame);
-extern const struct raw_ops agent_raw_ops;
-
-/* ulps.c: one more upper layer, at most ULP_MAX. |ops| and |self| must stay until the end. */
-void agent_ulp_add(struct agent *a, const struct ulp_ops *ops, void *self);
-/* ulps.c: the upper layer of |proto|, or NULL. */
-struct ulp *agent_ulp(struct agent *a, uint8_t proto);
-/* ulps.c: the calls of struct ulp_ops, of all of them. */
-uint32_t agent_ulps_pump(struct agent *a);
-bool agent_ulps_sleep_begin(struct agent *a);
-void agent_ulps_sleep_end(struct agent *a);
-uint64_t agent_ulps_deadline(const struct agent *a);
-
 /* dial.c: what |c|'s offers carry for the peer's upper layer. */
 void agent_conn_set_data(struct agent_conn *c, const struct ulp_data *data);
-/* dial.c: what upper layers ask of the agent; its |agent| is the struct agent. */
-extern const struct ulp_host agent_ulp_host;
+/* dial.c: struct ulp_host.dial, but in a call only. Its connection is the shard's. */
+int agent_dial(struct shard *s, const struct ulp_dial *d, char *err, size_t errlen);
+/* dial.c: the same for |cid|, which is reserved; the upper layer hears what comes of it. In a call. */
+void agent_dial_reserved(struct shard *s, uint32_t cid, const struct ulp_dial *d);
 
 /* notes.c: struct ulp_host.note and struct cm_ops.note. */
-int agent_send_note(void *agent, uint8_t proto, const struct ulp_note *note, char *err,
+int agent_send_note(struct agent *a, uint8_t proto, const struct ulp_note *note, char *err,
 		    size_t errlen);
 void agent_take_note(void *arg, const struct cm_note *note, const struct chan_identity *who);
 /* notes.c: deliver what upper layers here say to those here. Returns how many notes. */
@@ -302,44 +283,14 @@ uint32_t agent_notes_run(struct agent *a);
 bool agent_notes_waiting(const struct agent *a);
 void agent_notes_close(struct agent *a);
 
-/* tx.c: struct fcore_ops.transmit, and the template of a connection's frames. */
-int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p);
+/* tx.c: the template of a connection's frames, by the way to its peer. */
 void agent_conn_route(struct agent_conn *c);
-
-/*
- * steer.c: the whole of Falcon 9.2.2 for the frame |it| that XDP has only redirected, to a connection
- * that is set up. Returns how it ended; |*kept| is set if the core took the frame over.
- */
-enum falcon_verdict agent_steered(struct agent_conn *c, const struct falcon_meta *m,
-				  const struct xsk_rx_item *it, bool *kept);
-/*
- * steer.c: the same for a packet that came at |now| (ns) and needs no check of addresses and integrity:
- * it has not left the host.
- */
-enum falcon_verdict agent_checked(struct agent_conn *c, const struct falcon_frame *f, uint64_t now,
-				  const struct xsk_rx_item *it, bool *kept);
-/* steer.c: hand the packet |h| in frame |it| to the core, which has it from then on. */
-void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct falcon_meta *m,
-		const struct xsk_rx_item *it);
-
-/* rx.c: take what the sockets hold, at most a burst each. Returns frames handled. */
-uint32_t agent_receive(struct agent *a);
-/* rx.c: hand connections with new ACK state to the core. Returns how many. */
-uint32_t agent_take_dirty(struct agent *a);
-/* rx.c: a socket has dropped frames: release the claims that never arrived. */
-void agent_recover_drops(struct agent *a);
-/* rx.c: mark |cid| as having new ACK state, as XDP does. */
-void agent_mark_dirty(struct agent *a, uint32_t cid);
 
 /* refused.c: tell which packets were refused since the last call. */
 void agent_log_refused(struct agent *a);
 
 /* loop.c: turn until a->stop. 0, or a negative errno: it could not begin. */
 int agent_loop(struct agent *a);
-/* loop.c: have the loop wake on |fd|. 0 or a negative errno. */
-int agent_watch(struct agent *a, int fd);
-void agent_unwatch(struct agent *a, int fd);
-
 /* commands.c: a request on the control socket. */
 int agent_command(void *arg, struct control_client *cl, json_t *req, int *fds, int nfds,
 		  json_t **reply);
@@ -347,7 +298,7 @@ void agent_client_gone(void *arg, struct control_client *cl);
 /* commands.c: a control_admit: by the [user] and [group] sections. */
 int agent_client_admit(void *arg, const struct control_client *cl, const gid_t *groups, size_t n,
 		       char *err, size_t errlen);
-/* commands.c: an application broke the rules of its shared memory: close its control connection. */
-void agent_client_broken(struct agent *a, struct client *cl);
+/* commands.c: applications broke the rules of their shared memory: close their control connections. */
+void agent_clients_broken(struct agent *a);
 
 #endif /* FALCON_AGENT_H */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# falcond, plain and with AddressSanitizer.
+# falcond, plain, with AddressSanitizer, and with ThreadSanitizer.
 
 AGENT_SRCS := $(wildcard user/agent/*.c user/cm/*.c user/io/*.c user/rue/*.c user/ulp/*.c \
 	user/ulp/nvme/*.c user/ulp/rdma/*.c)
@@ -14,5 +14,12 @@ $(B)/asan/falcond: $(AGENT_SRCS:%.c=$(B)/asan/%.o) $(B)/asan/libfcore.a $(B)/asa
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -rdynamic -o $@ $^ $(AGENT_LIBS)
 
+$(B)/tsan/falcond: $(patsubst %.c,$(B)/tsan/%.o,$(AGENT_SRCS) $(wildcard user/core/*.c user/crypto/*.c))
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(TSAN) -rdynamic -o $@ $^ $(AGENT_LIBS)
+
+# Their fences are for what applications share, other processes, of which ThreadSanitizer sees nothing.
+$(patsubst %,$(B)/tsan/user/%.o,agent/client agent/nvme_store ulp/rdma/cq ulp/rdma/ctx): WARN += -Wno-tsan
+
 PROGRAMS += $(B)/falcond
-TESTS += $(B)/asan/falcond
+TESTS += $(B)/asan/falcond $(B)/tsan/falcond

@@ -226,12 +226,18 @@ static int may_start(const struct client *cl)
 	return unread + cl->stats.outstanding < FALCON_CQ_ENTRIES;
 }
 
+bool client_broken(const struct client *cl)
+{
+	return cl->broken;
+}
+
 int client_take(struct client *cl, struct falcon_sqe *out)
 {
 	int rc = submissions(cl);
 
 	if (rc > 0)
 		rc = may_start(cl);
+	cl->broken = rc < 0;
 	if (rc <= 0)
 		return rc;
 	memcpy(out, &cl->sqes[cl->sq_head % FALCON_SQ_ENTRIES], sizeof(*out));

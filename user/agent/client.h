@@ -63,6 +63,8 @@ const struct client_stats *client_stats(const struct client *cl);
  * -EPROTO: the ring's indexes are impossible, detach this client.
  */
 int client_take(struct client *cl, struct falcon_sqe *out);
+/* Whether it broke the rules of its shared memory: nothing more is taken, it is to be detached. */
+bool client_broken(const struct client *cl);
 
 /* Write a completion. There is always room: client_take() sees to that. */
 void client_complete(struct client *cl, const struct falcon_cqe *cqe);

@@ -13,6 +13,7 @@
 #include "agent/drop.h"
 #include "agent/log.h"
 #include "agent/nvme.h"
+#include "agent/nvme_app.h"
 #include "agent/own.h"
 #include "agent/rdma.h"
 #include "agent/rue.h"
@@ -34,7 +35,7 @@ static int attach(struct agent *a, struct control_client *cl, json_t *req, int *
 	if (nfds != 3 || service < 0 || service > UINT16_MAX)
 		return control_error(reply, -EINVAL,
 				     "attach wants a service of 0..65535 and three descriptors");
-	rc = raw_attach(a->raw, fds[0], fds[1], fds[2], (uint16_t)service, &app, err, sizeof(err));
+	rc = raw_attach(a->shard.raw, fds[0], fds[1], fds[2], (uint16_t)service, &app, err, sizeof(err));
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
 	/* The client owns them now. */
@@ -42,13 +43,13 @@ static int attach(struct agent *a, struct control_client *cl, json_t *req, int *
 		fds[i] = -1;
 	rc = quota_charge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app));
 	if (rc < 0) {
-		raw_detach(a->raw, app);
+		raw_detach(a->shard.raw, app);
 		quota_explain(a->quota, cl->uid, QUOTA_MEMORY, err, sizeof(err));
 		return control_error(reply, rc, "%s", err);
 	}
 	cl->user = app;
 	client_set_user(app, own_all(cl->uid) ? 0 : cl->uid);
-	agent_watch(a, client_doorbell(app));
+	shard_watch(&a->shard, client_doorbell(app));
 	log_info("application attached service=%u pid=%d uid=%u", client_service(app), cl->pid,
 		 cl->uid);
 	*reply = json_pack("{s:i}", "service", client_service(app));
@@ -187,41 +188,65 @@ static const struct command {
 	const char *op;
 	command_fn fn;
 	bool changes;	/* what is everybody's: for the agent's owner and root */
+	bool call;	/* is about what the shard has: in a call */
 } commands[] = {
-	{ "attach", attach, false },
-	{ "verbs-attach", agent_rdma_attach, false },
-	{ "lookup", lookup, false },
-	{ "conn-info", conn_info, false },
-	{ "conn-add", conn_add, false },
-	{ "conn-del", conn_del, false },
-	{ "conn-reset", conn_reset, false },
-	{ "conn-set", agent_conn_set, true },
-	{ "rue-trace", agent_rue_trace, true },
-	{ "xlr-add", agent_xlr_add, true },
-	{ "xlr-del", agent_xlr_del, true },
-	{ "key-rotate", key_rotate, true },
-	{ "key-export", key_export, true },
-	{ "nvme-attach", agent_nvme_attach, false },
-	{ "nvme-connect", agent_nvme_connect, true },
-	{ "nvme-disconnect", agent_nvme_disconnect, true },
-	{ "nvme-reset", agent_nvme_reset, false },
-	{ "namespace-set", agent_namespace_set, true },
-	{ "namespace-resize", agent_namespace_resize, true },
-	{ "nvme-device", agent_nvme_device, false },
-	{ "show", show, false },
+	{ "attach", attach, .call = true },
+	{ "verbs-attach", agent_rdma_attach, .call = true },
+	{ "lookup", lookup, .call = false },
+	{ "conn-info", conn_info, .call = false },
+	{ "conn-add", conn_add, .call = false },
+	{ "conn-del", conn_del, .call = false },
+	{ "conn-reset", conn_reset, .call = false },
+	{ "conn-set", agent_conn_set, .changes = true, .call = true },
+	{ "rue-trace", agent_rue_trace, .changes = true, .call = true },
+	{ "xlr-add", agent_xlr_add, .changes = true, .call = true },
+	{ "xlr-del", agent_xlr_del, .changes = true, .call = true },
+	{ "key-rotate", key_rotate, .changes = true },
+	{ "key-export", key_export, .changes = true, .call = true },
+	{ "nvme-attach", agent_nvme_attach, .call = true },
+	{ "nvme-connect", agent_nvme_connect, .changes = true, .call = true },
+	{ "nvme-disconnect", agent_nvme_disconnect, .changes = true, .call = true },
+	{ "nvme-reset", agent_nvme_reset, .call = true },
+	{ "namespace-set", agent_namespace_set, .changes = true, .call = true },
+	{ "namespace-resize", agent_namespace_resize, .changes = true, .call = true },
+	{ "nvme-device", agent_nvme_device, .call = true },
+	{ "show", show, .call = false },
 };
+
+/* A request that is being served. */
+struct request {
+	struct agent *agent;
+	command_fn fn;
+	struct control_client *client;
+	json_t *req, **reply;
+	int *fds, nfds, rc;
+};
+
+static void serve(void *arg)
+{
+	struct request *r = arg;
+
+	r->rc = r->fn(r->agent, r->client, r->req, r->fds, r->nfds, r->reply);
+}
 
 int agent_command(void *arg, struct control_client *cl, json_t *req, int *fds, int nfds,
 		  json_t **reply)
 {
 	const char *op = json_string_value(json_object_get(req, "op"));
+	struct request r = { .agent = arg, .client = cl, .req = req, .reply = reply, .fds = fds,
+			     .nfds = nfds };
 
 	for (size_t i = 0; op && i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(op, commands[i].op))
 			continue;
 		if (commands[i].changes && !own_all(cl->uid))
 			return control_error(reply, -EPERM, "%s is for root", op);
-		return commands[i].fn(arg, cl, req, fds, nfds, reply);
+		r.fn = commands[i].fn;
+		if (commands[i].call)
+			call_run(&r.agent->shard.call, serve, &r);
+		else
+			serve(&r);
+		return r.rc;
 	}
 	return control_error(reply, -EOPNOTSUPP, "unknown request \"%s\"", op ? op : "");
 }
@@ -241,12 +266,19 @@ int agent_client_admit(void *arg, const struct control_client *cl, const gid_t *
 	return rc;
 }
 
-void agent_client_gone(void *arg, struct control_client *cl)
+struct leaving {
+	struct agent *agent;
+	struct control_client *client;
+};
+
+/* In a call. */
+static void detach(void *arg)
 {
-	struct agent *a = arg;
+	struct agent *a = ((struct leaving *)arg)->agent;
+	struct control_client *cl = ((struct leaving *)arg)->client;
 	struct client *app = cl->user;
 
-	agent_rue_trace_end(a, cl);
+	agent_rue_trace_end(&a->shard, cl);
 	agent_nvme_gone(a, cl);
 	quota_uncharge(a->quota, cl->uid, QUOTA_CLIENTS, 1);
 	if (!app)
@@ -254,28 +286,51 @@ void agent_client_gone(void *arg, struct control_client *cl)
 	cl->user = NULL;
 	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app));
 	log_info("application gone service=%u pid=%d", client_service(app), cl->pid);
-	agent_unwatch(a, client_doorbell(app));
-	raw_detach(a->raw, app);
+	shard_unwatch(&a->shard, client_doorbell(app));
+	raw_detach(a->shard.raw, app);
 }
 
-struct drop {
+void agent_client_gone(void *arg, struct control_client *cl)
+{
+	struct leaving l = { .agent = arg, .client = cl };
+
+	call_run(&l.agent->shard.call, detach, &l);
+}
+
+/* Looking for one that broke the rules. */
+struct search {
+	struct agent *agent;
 	struct control_client *found;
-	const struct client *app;
 };
 
-static void find_owner(void *arg, struct control_client *cl)
+static void look_at(void *arg, struct control_client *cl)
 {
-	struct drop *d = arg;
+	struct search *s = arg;
 
-	if (cl->user == d->app)
-		d->found = cl;
+	if ((cl->user && client_broken(cl->user)) ||
+	    (cl->nvme && client_broken(nvme_app_client(cl->nvme))))
+		s->found = cl;
 }
 
-void agent_client_broken(struct agent *a, struct client *app)
+/* In a call. */
+static void look_at_all(void *arg)
 {
-	struct drop d = { .app = app };
+	struct search *s = arg;
 
-	control_each(a->control, find_owner, &d);
-	if (d.found)
-		control_drop(a->control, d.found);
+	control_each(s->agent->control, look_at, s);
+}
+
+void agent_clients_broken(struct agent *a)
+{
+	struct search s = { .agent = a };
+
+	do {
+		s.found = NULL;
+		call_run(&a->shard.call, look_at_all, &s);
+		if (!s.found)
+			return;
+		log_warn("application detached: impossible ring indexes in the shared memory pid=%d",
+			 (int)s.found->pid);
+		control_drop(a->control, s.found);
+	} while (true);
 }

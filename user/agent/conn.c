@@ -92,9 +92,34 @@ static void init_security(struct agent_conn *c)
 	memcpy(c->sec.inner_peer, c->cfg.inner_remote, sizeof(c->sec.inner_peer));
 }
 
+struct entering {
+	struct agent_conn *conn;
+	char *err;
+	size_t errlen;
+	int rc;
+};
+
+/* In a call. */
+static void take_cid(void *arg)
+{
+	struct entering *e = arg;
+	struct agent_conn *c = e->conn;
+
+	if (c->agent->conns[c->cfg.local_cid]) {
+		snprintf(e->err, e->errlen, "CID %u has been taken meanwhile", c->cfg.local_cid);
+		e->rc = -EEXIST;
+		return;
+	}
+	c->agent->conns[c->cfg.local_cid] = c;
+	c->agent->nconns++;
+	agent_cid_release(c->agent, c->cfg.local_cid);
+	e->rc = agent_rue_select(c, &c->cfg.cc, e->err, e->errlen);
+}
+
 /* Into the tables by CID, name and peer; agent_conn_start() or forget() takes it out. */
 static int enter(struct agent_conn *c, char *err, size_t errlen)
 {
+	struct entering e = { .conn = c, .err = err, .errlen = errlen };
 	struct agent *a = c->agent;
 
 	HASH_ADD_KEYPTR(by_name, a->conn_names, c->cfg.name, strlen(c->cfg.name), c);
@@ -102,9 +127,14 @@ static int enter(struct agent_conn *c, char *err, size_t errlen)
 		snprintf(err, errlen, "out of memory for connection %s", c->cfg.name);
 		return -ENOMEM;
 	}
-	a->conns[c->cfg.local_cid] = c;
-	a->nconns++;
-	return agent_rue_select(c, &c->cfg.cc, err, errlen);
+	call_run(&c->shard->call, take_cid, &e);
+	return e.rc;
+}
+
+/* In a call. */
+static void forget_filters(void *arg)
+{
+	agent_xlr_conn_gone(arg);
 }
 
 /* It cannot be found any more. */
@@ -115,20 +145,29 @@ static void hide(struct agent_conn *c)
 	if (c->by_name.tbl)
 		HASH_DELETE(by_name, a->conn_names, c);
 	c->by_name.tbl = NULL;
-	agent_xlr_conn_gone(c);
+	agent_conn_call(c, forget_filters);
 	remotes_leave(&a->remotes, c);
+}
+
+/* In a call. */
+static void leave_cid(void *arg)
+{
+	struct agent_conn *c = arg;
+	struct agent *a = c->agent;
+
+	if (c->noted.what)
+		TAILQ_REMOVE(&c->shard->news.conns, c, noted.link);
+	if (a->conns[c->cfg.local_cid] != c)
+		return;
+	memset(c->shared, 0, sizeof(*c->shared));
+	a->conns[c->cfg.local_cid] = NULL;
+	a->nconns--;
 }
 
 /* When no packet can be in its shared state. */
 static void forget(struct agent_conn *c)
 {
-	struct agent *a = c->agent;
-
-	memset(c->shared, 0, sizeof(*c->shared));
-	if (a->conns[c->cfg.local_cid] == c) {
-		a->conns[c->cfg.local_cid] = NULL;
-		a->nconns--;
-	}
+	agent_conn_call(c, leave_cid);
 	free(c);
 }
 
@@ -139,9 +178,11 @@ struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg
 
 	if (!c) {
 		snprintf(err, errlen, "out of memory for connection %s", cfg->name);
+		agent_cid_release(a, cfg->local_cid);
 		return NULL;
 	}
 	c->agent = a;
+	c->shard = &a->shard;
 	c->cfg = *cfg;
 	c->ulp = ulp;
 	c->ulp_data.proto = ulp->ops->proto;
@@ -149,6 +190,7 @@ struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg
 	c->shared = &a->maps.conns[cfg->local_cid];
 	if (enter(c, err, errlen) == 0)
 		return c;
+	agent_cid_release(a, cfg->local_cid);
 	hide(c);
 	forget(c);
 	return NULL;
@@ -163,6 +205,16 @@ static void part_for_good(struct agent_conn *c, const char *why)
 	loopback_part(c, why);
 	if (twin && twin->gone)
 		agent_conn_take_down(twin, why);
+}
+
+/* In a call. */
+static void gone(void *arg)
+{
+	struct agent_conn *c = arg;
+
+	if (c->ulp->ops->conn_gone)
+		c->ulp->ops->conn_gone(c->ulp->self, c->cfg.local_cid);
+	c->leaving = true;
 }
 
 /* Whoever leaves is still to be let go. */
@@ -183,9 +235,7 @@ static void leave(struct agent_conn *c, const char *why)
 		quota_uncharge(a->quota, c->owner, QUOTA_CONNECTIONS, 1);
 	if (c->accepted && !c->loop)
 		a->peer_conns[c->section]--;
-	if (c->ulp->ops->conn_gone)
-		c->ulp->ops->conn_gone(c->ulp->self, c->cfg.local_cid);
-	c->leaving = true;
+	agent_conn_call(c, gone);
 	TAILQ_INSERT_TAIL(&a->leaving, c, reap_link);
 }
 
@@ -198,10 +248,20 @@ int agent_conn_start(struct agent_conn *c, char *err, size_t errlen)
 	return rc;
 }
 
+void agent_conn_begin(struct agent_conn *c)
+{
+	char err[256] = "";
+
+	if (start(c, err, sizeof(err)) == 0)
+		return;
+	agent_conn_tell_not_up(c, false, err);
+	leave(c, err);
+}
+
 /* Configured connections carry raw transactions. */
 static int add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
 {
-	struct agent_conn *c = agent_conn_new(a, cfg, agent_ulp(a, FALCON_PROTO_RAW), err, errlen);
+	struct agent_conn *c = agent_conn_new(a, cfg, agent_ulp(&a->shard, FALCON_PROTO_RAW), err, errlen);
 
 	return c ? agent_conn_start(c, err, errlen) : -EINVAL;
 }
@@ -350,7 +410,7 @@ int agent_conns_open(struct agent *a)
 {
 	a->remotes.neigh = a->neigh;
 	a->grace = grace_start(maps_quiesce);
-	return a->grace ? agent_watch(a, grace_fd(a->grace)) : -ENOMEM;
+	return a->grace ? 0 : -ENOMEM;
 }
 
 void agent_conns_close(struct agent *a)
@@ -363,7 +423,7 @@ void agent_conns_close(struct agent *a)
 			leave(c, "the agent stops");
 	}
 	maps_quiesce();
-	while (agent_receive(a))
+	while (shard_receive(&a->shard))
 		;
 	while ((c = TAILQ_FIRST(&a->leaving))) {
 		TAILQ_REMOVE(&a->leaving, c, reap_link);

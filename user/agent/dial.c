@@ -33,38 +33,38 @@ static void configure(const struct agent *a, const struct ulp *ulp, const struct
 	snprintf(cfg->peer, sizeof(cfg->peer), "%s", d->peer ? d->peer : "");
 }
 
-static int dial(void *agent, const struct ulp_dial *d, char *err, size_t errlen)
+static struct agent_conn *make(struct shard *s, int cid, const struct ulp_dial *d, char *err, size_t errlen)
 {
-	struct agent *a = agent;
-	struct ulp *ulp = agent_ulp(a, d->proto);
-	int cid = agent_cid_choose(a, err, errlen);
+	struct ulp *ulp = agent_ulp(s, d->proto);
 	struct conn_config cfg;
 	struct agent_conn *c;
-	int rc;
+
+	configure(s->agent, ulp, d, cid, &cfg);
+	c = agent_conn_new(s->agent, &cfg, ulp, err, errlen);
+	if (c)
+		agent_conn_set_data(c, &d->data);
+	return c;
+}
+
+int agent_dial(struct shard *s, const struct ulp_dial *d, char *err, size_t errlen)
+{
+	int cid = agent_cid_choose(s->agent, err, errlen), rc;
+	struct agent_conn *c;
 
 	if (cid < 0)
 		return cid;
-	configure(a, ulp, d, cid, &cfg);
-	c = agent_conn_new(a, &cfg, ulp, err, errlen);
-	if (!c)
-		return -ENOMEM;
-	agent_conn_set_data(c, &d->data);
-	rc = agent_conn_start(c, err, errlen);
+	c = make(s, cid, d, err, errlen);
+	rc = c ? agent_conn_start(c, err, errlen) : -ENOMEM;
 	return rc < 0 ? rc : cid;
 }
 
-static void hangup(void *agent, uint32_t cid, const char *why)
+void agent_dial_reserved(struct shard *s, uint32_t cid, const struct ulp_dial *d)
 {
-	struct agent *a = agent;
-
-	struct agent_conn *c = agent_conn_at(a, cid);
+	char err[256] = "";
+	struct agent_conn *c = make(s, (int)cid, d, err, sizeof(err));
 
 	if (c)
-		agent_conn_drop(c, why);
+		agent_conn_begin(c);
+	else
+		agent_ulp_not_up(s->agent, agent_ulp(s, d->proto), cid, err);
 }
-
-const struct ulp_host agent_ulp_host = {
-	.dial = dial,
-	.hangup = hangup,
-	.note = agent_send_note,
-};

@@ -43,10 +43,17 @@ static int start_over(struct agent_conn *c)
 	return 0;
 }
 
-int agent_fill_security(void *arg, uint32_t cid, struct cm_security *out)
+/* What the connection manager asks for, and the answer. */
+struct asked {
+	struct agent_conn *conn;
+	struct cm_security *out;
+	const struct cm_security *in;
+	int rc;
+};
+
+static int fill_security(struct agent_conn *c, struct cm_security *out)
 {
-	struct agent *a = arg;
-	struct agent_conn *c = a->conns[cid];
+	struct agent *a = c->agent;
 	uint32_t spi;
 	int rc;
 
@@ -67,19 +74,49 @@ int agent_fill_security(void *arg, uint32_t cid, struct cm_security *out)
 	out->version = c->sec.encap;
 	out->key_len = (uint8_t)sa_key_len(c->sec.encap);
 	out->pcid = c->sec.pcid;
+	c->noted.rekey = false;
 	if (c->core)
 		publish(c, spi, out->generation);
 	return 0;
 }
 
-int agent_use_security(void *arg, uint32_t cid, const struct cm_security *in)
+static void fill_in_call(void *arg)
+{
+	struct asked *asked = arg;
+
+	asked->rc = fill_security(asked->conn, asked->out);
+}
+
+int agent_fill_security(void *arg, uint32_t cid, struct cm_security *out)
 {
 	struct agent *a = arg;
-	struct agent_conn *c = a->conns[cid];
+	struct asked asked = { .conn = a->conns[cid], .out = out };
 
+	call_run(&asked.conn->shard->call, fill_in_call, &asked);
+	return asked.rc;
+}
+
+static int use_security(struct agent_conn *c, const struct cm_security *in)
+{
 	if (in->version != c->sec.encap || in->pcid != c->sec.peer_pcid)
 		return -EPROTO;
 	return sec_clear(&c->sec) ? 0 : sec_tx_use(&c->sec, in->spi, in->key);
+}
+
+static void use_in_call(void *arg)
+{
+	struct asked *asked = arg;
+
+	asked->rc = use_security(asked->conn, asked->in);
+}
+
+int agent_use_security(void *arg, uint32_t cid, const struct cm_security *in)
+{
+	struct agent *a = arg;
+	struct asked asked = { .conn = a->conns[cid], .in = in };
+
+	call_run(&asked.conn->shard->call, use_in_call, &asked);
+	return asked.rc;
 }
 
 void agent_security_used(void *arg, uint32_t cid, uint32_t generation)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The loop: packets first, control when its descriptors say so.
+ * A shard's loop: packets, what applications submit, timers; between turns, what control calls for.
  *
  * While there is work it turns without a system call other than those that send. Out of work it
  * spins shortly (io/spin.h), then tells XDP and the applications that it sleeps, looks once more,
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,260 +24,317 @@
 
 enum loop_const {
 	LOOP_BUDGET = 256,		/* packets the core may send a turn */
-	LOOP_CONTROL_TURNS = 256,	/* turns between looks at the control descriptors */
+	LOOP_EVENT_TURNS = 256,		/* turns between looks at the descriptors */
 	LOOP_BUSY_TURNS = 64,		/* turns in a row with work: no sleep is near */
 	LOOP_EVENTS = 32,
 };
-static const uint64_t LOOP_DROP_CHECK_NS = 100 * 1000 * 1000;
+static const uint64_t LOOP_TICK_NS = 100 * 1000 * 1000;
 
-static int watch(struct agent *a, int fd, uint32_t events)
-{
-	struct epoll_event ev = { .events = events, .data.fd = fd };
-
-	return epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
-}
-
-int agent_watch(struct agent *a, int fd)
+int shard_watch(struct shard *s, int fd)
 {
 	/* Edge-triggered: such a descriptor only ends a sleep, what it announces is polled. */
-	return watch(a, fd, EPOLLIN | EPOLLET);
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.fd = fd };
+
+	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-void agent_unwatch(struct agent *a, int fd)
+void shard_unwatch(struct shard *s, int fd)
 {
-	epoll_ctl(a->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-static void take_signal(struct agent *a)
+static void dispatch(struct shard *s, int fd)
 {
-	struct signalfd_siginfo si;
-
-	if (read(a->signal_fd, &si, sizeof(si)) != sizeof(si))
-		return;
-	log_info("stopping signal=%s", strsignal((int)si.ssi_signo));
-	a->stop = true;
+	if (fd == stall_fd(s->stall))
+		agent_rdma_late(s);
+	else if (agent_rue_watches(s, fd))
+		agent_rue_tick(s);
 }
 
-static void look_late(struct agent *a)
-{
-	stall_read(a->stall);
-	agent_rdma_late(a);
-}
-
-static void dispatch(struct agent *a, int fd)
-{
-	if (fd == a->signal_fd)
-		take_signal(a);
-	else if (fd == control_fd(a->control))
-		control_process(a->control);
-	else if (fd == cm_fd(a->cm))
-		cm_process(a->cm, a->now);
-	else if (fd == neigh_fd(a->neigh))
-		neigh_process(a->neigh);
-	else if (a->rdma && fd == agent_rdma_fd(a))
-		agent_rdma_process(a);
-	else if (fd == stall_fd(a->stall))
-		look_late(a);
-	else if (agent_rue_watches(a, fd))
-		agent_rue_tick(a);
-}
-
-/* Wait at most |wait_ns| and serve the descriptors that are ready. Returns how many. */
-static int serve_control(struct agent *a, uint64_t wait_ns)
+/* Wait at most |wait_ns| and see what has become ready. Returns how many descriptors have. */
+static int look_at_events(struct shard *s, uint64_t wait_ns)
 {
 	struct timespec ts = {
 		.tv_sec = (time_t)(wait_ns / 1000000000ULL),
 		.tv_nsec = (long)(wait_ns % 1000000000ULL),
 	};
 	struct epoll_event ev[LOOP_EVENTS];
-	int n = epoll_pwait2(a->epoll_fd, ev, LOOP_EVENTS, &ts, NULL);
+	int n = epoll_pwait2(s->epoll_fd, ev, LOOP_EVENTS, &ts, NULL);
 
-	a->now = spin_clock();
-	agent_rdma_set_time(a);
+	s->now = spin_clock();
 	for (int i = 0; i < n; i++)
-		dispatch(a, ev[i].data.fd);
-	if (cm_next_deadline(a->cm) <= a->now)
-		cm_process(a->cm, a->now);
+		dispatch(s, ev[i].data.fd);
 	return n;
 }
 
-static void kick(struct agent *a)
+typedef void (*xsk_fn)(struct xsk *x);
+
+static void each_xsk(struct shard *s, xsk_fn fn)
 {
+	struct agent *a = s->agent;
+
 	for (unsigned i = 0; i < a->nports; i++)
 		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
-			xsk_kick(&a->ports[i].xsks[q]);
+			fn(&a->ports[i].xsks[q]);
+}
+
+/* Take what was in the sockets when control asked. */
+static void drain(struct shard *s)
+{
+	uint32_t number = call_drain_wanted(&s->call);
+
+	if (!number)
+		return;
+	for (int n = 0; n <= XSK_RING_SIZE && shard_receive(s); n++)
+		;
+	call_drained(&s->call, number);
+}
+
+static void longest(uint64_t *most, uint64_t ns)
+{
+	if (ns > *most)
+		*most = ns;
+}
+
+static uint32_t serve_call(struct shard *s)
+{
+	uint64_t begun;
+
+	if (!call_waits(&s->call))
+		return 0;
+	begun = spin_clock();
+	call_serve(&s->call);
+	s->stats.calls++;
+	longest(&s->stats.longest_call_ns, spin_clock() - begun);
+	return 1;
 }
 
 /* One turn of the data path. Returns how much there was to do. */
-static uint32_t turn(struct agent *a)
+static uint32_t turn(struct shard *s)
 {
 	uint32_t work;
 
-	a->now = spin_clock();
-	a->tx_stamps = 0;
-	a->stats.turns++;
-	work = agent_receive(a);
-	work += loopback_run(a);
-	work += agent_take_dirty(a);
-	work += (uint32_t)maps_consume(&a->maps);
-	work += agent_rue_poll(a);
-	work += agent_notes_run(a);
-	work += agent_ulps_pump(a);
-	work += fcore_run(a->core, a->now, LOOP_BUDGET);
-	fcore_exec_run(a->core);
-	kick(a);
-	if (a->now >= rekey_deadline(a))
-		rekey_run(a);
-	return work + agent_conns_run(a);
+	s->now = spin_clock();
+	if (s->turned_at)
+		longest(&s->stats.longest_turn_ns, s->now - s->turned_at);
+	s->turned_at = s->now;
+	s->tx_stamps = 0;
+	s->stats.turns++;
+	drain(s);
+	work = shard_receive(s);
+	work += loopback_run(s);
+	work += shard_take_dirty(s);
+	work += (uint32_t)maps_consume(&s->agent->maps);
+	work += agent_rue_poll(s);
+	work += shard_ulps_pump(s);
+	work += fcore_run(s->core, s->now, LOOP_BUDGET);
+	fcore_exec_run(s->core);
+	each_xsk(s, xsk_kick);
+	return work + serve_call(s);
 }
 
-static bool data_waiting(struct agent *a)
+static bool data_waiting(struct shard *s)
 {
-	if (loopback_waiting(a) || agent_notes_waiting(a))
+	struct agent *a = s->agent;
+
+	if (loopback_waiting(s))
 		return true;
 	for (unsigned i = 0; i < a->nports; i++)
 		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
 			if (xsk_rx_ready(&a->ports[i].xsks[q]))
 				return true;
-	for (uint32_t s = 0; s * 4096 < a->maps.nconns; s++)
-		if (falcon_load(&a->maps.dirty->summary[s]))
+	for (uint32_t w = 0; w * 4096 < a->maps.nconns; w++)
+		if (falcon_load(&a->maps.dirty->summary[w]))
 			return true;
 	return false;
 }
 
-static uint64_t until_deadline(struct agent *a)
+static uint64_t until_deadline(struct shard *s)
 {
-	uint64_t core = fcore_next_deadline(a->core, a->now);
-	uint64_t cm = cm_next_deadline(a->cm);
-	uint64_t rekey = rekey_deadline(a);
-	uint64_t ulps = agent_ulps_deadline(a);
-	uint64_t loop = loopback_deadline(a);
-	uint64_t next = a->now + LOOP_DROP_CHECK_NS;
+	uint64_t core = fcore_next_deadline(s->core, s->now);
+	uint64_t ulps = shard_ulps_deadline(s);
+	uint64_t next = s->now + LOOP_TICK_NS;
 
 	if (core < next)
 		next = core;
-	if (cm < next)
-		next = cm;
-	if (rekey < next)
-		next = rekey;
-	if (loop < next)
-		next = loop;
 	if (ulps < next)
 		next = ulps;
-	return next > a->now ? next - a->now : 0;
+	return next > s->now ? next - s->now : 0;
 }
 
 /*
  * Have the sockets wake us, or not: while a socket is watched every frame that arrives pays for
  * looking who waits, and under load nobody does.
  */
-static void watch_sockets(struct agent *a, bool on)
+static void watch_sockets(struct shard *s, bool on)
 {
-	if (a->sockets_watched == on)
+	struct agent *a = s->agent;
+
+	if (s->sockets_watched == on)
 		return;
-	a->sockets_watched = on;
+	s->sockets_watched = on;
 	for (unsigned i = 0; i < a->nports; i++)
 		for (uint32_t q = 0; q < a->ports[i].nqueues; q++) {
 			int fd = xsk_fd(&a->ports[i].xsks[q]);
 
 			if (on)
-				agent_watch(a, fd);
+				shard_watch(s, fd);
 			else
-				agent_unwatch(a, fd);
+				shard_unwatch(s, fd);
 		}
 }
 
-static void rest(struct agent *a, struct spin *spin)
+/* Nobody has anything for us, as far as they know that we sleep. */
+static void sleep_until(struct shard *s, struct spin *spin)
 {
 	uint64_t wait, since;
 	int n;
 
-	watch_sockets(a, true);
-	falcon_store(&a->maps.config->agent_sleeping, 1);
+	wait = data_waiting(s) || agent_rue_waiting(s) ? 0 : until_deadline(s);
+	s->stats.sleeps += wait > 0;
+	since = spin_clock();
+	n = look_at_events(s, wait);
+	if (wait)
+		spin_slept(spin, s->now - since, n > 0);
+}
+
+static void rest(struct shard *s, struct spin *spin)
+{
+	struct falcon_config *config = s->agent->maps.config;
+
+	watch_sockets(s, true);
+	falcon_store(&config->agent_sleeping, 1);
 	__sync_synchronize();
-	if (agent_ulps_sleep_begin(a)) {
-		wait = data_waiting(a) || agent_rue_waiting(a) ? 0 : until_deadline(a);
-		a->stats.sleeps += wait > 0;
-		since = spin_clock();
-		n = serve_control(a, wait);
-		if (wait)
-			spin_slept(spin, a->now - since, n > 0);
-		agent_ulps_sleep_end(a);
+	if (shard_ulps_sleep_begin(s)) {
+		if (call_sleep_begin(&s->call)) {
+			sleep_until(s, spin);
+			call_sleep_end(&s->call);
+		}
+		shard_ulps_sleep_end(s);
 	}
-	falcon_store(&a->maps.config->agent_sleeping, 0);
+	falcon_store(&config->agent_sleeping, 0);
+	s->turned_at = 0;
 }
 
 /* Applications that poll are told when the agent comes to be short of CPU, and when no longer. */
-static void look_around(struct agent *a)
+static void look_around(struct shard *s)
 {
-	bool was = a->crowded;
+	bool was = s->crowded;
 
-	a->crowded = crowd_look(&a->crowd, a->now);
-	if (a->crowded != was)
-		agent_rdma_set_crowded(a, a->crowded);
+	s->crowded = crowd_look(&s->crowd, s->now);
+	if (s->crowded != was)
+		agent_rdma_set_crowded(s, s->crowded);
 }
 
-static void watch_all(struct agent *a)
+static void tick(struct shard *s)
 {
-	watch(a, a->signal_fd, EPOLLIN);
-	watch(a, control_fd(a->control), EPOLLIN);
-	watch(a, cm_fd(a->cm), EPOLLIN);
-	watch(a, neigh_fd(a->neigh), EPOLLIN);
-	watch(a, stall_fd(a->stall), EPOLLIN);
-	if (a->rdma)
-		watch(a, agent_rdma_fd(a), EPOLLIN);
-	agent_watch(a, maps_fd(&a->maps));
+	shard_recover_drops(s);
+	agent_log_refused(s->agent);
+	agent_rue_tick(s);
+	agent_rdma_late(s);
 }
 
 /* May begin in the middle of a turn that an earlier thread did not end (stall.h). */
 static void turn_loop(void *arg)
 {
-	struct agent *a = arg;
-	uint64_t busy_at = spin_clock(), drops_at = busy_at;
+	struct shard *s = arg;
+	uint64_t busy_at = spin_clock(), ticked_at = busy_at;
 	struct spin spin = {};
 	uint32_t turns = 0, busy = 0;
 
-	crowd_close(&a->crowd);
-	crowd_open(&a->crowd, "/proc/thread-self/schedstat", busy_at);
-	while (!a->stop) {
-		if (turn(a)) {
-			busy_at = a->now;
+	crowd_close(&s->crowd);
+	crowd_open(&s->crowd, "/proc/thread-self/schedstat", busy_at);
+	while (!s->stop) {
+		if (turn(s)) {
+			busy_at = s->now;
 			if (++busy >= LOOP_BUSY_TURNS)
-				watch_sockets(a, false);
+				watch_sockets(s, false);
 		} else {
 			busy = 0;
-			if (!spin_once(&spin, busy_at, a->now))
-				rest(a, &spin);
+			if (!spin_once(&spin, busy_at, s->now))
+				rest(s, &spin);
 		}
-		if (++turns % LOOP_CONTROL_TURNS == 0)
-			serve_control(a, 0);
-		look_around(a);
-		if (a->now - drops_at > LOOP_DROP_CHECK_NS) {
-			drops_at = a->now;
-			agent_recover_drops(a);
-			agent_log_refused(a);
-			agent_rue_tick(a);
-			agent_rdma_late(a);
+		if (++turns % LOOP_EVENT_TURNS == 0)
+			look_at_events(s, 0);
+		look_around(s);
+		if (s->now - ticked_at > LOOP_TICK_NS) {
+			ticked_at = s->now;
+			tick(s);
 		}
 	}
 }
 
 static void stalled(void *arg, struct stall_call *call)
 {
-	struct agent *a = arg;
+	struct shard *s = arg;
 
-	a->now = spin_clock();
-	agent_rdma_stalled(a, call);
+	s->now = spin_clock();
+	agent_rdma_stalled(s, call);
 }
 
-int agent_loop(struct agent *a)
+/* Watches the loop's thread; the loop ends when s->stop is set. */
+static void *run_loop(void *arg)
 {
 	static const struct stall_ops ops = { .loop = turn_loop, .stalled = stalled };
+	struct shard *s = arg;
+
+	if (stall_run(s->stall, &ops, s) < 0) {
+		log_warn("no thread to watch the loop: applications' memory can hold it up");
+		turn_loop(s);
+	}
+	return NULL;
+}
+
+int shard_open(struct shard *s, struct agent *a)
+{
+	s->agent = a;
+	s->crowd.fd = -1;
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	s->stall = stall_open();
+	if (s->epoll_fd < 0 || !s->stall || call_open(&s->call) < 0 || news_open(&s->news) < 0)
+		return -errno;
+	return shard_watch(s, s->call.fd);
+}
+
+void shard_close(struct shard *s)
+{
+	close(s->epoll_fd);
+	stall_close(s->stall);
+	call_close(&s->call);
+	news_close(&s->news);
+}
+
+int shard_start(struct shard *s)
+{
+	sigset_t all, before;
 	int rc;
 
-	watch_all(a);
-	a->crowd.fd = -1;
-	rc = stall_run(a->stall, &ops, a);
-	crowd_close(&a->crowd);
-	return rc;
+	rc = shard_watch(s, maps_fd(&s->agent->maps));
+	if (rc == 0)
+		rc = shard_watch(s, stall_fd(s->stall));
+	if (rc < 0)
+		return rc;
+	s->call.served = true;
+	/* Signals are control's business. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&s->thread, NULL, run_loop, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	s->call.served = rc == 0;
+	return -rc;
+}
+
+static void end(void *arg)
+{
+	struct shard *s = arg;
+
+	s->stop = true;
+}
+
+void shard_stop(struct shard *s)
+{
+	call_run(&s->call, end, s);
+	pthread_join(s->thread, NULL);
+	s->call.served = false;
+	crowd_close(&s->crowd);
 }

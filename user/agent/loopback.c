@@ -18,7 +18,6 @@ enum loopback_const {
 static const uint64_t LOOPBACK_REDIAL_NS = CM_REDIAL_MS * 1000000ULL;
 
 struct loopback {
-	struct loopq *queue;
 	TAILQ_HEAD(, agent_conn) due;	/* connections to be dialled, by |loop_link| */
 	uint64_t next_at;		/* ns: no connection's |loop_at| is earlier */
 	uint64_t incarnations;		/* so many pairs were made */
@@ -60,22 +59,37 @@ static void keep_inside(struct agent_conn *c)
 	c->sec.tunnel = false;
 }
 
-int loopback_start(struct agent_conn *c, char *err, size_t errlen)
+/* In a call: the first connection to ourselves needs a queue. */
+static void make_queue(void *arg)
+{
+	struct shard *s = arg;
+
+	if (!s->loopq)
+		s->loopq = loopq_create();
+}
+
+static int prepare(struct agent_conn *c)
 {
 	struct agent *a = c->agent;
 
 	if (!a->loop) {
 		a->loop = calloc(1, sizeof(*a->loop));
-		if (a->loop)
-			a->loop->queue = loopq_create();
-		if (!a->loop || !a->loop->queue) {
-			free(a->loop);
-			a->loop = NULL;
-			snprintf(err, errlen, "out of memory for connection %s", c->cfg.name);
+		if (!a->loop)
 			return -ENOMEM;
-		}
 		TAILQ_INIT(&a->loop->due);
 		a->loop->next_at = UINT64_MAX;
+	}
+	call_run(&c->shard->call, make_queue, c->shard);
+	return c->shard->loopq ? 0 : -ENOMEM;
+}
+
+int loopback_start(struct agent_conn *c, char *err, size_t errlen)
+{
+	struct agent *a = c->agent;
+
+	if (prepare(c) < 0) {
+		snprintf(err, errlen, "out of memory for connection %s", c->cfg.name);
+		return -ENOMEM;
 	}
 	keep_inside(c);
 	due(c, a->now);
@@ -85,8 +99,8 @@ int loopback_start(struct agent_conn *c, char *err, size_t errlen)
 
 void loopback_close(struct agent *a)
 {
-	if (a->loop)
-		loopq_destroy(a->loop->queue);
+	loopq_destroy(a->shard.loopq);
+	a->shard.loopq = NULL;
 	free(a->loop);
 	a->loop = NULL;
 }
@@ -131,11 +145,13 @@ static struct agent_conn *answer(struct agent_conn *c, char *err, size_t errlen)
 	cfg.local_cid = (uint32_t)cid;
 	memcpy(cfg.local, c->cfg.remote, sizeof(cfg.local));
 	memcpy(cfg.remote, c->cfg.local, sizeof(cfg.remote));
-	if (agent_ask_ulp(c->agent, &cfg, &req, &ulp, &reply, err, errlen) < 0)
+	if (agent_ask_ulp(c->agent, &cfg, &req, &ulp, &reply, err, errlen) < 0) {
+		agent_cid_release(c->agent, (uint32_t)cid);
 		return NULL;
+	}
 	twin = agent_conn_new(c->agent, &cfg, ulp, err, errlen);
 	if (!twin) {
-		ulp->ops->conn_down(ulp->self, (uint32_t)cid, err);
+		agent_ulp_not_up(c->agent, ulp, (uint32_t)cid, err);
 		return NULL;
 	}
 	agent_conn_set_data(twin, &reply);
@@ -186,7 +202,6 @@ static void join(struct agent_conn *c, struct agent_conn *twin)
 
 static void dial(struct agent_conn *c)
 {
-	const struct ulp_ops *ops = c->ulp->ops;
 	char err[sizeof(c->reason)] = "";
 	struct agent_conn *twin;
 
@@ -194,19 +209,15 @@ static void dial(struct agent_conn *c)
 	twin = answer(c, err, sizeof(err));
 	if (twin)
 		return join(c, twin);
-	snprintf(c->reason, sizeof(c->reason), "%s", err);
 	due(c, c->agent->now + LOOPBACK_REDIAL_NS);
-	if (ops->refused)
-		ops->refused(c->ulp->self, c->cfg.local_cid, c->reason);
-	else
-		ops->conn_down(c->ulp->self, c->cfg.local_cid, c->reason);
+	agent_conn_tell_not_up(c, true, err);
 }
 
-static void dial_due(struct agent *a)
+void loopback_dial(struct agent *a)
 {
 	struct agent_conn *c, *next;
 
-	if (a->now < a->loop->next_at)
+	if (!a->loop || a->now < a->loop->next_at)
 		return;
 	a->loop->next_at = UINT64_MAX;
 	for (c = TAILQ_FIRST(&a->loop->due); c; c = next) {
@@ -220,7 +231,7 @@ static void dial_due(struct agent *a)
 
 int loopback_transmit(struct agent_conn *c, const struct fcore_packet *p, uint64_t iv)
 {
-	struct loopq_frame *f = loopq_frame_of(c->agent->loop->queue, p);
+	struct loopq_frame *f = loopq_frame_of(c->shard->loopq, p);
 
 	if (!f)
 		return -EAGAIN;
@@ -232,9 +243,9 @@ int loopback_transmit(struct agent_conn *c, const struct fcore_packet *p, uint64
 }
 
 /* As steer.c has it when all that a stranger could have forged has been checked. */
-static void deliver(struct agent *a, struct loopq_frame *f)
+static void deliver(struct shard *s, struct loopq_frame *f)
 {
-	struct agent_conn *c = a->conns[f->cid];
+	struct agent_conn *c = s->agent->conns[f->cid];
 	const struct falcon_frame frame = {
 		.falcon_len = f->len,
 		.ttl = FALCON_DEFAULT_TTL,
@@ -247,29 +258,26 @@ static void deliver(struct agent *a, struct loopq_frame *f)
 	bool kept = false;
 
 	if (c && c->core && c->loop && c->ours.incarnation == f->incarnation)
-		agent_checked(c, &frame, a->now, &it, &kept);
+		agent_checked(c, &frame, s->now, &it, &kept);
 	if (!kept)
 		loopq_put(f);
 }
 
-uint32_t loopback_run(struct agent *a)
+uint32_t loopback_run(struct shard *s)
 {
 	struct loopq_frame *f;
 	uint32_t n = 0;
 
-	if (!a->loop)
-		return 0;
-	dial_due(a);
-	while (n < LOOPBACK_BURST && (f = loopq_take(a->loop->queue))) {
-		deliver(a, f);
+	while (s->loopq && n < LOOPBACK_BURST && (f = loopq_take(s->loopq))) {
+		deliver(s, f);
 		n++;
 	}
 	return n;
 }
 
-bool loopback_waiting(const struct agent *a)
+bool loopback_waiting(const struct shard *s)
 {
-	return a->loop && !loopq_empty(a->loop->queue);
+	return s->loopq && !loopq_empty(s->loopq);
 }
 
 uint64_t loopback_deadline(const struct agent *a)

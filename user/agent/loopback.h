@@ -14,6 +14,7 @@
 struct agent;
 struct agent_conn;
 struct fcore_packet;
+struct shard;
 
 /* Whether |c|, which is to dial, leads to this host. */
 bool loopback_wanted(const struct agent_conn *c);
@@ -23,11 +24,12 @@ int loopback_start(struct agent_conn *c, char *err, size_t errlen);
 void loopback_part(struct agent_conn *c, const char *why);
 /* struct fcore_ops.transmit, at |iv|, ps. */
 int loopback_transmit(struct agent_conn *c, const struct fcore_packet *p, uint64_t iv);
-/* Make what is due, and deliver a burst of packets. Returns how much there was to do. */
-uint32_t loopback_run(struct agent *a);
-/* Packets are on their way. */
-bool loopback_waiting(const struct agent *a);
-/* When loopback_run() is needed even if nothing happens, ns; UINT64_MAX: never. */
+/* By the shard: deliver a burst of packets. Returns how many. */
+uint32_t loopback_run(struct shard *s);
+/* By the shard: packets are on their way. */
+bool loopback_waiting(const struct shard *s);
+/* By control: make the other ends that are due; and when that is needed, ns; UINT64_MAX: never. */
+void loopback_dial(struct agent *a);
 uint64_t loopback_deadline(const struct agent *a);
 /* The core gives a frame back. False: it is none of ours. */
 bool loopback_frame_put(void *frame);

@@ -19,7 +19,6 @@
 #include "agent/rdma.h"
 #include "agent/sandbox.h"
 #include "agent/rue.h"
-#include "agent/stall.h"
 #include "agent/version.h"
 #include "io/memory.h"
 #include "io/spin.h"
@@ -88,7 +87,7 @@ static void on_neigh_change(void *arg)
 	struct agent *a = arg;
 
 	remotes_changed(&a->remotes);
-	agent_rdma_refresh(a);
+	agent_rdma_refresh(&a->shard);
 }
 
 static int open_signals(struct agent *a)
@@ -102,8 +101,7 @@ static int open_signals(struct agent *a)
 	signal(SIGPIPE, SIG_IGN);
 	a->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	a->stall = stall_open();
-	if (a->signal_fd >= 0 && a->epoll_fd >= 0 && a->stall)
+	if (a->signal_fd >= 0 && a->epoll_fd >= 0)
 		return 0;
 	log_err("cannot set up signals: %s", strerror(errno));
 	return -errno;
@@ -155,18 +153,18 @@ static int open_protocol(struct agent *a)
 {
 	char err[256] = "out of memory";
 	struct fcore_config cfg;
-	int rc = agent_rue_open(a, err, sizeof(err));
+	int rc = agent_rue_open(&a->shard, err, sizeof(err));
 
 	agent_pools_config(a, &cfg);
 	if (rc == 0) {
-		a->core = fcore_create(&agent_core_ops, a, &cfg);
-		a->raw = a->core ? raw_create(&agent_raw_ops, a, a->maps.nconns) : NULL;
-		rc = a->raw ? 0 : -ENOMEM;
+		a->shard.core = fcore_create(&agent_core_ops, &a->shard, &cfg);
+		a->shard.raw = a->shard.core ? raw_create(&agent_raw_ops, &a->shard, a->maps.nconns) : NULL;
+		rc = a->shard.raw ? 0 : -ENOMEM;
 	}
 	if (rc == 0) {
-		agent_ulp_add(a, &raw_ulp_ops, a->raw);
+		shard_ulp_add(&a->shard, &raw_ulp_ops, a->shard.raw);
 		agent_pools_limit(a, &cfg);
-		rc = a->config.agent.verbs ? agent_rdma_open(a) : 0;
+		rc = a->config.agent.verbs ? agent_rdma_open(&a->shard) : 0;
 		if (rc == 0)
 			return agent_nvme_open(a);	/* it says itself what is wrong */
 	}
@@ -263,15 +261,15 @@ static int add_connections(struct agent *a)
 /* What open_protocol() has made, as far as it came, and what waits for the loop. */
 static void close_protocol(struct agent *a)
 {
-	agent_rdma_close(a);
-	if (a->raw)
-		raw_destroy(a->raw);
+	agent_rdma_close(&a->shard);
+	if (a->shard.raw)
+		raw_destroy(a->shard.raw);
 	agent_nvme_close(a);
-	if (a->core)
-		fcore_destroy(a->core);
+	if (a->shard.core)
+		fcore_destroy(a->shard.core);
 	loopback_close(a);
 	agent_notes_close(a);
-	agent_rue_close(a);
+	agent_rue_close(&a->shard);
 }
 
 static int run(struct agent *a)
@@ -282,7 +280,11 @@ static int run(struct agent *a)
 	agent_conns_init(a);
 	if ((rc = open_signals(a)) < 0)
 		return rc;
-	rc = maps_open(&a->maps, a->config.agent.pin_path, agent_on_rue_event, a, err, sizeof(err));
+	if ((rc = shard_open(&a->shard, a)) < 0) {
+		log_err("cannot set up the thread that carries packets: %s", strerror(-rc));
+		return rc;
+	}
+	rc = maps_open(&a->maps, a->config.agent.pin_path, agent_on_rue_event, &a->shard, err, sizeof(err));
 	if (rc < 0) {
 		log_err("%s", err);
 		return rc;
@@ -305,7 +307,7 @@ static int run(struct agent *a)
 	sd_notify(0, "READY=1");
 	rc = agent_loop(a);
 	if (rc < 0)
-		log_err("cannot start the loop's thread: %s", strerror(-rc));
+		log_err("cannot start the thread that carries packets: %s", strerror(-rc));
 	sd_notify(0, "STOPPING=1");
 out_conns:
 	agent_conns_close(a);
@@ -322,7 +324,7 @@ out_keys:
 	sec_keys_close(a->keys);
 out_maps:
 	maps_close(&a->maps);
-	stall_close(a->stall);
+	shard_close(&a->shard);
 	log_info("stopped");
 	return rc;
 }

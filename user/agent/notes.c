@@ -48,10 +48,9 @@ static int keep(struct agent *a, uint8_t proto, const struct ulp_note *note)
 	return 0;
 }
 
-int agent_send_note(void *agent, uint8_t proto, const struct ulp_note *note, char *err,
+int agent_send_note(struct agent *a, uint8_t proto, const struct ulp_note *note, char *err,
 		    size_t errlen)
 {
-	struct agent *a = agent;
 	struct neigh_entry route;
 	struct cm_note out = { .family = note->family, .proto = proto, .len = note->len };
 	bool here = neigh_resolve(a->neigh, note->family, note->remote, &route) == 0 && route.local;
@@ -69,12 +68,26 @@ int agent_send_note(void *agent, uint8_t proto, const struct ulp_note *note, cha
 	return cm_send_note(a->cm, &out, err, errlen);
 }
 
+struct delivery {
+	const struct ulp *ulp;
+	const struct ulp_note *note;
+	const char *peer;
+};
+
+/* In a call. */
+static void hand_over(void *arg)
+{
+	const struct delivery *d = arg;
+
+	d->ulp->ops->note(d->ulp->self, d->note, d->peer);
+}
+
 static void deliver(struct agent *a, uint8_t proto, const struct ulp_note *note, const char *peer)
 {
-	struct ulp *ulp = agent_ulp(a, proto);
+	struct delivery d = { .ulp = agent_ulp(&a->shard, proto), .note = note, .peer = peer };
 
-	if (ulp && ulp->ops->note)
-		ulp->ops->note(ulp->self, note, peer);
+	if (d.ulp && d.ulp->ops->note)
+		call_run(&a->shard.call, hand_over, &d);
 }
 
 void agent_take_note(void *arg, const struct cm_note *in, const struct chan_identity *who)

@@ -107,6 +107,14 @@ static void go_up(struct agent_conn *c)
 		agent_conn_fail(c, "out of memory");
 }
 
+/* In a call. */
+static void tell_resized(void *arg)
+{
+	struct agent_conn *c = arg;
+
+	c->ulp->ops->conn_resized(c->ulp->self, c->cfg.local_cid, c->max_len);
+}
+
 /* The upper layer goes on with larger or smaller packets, or has to start over. */
 static void resize(struct agent_conn *c)
 {
@@ -122,7 +130,7 @@ static void resize(struct agent_conn *c)
 	adopt(c);
 	log_info("connection resized conn=%s cid=%u mtu=%u max_len=%u", c->cfg.name, c->cfg.local_cid,
 		 c->mtu, c->max_len);
-	ops->conn_resized(c->ulp->self, c->cfg.local_cid, c->max_len);
+	agent_conn_call(c, tell_resized);
 }
 
 static void changed(struct agent_conn *c)
@@ -133,17 +141,32 @@ static void changed(struct agent_conn *c)
 		resize(c);
 }
 
+/* The sizes that a search tries. */
+struct search {
+	struct agent_conn *conn;
+	uint16_t len_of[FCORE_PATH_SIZES];
+	uint32_t n;
+};
+
+/* In a call. */
+static void search(void *arg)
+{
+	const struct search *s = arg;
+	struct agent_conn *c = s->conn;
+
+	fcore_path_search(c->core, s->len_of, s->n, c->ulp->ops->proto, c->shard->now);
+}
+
 void agent_path_search(struct agent_conn *c)
 {
-	uint16_t len_of[FCORE_PATH_SIZES];
-	uint32_t n = 0;
+	struct search s = { .conn = c };
 
 	for (uint32_t i = 0; i < sizeof(common_mtus) / sizeof(common_mtus[0]); i++)
 		if (common_mtus[i] < c->link_mtu)
-			len_of[n++] = (uint16_t)payload_of(c, common_mtus[i]);
-	len_of[n++] = (uint16_t)payload_of(c, c->link_mtu);
+			s.len_of[s.n++] = (uint16_t)payload_of(c, common_mtus[i]);
+	s.len_of[s.n++] = (uint16_t)payload_of(c, c->link_mtu);
 	c->path_sought = true;
-	fcore_path_search(c->core, len_of, n, c->ulp->ops->proto, c->agent->now);
+	call_run(&c->shard->call, search, &s);
 }
 
 /* A path that nothing was heard of: what every path carries. */

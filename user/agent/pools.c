@@ -66,9 +66,9 @@ void agent_pools_limit(struct agent *a, const struct fcore_config *cfg)
 		set(&function[r], total * opt->function_percent / 100);
 	}
 	if (opt->host_percent < 100)
-		fcore_limit_host(a->core, 0, host);
+		fcore_limit_host(a->shard.core, 0, host);
 	for (uint32_t i = 0; opt->function_percent < 100 && i < cfg->functions; i++)
-		fcore_limit_function(a->core, i, function);
+		fcore_limit_function(a->shard.core, i, function);
 }
 
 static void show_account(json_t *rows, enum fcore_level level, const char *name,
@@ -103,14 +103,14 @@ void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *row
 	char name[16];
 
 	if (only) {
-		acc = fcore_resources(a->core, FCORE_LEVEL_CONN, only->cfg.local_cid);
+		acc = fcore_resources(a->shard.core, FCORE_LEVEL_CONN, only->cfg.local_cid);
 		if (acc)
 			show_account(rows, FCORE_LEVEL_CONN, only->cfg.name, acc);
 		return;
 	}
-	show_account(rows, FCORE_LEVEL_NIC, "", fcore_resources(a->core, FCORE_LEVEL_NIC, 0));
+	show_account(rows, FCORE_LEVEL_NIC, "", fcore_resources(a->shard.core, FCORE_LEVEL_NIC, 0));
 	for (int level = FCORE_LEVEL_HOST; level < FCORE_LEVEL_CONN; level++) {
-		for (uint32_t i = 0; (acc = fcore_resources(a->core, (enum fcore_level)level, i));
+		for (uint32_t i = 0; (acc = fcore_resources(a->shard.core, (enum fcore_level)level, i));
 		     i++) {
 			snprintf(name, sizeof(name), "%u", i);
 			if (was_used(acc))

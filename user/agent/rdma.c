@@ -31,9 +31,9 @@ static ssize_t host_read(void *arg, void *proc, const struct iovec *local, unsig
 	struct rdma_app *app = proc;
 	ssize_t n;
 
-	stall_begin(v->agent->stall, &app->call);
+	stall_begin(v->shard->stall, &app->call);
 	n = rdma_proc_read(app->proc, local, nlocal, remote, nremote);
-	stall_end(v->agent->stall, &app->call, n);
+	stall_end(v->shard->stall, &app->call, n);
 	return n;
 }
 
@@ -44,9 +44,9 @@ static ssize_t host_write(void *arg, void *proc, const struct iovec *local, unsi
 	struct rdma_app *app = proc;
 	ssize_t n;
 
-	stall_begin(v->agent->stall, &app->call);
+	stall_begin(v->shard->stall, &app->call);
 	n = rdma_proc_write(app->proc, local, nlocal, remote, nremote);
-	stall_end(v->agent->stall, &app->call, n);
+	stall_end(v->shard->stall, &app->call, n);
 	return n;
 }
 
@@ -170,15 +170,23 @@ static void host_uncharge(void *arg, uint32_t uid, enum rdma_charge what, uint64
 	quota_uncharge(v->agent->quota, uid, quota_kinds[what], amount);
 }
 
+static unsigned int host_devices(void *arg, struct fverbs_device *out)
+{
+	const struct agent_rdma *v = arg;
+
+	memcpy(out, v->devices, sizeof(v->devices));
+	return v->ndevices;
+}
+
 static int make_layer(struct agent_rdma *v)
 {
 	struct rdma_host host = {
-		.ulp = &agent_ulp_host,
-		.agent = v->agent,
+		.ulp = &shard_ulp_host,
+		.agent = v->shard,
 		.read = host_read,
 		.write = host_write,
 		.memory = host_memory,
-		.devices = agent_rdma_devices,
+		.devices = host_devices,
 		.send = host_send,
 		.map = host_map,
 		.unmap = host_unmap,
@@ -201,14 +209,16 @@ static int make_layer(struct agent_rdma *v)
 	return v->layer ? 0 : -ENOMEM;
 }
 
-int agent_rdma_open(struct agent *a)
+int agent_rdma_open(struct shard *s)
 {
 	struct agent_rdma *v = calloc(1, sizeof(*v));
 	int rc = v ? 0 : -ENOMEM;
 
 	if (v) {
-		v->agent = a;
+		v->agent = s->agent;
+		v->shard = s;
 		v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+		v->ndevices = agent_rdma_look(s->agent, v->devices);
 		rc = v->epoll_fd < 0 ? -errno : make_layer(v);
 	}
 	if (rc < 0) {
@@ -217,19 +227,19 @@ int agent_rdma_open(struct agent *a)
 		free(v);
 		return rc;
 	}
-	a->rdma = v;
-	agent_ulp_add(a, &rdma_ulp_ops, v->layer);
+	s->rdma = v;
+	shard_ulp_add(s, &rdma_ulp_ops, v->layer);
 	return 0;
 }
 
-void agent_rdma_close(struct agent *a)
+void agent_rdma_close(struct shard *s)
 {
 	static struct agent_rdma *held;	/* threads that are held up may still come back to it */
-	struct agent_rdma *v = a->rdma;
+	struct agent_rdma *v = s->rdma;
 
 	if (!v)
 		return;
-	a->rdma = NULL;
+	s->rdma = NULL;
 	(void)held;
 	while (v->apps)
 		agent_rdma_detach(v->apps);
@@ -242,25 +252,40 @@ void agent_rdma_close(struct agent *a)
 	free(v);
 }
 
-void agent_rdma_refresh(struct agent *a)
+/* What control has found of the ports. */
+struct found {
+	struct agent_rdma *rdma;
+	struct fverbs_device devices[FVERBS_DEVICES_MAX];
+	unsigned int n;
+};
+
+/* In a call. */
+static void refresh(void *arg)
 {
-	if (a->rdma)
-		rdma_devices_refresh(a->rdma->layer);
+	const struct found *f = arg;
+
+	memcpy(f->rdma->devices, f->devices, sizeof(f->devices));
+	f->rdma->ndevices = f->n;
+	rdma_devices_refresh(f->rdma->layer);
 }
 
-void agent_rdma_set_time(struct agent *a)
+void agent_rdma_refresh(struct shard *s)
 {
-	if (a->rdma)
-		rdma_set_time(a->rdma->layer, a->now);
+	struct found f = { .rdma = s->rdma };
+
+	if (!s->rdma)
+		return;
+	f.n = agent_rdma_look(s->agent, f.devices);
+	call_run(&s->call, refresh, &f);
 }
 
-void agent_rdma_set_crowded(struct agent *a, bool crowded)
+void agent_rdma_set_crowded(struct shard *s, bool crowded)
 {
-	if (a->rdma)
-		rdma_set_crowded(a->rdma->layer, crowded);
+	if (s->rdma)
+		rdma_set_crowded(s->rdma->layer, crowded);
 }
 
-int agent_rdma_fd(const struct agent *a)
+int agent_rdma_fd(const struct shard *s)
 {
-	return a->rdma->epoll_fd;
+	return s->rdma->epoll_fd;
 }

@@ -12,35 +12,35 @@
 struct agent_rdma;
 
 /* rdma.c: make the layer, and have the agent call it. 0 or -ENOMEM. The ports are open. */
-int agent_rdma_open(struct agent *a);
+int agent_rdma_open(struct shard *s);
 /* Applications that are attached are detached. NULL as a->rdma is allowed. */
-void agent_rdma_close(struct agent *a);
+void agent_rdma_close(struct shard *s);
 /* Links or addresses have changed. */
-void agent_rdma_refresh(struct agent *a);
+void agent_rdma_refresh(struct shard *s);
 
-/* The time is a->now: whatever comes from outside of the loop's turns is about to be served. */
-void agent_rdma_set_time(struct agent *a);
 /* Whether the agent has to wait for a CPU (agent/crowd.h), when that has changed. */
-void agent_rdma_set_crowded(struct agent *a, bool crowded);
+void agent_rdma_set_crowded(struct shard *s, bool crowded);
 /*
  * rdma_stall.c: the loop's thread is held up in |call|, for an application's memory; another goes on.
- * agent_rdma_late() looks, now and then, what has become of such calls.
+ * agent_rdma_late() looks, now and then, what has become of such calls; both by the shard. Control's part is
+ * agent_rdma_reap(): who takes too long is detached, and what was kept for a call that is over is freed.
  */
-void agent_rdma_stalled(struct agent *a, struct stall_call *call);
-void agent_rdma_late(struct agent *a);
+void agent_rdma_stalled(struct shard *s, struct stall_call *call);
+void agent_rdma_late(struct shard *s);
+void agent_rdma_reap(struct shard *s);
 /* |frame|, of the core's, is in use by such a call: it is given back later. */
-bool agent_rdma_keeps(struct agent *a, struct xsk_frame *frame);
+bool agent_rdma_keeps(struct shard *s, struct xsk_frame *frame);
 
 /* An epoll descriptor, readable when agent_rdma_process() has something to do. */
-int agent_rdma_fd(const struct agent *a);
+int agent_rdma_fd(const struct shard *s);
 /* rdma_app.c: serve commands, and see who has gone. */
-void agent_rdma_process(struct agent *a);
+void agent_rdma_process(struct shard *s);
 /* rdma_app.c: {"op":"verbs-attach"} with its four descriptors (falcon/verbs_abi.h). */
 int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		      json_t **reply);
 
-/* rdma_device.c: struct rdma_host.devices. */
-unsigned int agent_rdma_devices(void *arg, struct fverbs_device *out);
+/* rdma_device.c: the ports as devices, as they are now. Returns how many, at most FVERBS_DEVICES_MAX. */
+unsigned int agent_rdma_look(const struct agent *a, struct fverbs_device *out);
 
 /* ---- for rdma*.c ------------------------------------------------------------------------- */
 
@@ -58,6 +58,7 @@ struct rdma_app {
 	struct stall_call call;		/* for its memory */
 	struct rdma_run *late;		/* what such a call was for that is not over; NULL: none */
 	uint64_t late_since;		/* ns */
+	bool overdue;			/* that is too long ago */
 	bool gone;			/* detached, and kept only until |late| is over */
 	int answer_fd;			/* goes with |answer|; -1: none */
 	int unsent;			/* bytes of |answer| that the socket had no room for; 0: none */
@@ -73,15 +74,19 @@ unsigned int agent_rdma_held(const struct agent_rdma *v, uid_t uid);
 
 struct agent_rdma {
 	struct agent *agent;
+	struct shard *shard;
 	struct rdma *layer;
 	struct rdma_app *apps;
 	unsigned int napps;
 	int epoll_fd;
-	struct log_limit limit;
+	struct log_limit limit;		/* control's */
+	struct log_limit stall_limit;	/* the shard's */
 	struct rdma_app *gone;		/* detached while a call was late; |next| and |pprev| */
 	unsigned int nlate;		/* applications whose call is late */
 	uint64_t stalls;		/* calls that were */
 	struct kept_frame *kept;	/* rdma_stall.c's */
+	struct fverbs_device devices[FVERBS_DEVICES_MAX];	/* as control has found them last */
+	unsigned int ndevices;
 };
 
 #endif /* FALCON_AGENT_RDMA_H */

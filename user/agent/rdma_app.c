@@ -56,10 +56,18 @@ static void link_app(struct rdma_app *app, struct rdma_app **list)
 	*list = app;
 }
 
-void agent_rdma_free(struct rdma_app *app)
+/* In a call. */
+static void unlink_gone(void *arg)
 {
+	struct rdma_app *app = arg;
+
 	if (app->gone)
 		unlink_app(app);
+}
+
+void agent_rdma_free(struct rdma_app *app)
+{
+	call_run(&app->rdma->shard->call, unlink_gone, app);
 	quota_uncharge(app->rdma->agent->quota, app->uid, QUOTA_CLIENTS, 1);
 	rdma_proc_close(app->proc);
 	free(app);
@@ -72,8 +80,10 @@ static void drop_one(const struct rdma_app *app, int *fd)
 	*fd = -1;
 }
 
-void agent_rdma_detach(struct rdma_app *app)
+/* In a call: the shard's part of it, which stays if a late call still refers to it. */
+static void close_ctx(void *arg)
 {
+	struct rdma_app *app = arg;
 	struct agent_rdma *v = app->rdma;
 
 	if (app->ctx)
@@ -82,8 +92,21 @@ void agent_rdma_detach(struct rdma_app *app)
 	if (app->pprev) {
 		unlink_app(app);
 		v->napps--;
-		stall_watch(v->agent->stall, v->napps > 0);
-		agent_unwatch(v->agent, app->doorbell);
+	}
+	app->gone = app->late;
+	if (app->gone)
+		link_app(app, &v->gone);
+}
+
+void agent_rdma_detach(struct rdma_app *app)
+{
+	struct agent_rdma *v = app->rdma;
+	bool attached = app->pprev;
+
+	call_run(&v->shard->call, close_ctx, app);
+	if (attached) {
+		stall_watch(v->shard->stall, v->napps > 0);
+		shard_unwatch(v->shard, app->doorbell);
 		epoll_ctl(v->epoll_fd, EPOLL_CTL_DEL, rdma_proc_fd(app->proc), NULL);
 		epoll_ctl(v->epoll_fd, EPOLL_CTL_DEL, app->command, NULL);
 		log_info("verbs application gone pid=%d", (int)app->pid);
@@ -93,12 +116,8 @@ void agent_rdma_detach(struct rdma_app *app)
 	drop_one(app, &app->doorbell);
 	drop_one(app, &app->async);
 	drop_one(app, &app->answer_fd);
-	if (!app->late) {
+	if (!app->gone)
 		agent_rdma_free(app);
-		return;
-	}
-	app->gone = true;
-	link_app(app, &v->gone);
 }
 
 static int check_fds(const int *fds, char *err, size_t errlen)
@@ -174,10 +193,10 @@ static int start(struct rdma_app *app, int *fds, char *err, size_t errlen)
 	app->command = fds[0];
 	app->doorbell = fds[2];
 	fds[0] = fds[2] = fds[3] = -1;
-	agent_watch(v->agent, app->doorbell);
+	shard_watch(v->shard, app->doorbell);
 	link_app(app, &v->apps);
 	v->napps++;
-	stall_watch(v->agent->stall, true);
+	stall_watch(v->shard->stall, true);
 	return 0;
 }
 
@@ -189,7 +208,7 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 	int rc;
 
 	(void)req;
-	if (!a->rdma)
+	if (!a->shard.rdma)
 		return control_error(reply, -EOPNOTSUPP,
 				     "this agent serves no verbs applications: verbs = off in [agent]");
 	if (nfds != APP_FDS)
@@ -198,7 +217,7 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 	rc = check_fds(fds, err, sizeof(err));
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
-	if (agent_rdma_held(a->rdma, cl->uid) >= APP_HELD)
+	if (agent_rdma_held(a->shard.rdma, cl->uid) >= APP_HELD)
 		return control_error(reply, -EBUSY,
 				     "the agent still waits for memory of %u processes of user %u that it "
 				     "has detached",
@@ -206,7 +225,7 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 	app = calloc(1, sizeof(*app));
 	if (!app)
 		return control_error(reply, -ENOMEM, "out of memory");
-	*app = (struct rdma_app){ .rdma = a->rdma, .command = -1, .doorbell = -1, .async = -1,
+	*app = (struct rdma_app){ .rdma = a->shard.rdma, .command = -1, .doorbell = -1, .async = -1,
 				  .answer_fd = -1, .pid = cl->pid, .uid = cl->uid };
 	rc = charge(app, QUOTA_CLIENTS, 1, err, sizeof(err));
 	if (rc < 0) {
@@ -261,12 +280,28 @@ static int answer(struct rdma_app *app)
 	return 0;
 }
 
+struct command {
+	struct rdma_app *app;
+	const void *bytes;
+	size_t len;
+	int fd;
+};
+
+/* In a call. */
+static void execute(void *arg)
+{
+	const struct command *c = arg;
+	struct rdma_app *app = c->app;
+
+	app->unsent = rdma_command(app->ctx, c->bytes, c->len, c->fd, app->answer, &app->answer_fd);
+}
+
 /* Commands that wait, in order, as long as their answers are taken. 0, or a negative errno: it is over. */
 static int serve(struct rdma_app *app)
 {
 	uint64_t buf[FVERBS_MSG_MAX / 8];
-	int rc = 0, fd = -1;
-	size_t len = 0;
+	struct command command = { .app = app, .bytes = buf };
+	int rc = 0;
 
 	if (app->unsent) {
 		rc = answer(app);
@@ -274,10 +309,10 @@ static int serve(struct rdma_app *app)
 			rc = -EIO;
 	}
 	for (int i = 0; i < APP_COMMANDS && rc == 0; i++) {
-		rc = receive(app, buf, &len, &fd);
+		rc = receive(app, buf, &command.len, &command.fd);
 		if (rc < 0)
 			break;
-		app->unsent = rdma_command(app->ctx, buf, len, fd, app->answer, &app->answer_fd);
+		call_run(&app->rdma->shard->call, execute, &command);
 		rc = app->unsent < 0 ? app->unsent : answer(app);
 	}
 	return rc == -EAGAIN ? 0 : rc;
@@ -292,9 +327,9 @@ static bool known(const struct agent_rdma *v, const struct rdma_app *app)
 	return a;
 }
 
-void agent_rdma_process(struct agent *a)
+void agent_rdma_process(struct shard *s)
 {
-	struct agent_rdma *v = a->rdma;
+	struct agent_rdma *v = s->rdma;
 	struct epoll_event ev[APP_EVENTS];
 	int n = epoll_wait(v->epoll_fd, ev, APP_EVENTS, 0);
 

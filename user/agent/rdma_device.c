@@ -125,10 +125,8 @@ static void fill(const struct port *p, unsigned int index, const struct ifaddrs 
 	add_gids(d, all, AF_INET6, true);
 }
 
-unsigned int agent_rdma_devices(void *arg, struct fverbs_device *out)
+unsigned int agent_rdma_look(const struct agent *a, struct fverbs_device *out)
 {
-	const struct agent_rdma *v = arg;
-	const struct agent *a = v->agent;
 	struct ifaddrs *all = NULL;
 	unsigned int n = 0;
 

@@ -48,7 +48,7 @@ static void put_device(const struct rdma_ctx *ctx, json_t *row, uint32_t index)
 /* A row for each object of |kind|, of all applications. */
 static void each(struct agent *a, enum rdma_kind kind, row_fn fn, json_t *rows)
 {
-	for (const struct rdma_app *app = a->rdma ? a->rdma->apps : NULL; app; app = app->next) {
+	for (const struct rdma_app *app = a->shard.rdma ? a->shard.rdma->apps : NULL; app; app = app->next) {
 		const struct rdma_ctx *ctx = app->ctx;
 
 		for (uint32_t h = 1; h < ctx->handles_size; h++) {
@@ -216,7 +216,7 @@ void agent_show_device(struct agent *a, const struct agent_conn *only, json_t *r
 	const struct fverbs_device *d;
 
 	(void)only;
-	for (uint32_t i = 0; a->rdma && (d = rdma_device(a->rdma->layer, i)); i++) {
+	for (uint32_t i = 0; a->shard.rdma && (d = rdma_device(a->shard.rdma->layer, i)); i++) {
 		for (uint32_t g = 0; g < d->ngids; g++) {
 			json_t *row;
 
@@ -226,7 +226,7 @@ void agent_show_device(struct agent *a, const struct agent_conn *only, json_t *r
 					"state", d->port_state == IBV_PORT_ACTIVE ? "active" : "down",
 					"mtu", 128 << d->active_mtu, "index", (int)g);
 			put_gid(row, "gid", d->gids[g].raw);
-			put(row, "applications", a->rdma->napps);
+			put(row, "applications", a->shard.rdma->napps);
 			json_array_append_new(rows, row);
 		}
 	}

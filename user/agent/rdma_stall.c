@@ -18,16 +18,16 @@ struct kept_frame {
 	struct xsk_frame *frame;
 };
 
-void agent_rdma_stalled(struct agent *a, struct stall_call *call)
+void agent_rdma_stalled(struct shard *s, struct stall_call *call)
 {
 	struct rdma_app *app = (struct rdma_app *)((char *)call - offsetof(struct rdma_app, call));
-	struct agent_rdma *v = a->rdma;
+	struct agent_rdma *v = s->rdma;
 
 	app->late = rdma_stalled(v->layer);
-	app->late_since = a->now;
+	app->late_since = s->now;
 	v->nlate++;
 	v->stalls++;
-	log_ratelimited(LOG_LEVEL_INFO, &v->limit,
+	log_ratelimited(LOG_LEVEL_INFO, &v->stall_limit,
 			"memory of a verbs application does not answer, it waits pid=%d", (int)app->pid);
 }
 
@@ -39,7 +39,7 @@ static void release_frames(struct agent_rdma *v)
 	v->kept = NULL;
 	for (; k; k = next) {
 		next = k->next;
-		agent_frame_put(v->agent, k->frame);
+		agent_frame_put(v->shard, k->frame);
 		free(k);
 	}
 }
@@ -51,33 +51,70 @@ static void resume(struct rdma_app *app)
 	app->rdma->nlate--;
 }
 
-void agent_rdma_late(struct agent *a)
+void agent_rdma_late(struct shard *s)
 {
-	struct agent_rdma *v = a->rdma;
-	struct rdma_app *app, *next;
+	struct agent_rdma *v = s->rdma;
+	struct rdma_app *app;
 
 	if (!v || !v->nlate)
 		return;
-	for (app = v->apps; app; app = next) {
-		next = app->next;
+	for (app = v->apps; app; app = app->next) {
 		if (!app->late)
 			continue;
 		if (stall_over(&app->call)) {
 			resume(app);
-		} else if (a->now - app->late_since > DETACH_NS) {
-			log_warn("verbs application detached: its memory does not answer pid=%d",
-				 (int)app->pid);
-			agent_rdma_detach(app);
+		} else if (s->now - app->late_since > DETACH_NS) {
+			app->overdue = true;
+			news_verbs(s);
 		}
 	}
-	for (app = v->gone; app; app = next) {
-		next = app->next;
-		if (!stall_over(&app->call))
+	for (app = v->gone; app; app = app->next) {
+		if (!app->late || !stall_over(&app->call))
 			continue;
 		resume(app);
-		agent_rdma_free(app);
+		news_verbs(s);
 	}
 	release_frames(v);
+}
+
+/* What control is to do about applications whose memory keeps the agent waiting. */
+struct reaping {
+	struct agent_rdma *rdma;
+	struct rdma_app *overdue;	/* to be detached; NULL: none */
+	struct rdma_app *over;		/* was detached, and nobody waits for it any more; NULL: none */
+};
+
+/* In a call. */
+static void find(void *arg)
+{
+	struct reaping *r = arg;
+	struct rdma_app *app;
+
+	for (app = r->rdma->apps; app && !r->overdue; app = app->next) {
+		if (app->late && app->overdue)
+			r->overdue = app;
+		app->overdue = false;
+	}
+	for (app = r->rdma->gone; app && !r->over; app = app->next)
+		if (!app->late)
+			r->over = app;
+}
+
+void agent_rdma_reap(struct shard *s)
+{
+	struct reaping r;
+
+	do {
+		r = (struct reaping){ .rdma = s->rdma };
+		call_run(&s->call, find, &r);
+		if (r.overdue) {
+			log_warn("verbs application detached: its memory does not answer pid=%d",
+				 (int)r.overdue->pid);
+			agent_rdma_detach(r.overdue);
+		}
+		if (r.over)
+			agent_rdma_free(r.over);
+	} while (r.overdue || r.over);
 }
 
 unsigned int agent_rdma_held(const struct agent_rdma *v, uid_t uid)
@@ -89,9 +126,9 @@ unsigned int agent_rdma_held(const struct agent_rdma *v, uid_t uid)
 	return n;
 }
 
-bool agent_rdma_keeps(struct agent *a, struct xsk_frame *frame)
+bool agent_rdma_keeps(struct shard *s, struct xsk_frame *frame)
 {
-	struct agent_rdma *v = a->rdma;
+	struct agent_rdma *v = s->rdma;
 	struct kept_frame *k;
 	const void *at;
 	size_t len;

@@ -23,7 +23,7 @@ static bool refusal(unsigned int v)
 
 void agent_log_refused(struct agent *a)
 {
-	const uint64_t *own = (const uint64_t *)&a->counters;
+	const uint64_t *own = (const uint64_t *)&a->shard.counters;
 	struct falcon_counters sum;
 	uint64_t *total = (uint64_t *)&sum;
 

@@ -60,7 +60,10 @@ static void set_global(struct agent *a, uint32_t generation, bool allow_prev)
 	falcon_store(&a->maps.config->spi_check, global.word);
 }
 
-/* Step 2 for all connections; those without keys only follow the generation. */
+/*
+ * Step 2 for all connections; those without keys only follow the generation. What is looked at changes
+ * in calls alone, and the stores are atomic.
+ */
 static void begin_all(struct agent *a, uint32_t generation)
 {
 	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
@@ -141,12 +144,16 @@ void rekey_answered(struct agent_conn *c)
 		enter(c, REKEY_SETTLING, c->agent->now + c->agent->config.agent.key_settle_ns);
 }
 
-void rekey_used(struct agent_conn *c)
+bool rekey_wanted(const struct agent_conn *c)
 {
 	const struct agent_options *o = &c->agent->config.agent;
 
-	if (c->rekey == REKEY_NONE && c->state == AGENT_CONN_UP &&
-	    (c->sec.rx_packets >= o->key_packets || c->sec.rx_bytes >= o->key_bytes))
+	return c->sec.rx_packets >= o->key_packets || c->sec.rx_bytes >= o->key_bytes;
+}
+
+void rekey_worn(struct agent_conn *c)
+{
+	if (c->rekey == REKEY_NONE && c->state == AGENT_CONN_UP)
 		make_due(c);
 }
 
@@ -191,14 +198,22 @@ static void give_up_stale(struct agent *a)
 		give_up(c);
 }
 
-/* Step 4. */
-static void retire(struct agent_conn *c)
+/* In a call. */
+static void forget_previous(void *arg)
 {
+	struct agent_conn *c = arg;
 	union falcon_spi_pair pair = { .word = falcon_load(&c->shared->id.spis) };
 
 	pair.prev = pair.cur;
 	falcon_store(&c->shared->id.spis, pair.word);
 	sec_rx_retire(&c->sec);
+	c->noted.rekey = false;
+}
+
+/* Step 4. */
+static void retire(struct agent_conn *c)
+{
+	agent_conn_call(c, forget_previous);
 	c->agent->rekey.rekeyed++;
 	enter(c, REKEY_NONE, 0);
 	/* The agent's keys may have been rotated while only this connection's were. */

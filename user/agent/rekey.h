@@ -73,8 +73,10 @@ void rekey_join(struct agent_conn *c);
 void rekey_leave(struct agent_conn *c);
 /* The peer has answered. */
 void rekey_answered(struct agent_conn *c);
-/* A packet was opened: if the key has done its share, rotate it. */
-void rekey_used(struct agent_conn *c);
+/* The key that packets are opened with has done its share. By the shard. */
+bool rekey_wanted(const struct agent_conn *c);
+/* That is so: rotate it. By control. */
+void rekey_worn(struct agent_conn *c);
 
 /* Do what is due. */
 void rekey_run(struct agent *a);

@@ -25,14 +25,14 @@ static uint32_t index_of(uint32_t cid, uint32_t flow)
 	return cid * FALCON_MAX_FLOWS + flow;
 }
 
-uint32_t agent_rue_flows(const struct agent *a)
+uint32_t agent_rue_flows(const struct shard *s)
 {
-	return index_of(a->maps.nconns, 0);
+	return index_of(s->agent->maps.nconns, 0);
 }
 
-static struct flow *flow_of(const struct agent *a, uint32_t cid, uint32_t flow)
+static struct flow *flow_of(const struct shard *s, uint32_t cid, uint32_t flow)
 {
-	return &a->rue->flow[index_of(cid, flow)];
+	return &s->rue->flow[index_of(cid, flow)];
 }
 
 uint32_t agent_rue_base(const struct agent_conn *c, uint32_t flow)
@@ -41,84 +41,84 @@ uint32_t agent_rue_base(const struct agent_conn *c, uint32_t flow)
 	       index_of(c->cfg.local_cid, flow);
 }
 
-struct rue_host *agent_rue_host(const struct agent *a)
+struct rue_host *agent_rue_host(const struct shard *s)
 {
-	return a->rue->host;
+	return s->rue->host;
 }
 
 const struct rue_flow_stats *agent_rue_stats(const struct agent_conn *c, uint32_t flow)
 {
-	return &flow_of(c->agent, c->cfg.local_cid, flow)->stats;
+	return &flow_of(c->shard, c->cfg.local_cid, flow)->stats;
 }
 
-static int start_thread(struct agent *a, char *err, size_t errlen)
+static int start_thread(struct shard *s, char *err, size_t errlen)
 {
-	a->rue->worker = rue_worker_start(a->rue->host, a->maps.nconns, err, errlen);
-	return a->rue->worker ? agent_watch(a, rue_worker_fd(a->rue->worker)) : -ENOMEM;
+	s->rue->worker = rue_worker_start(s->rue->host, s->agent->maps.nconns, err, errlen);
+	return s->rue->worker ? shard_watch(s, rue_worker_fd(s->rue->worker)) : -ENOMEM;
 }
 
-int agent_rue_open(struct agent *a, char *err, size_t errlen)
+int agent_rue_open(struct shard *s, char *err, size_t errlen)
 {
-	const struct rue_settings *s = &a->config.rue;
-	uint32_t flows = agent_rue_flows(a);
-	enum config_rue_mode mode = a->config.agent.rue_mode;
+	const struct rue_settings *set = &s->agent->config.rue;
+	uint32_t flows = agent_rue_flows(s);
+	enum config_rue_mode mode = s->agent->config.agent.rue_mode;
 
-	a->rue = calloc(1, sizeof(*a->rue));
-	if (a->rue) {
-		a->rue->flow = calloc(flows, sizeof(*a->rue->flow));
-		a->rue->host = rue_host_create(flows, s->profile, s->nprofiles,
+	s->rue = calloc(1, sizeof(*s->rue));
+	if (s->rue) {
+		s->rue->flow = calloc(flows, sizeof(*s->rue->flow));
+		s->rue->host = rue_host_create(flows, set->profile, set->nprofiles,
 					      mode == CONFIG_RUE_THREAD);
 	}
-	if (!a->rue || !a->rue->flow || !a->rue->host) {
+	if (!s->rue || !s->rue->flow || !s->rue->host) {
 		snprintf(err, errlen, "out of memory");
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < THRESHOLDS; i++)
-		a->rue->threshold[i] = a->maps.nconns / (THRESHOLDS + 1) * (i + 1);
+		s->rue->threshold[i] = s->agent->maps.nconns / (THRESHOLDS + 1) * (i + 1);
 	if (mode == CONFIG_RUE_THREAD)
-		return start_thread(a, err, errlen);
-	agent_rue_tick(a);
+		return start_thread(s, err, errlen);
+	agent_rue_tick(s);
 	return 0;
 }
 
-void agent_rue_close(struct agent *a)
+void agent_rue_close(struct shard *s)
 {
-	if (!a->rue)
+	if (!s->rue)
 		return;
-	agent_rue_trace_end(a, NULL);
-	rue_worker_stop(a->rue->joining);
-	rue_worker_stop(a->rue->worker);
-	rue_host_destroy(a->rue->host);
-	free(a->rue->flow);
-	free(a->rue);
-	a->rue = NULL;
+	agent_rue_trace_end(s, NULL);
+	rue_worker_stop(s->rue->joining);
+	rue_worker_stop(s->rue->worker);
+	rue_host_destroy(s->rue->host);
+	free(s->rue->flow);
+	free(s->rue);
+	s->rue = NULL;
 }
 
-void agent_rue_params(const struct agent *a, const char *name,
+void agent_rue_params(const struct shard *s, const char *name,
 		      const char *params[CONFIG_RUE_PARAMS + 1])
 {
-	const struct rue_settings *s = &a->config.rue;
+	const struct rue_settings *set = &s->agent->config.rue;
 
 	params[0] = NULL;
-	for (unsigned int i = 0; i < s->nengines; i++) {
-		if (strcmp(s->engine[i].name, name))
+	for (unsigned int i = 0; i < set->nengines; i++) {
+		if (strcmp(set->engine[i].name, name))
 			continue;
-		for (unsigned int k = 0; k < s->engine[i].nparams; k++)
-			params[k] = s->engine[i].param[k];
-		params[s->engine[i].nparams] = NULL;
+		for (unsigned int k = 0; k < set->engine[i].nparams; k++)
+			params[k] = set->engine[i].param[k];
+		params[set->engine[i].nparams] = NULL;
 	}
 }
 
 /* The engine called |name|, with the parameters of its section. */
-static int find_engine(struct agent *a, const char *name, char *err, size_t errlen)
+static int find_engine(struct shard *s, const char *name, char *err, size_t errlen)
 {
 	const char *params[CONFIG_RUE_PARAMS + 1];
 	int engine;
 
-	agent_rue_params(a, name, params);
-	engine = rue_host_engine(a->rue->host, name, params, err, errlen);
+	agent_rue_params(s, name, params);
+	engine = rue_host_engine(s->rue->host, name, params, err, errlen);
 	if (engine >= 0)
-		agent_rue_share_engines(a);
+		agent_rue_share_engines(s);
 	return engine;
 }
 
@@ -139,11 +139,11 @@ static void forget(struct agent_conn *c, bool counters)
 	static const struct flow unused;
 
 	for (uint32_t i = 0; i < FALCON_MAX_FLOWS; i++) {
-		struct flow *f = flow_of(c->agent, c->cfg.local_cid, i);
+		struct flow *f = flow_of(c->shard, c->cfg.local_cid, i);
 
-		rue_host_reset(c->agent->rue->host, agent_rue_base(c, i));
-		if (c->agent->rue->worker)
-			rue_worker_reset(c->agent->rue->worker, agent_rue_base(c, i));
+		rue_host_reset(c->shard->rue->host, agent_rue_base(c, i));
+		if (c->shard->rue->worker)
+			rue_worker_reset(c->shard->rue->worker, agent_rue_base(c, i));
 		/* Of very many connections most have one flow: memory that is zero stays untouched. */
 		if (memcmp(f, &unused, sizeof(unused)) == 0)
 			continue;
@@ -177,13 +177,13 @@ static void restore_windows(struct agent_conn *c, uint32_t flow, uint32_t flows)
 	falcon_res_put(&r, base_delay_target, agent_rue_base(c, flow));
 	falcon_res_put(&r, rtt_state, falcon_load(&c->shared->cc.rtt_state));
 	falcon_res_put(&r, delay_state, falcon_load(&c->shared->cc.delay_state));
-	fcore_rue_result(c->core, &r, c->agent->now);
+	fcore_rue_result(c->core, &r, c->shard->now);
 }
 
 int agent_rue_select(struct agent_conn *c, const struct cc_options *cc, char *err, size_t errlen)
 {
-	struct rue_host *host = c->agent->rue->host;
-	int engine = find_engine(c->agent, cc->algorithm, err, errlen), profile;
+	struct rue_host *host = c->shard->rue->host;
+	int engine = find_engine(c->shard, cc->algorithm, err, errlen), profile;
 	struct fcore_flow_stats s;
 	uint32_t flows;
 
@@ -225,7 +225,7 @@ static bool complete(const struct agent_conn *c, uint32_t flow, struct flow *f,
 	const struct falcon_cc *cc = &c->shared->cc;
 	uint32_t acked;
 
-	if (!fcore_rue_event(c->agent->core, e))
+	if (!fcore_rue_event(c->shard->core, e))
 		return false;
 	if (c->flows <= 1)
 		refresh(cc, e);
@@ -262,7 +262,7 @@ static void merge(struct flow *f, const struct falcon_rue_event *e)
 	f->waiting = true;
 }
 
-static void apply(struct agent *a, struct agent_conn *c, struct flow *f,
+static void apply(struct shard *s, struct agent_conn *c, struct flow *f,
 		  const struct falcon_rue_result *r)
 {
 	f->stats.results++;
@@ -270,10 +270,10 @@ static void apply(struct agent *a, struct agent_conn *c, struct flow *f,
 	f->stats.delay = (uint32_t)falcon_res_get(r, delay_state);
 	f->stats.rtt = (uint32_t)falcon_res_get(r, rtt_state);
 	f->stats.gap = (uint32_t)falcon_res_get(r, inter_packet_gap);
-	fcore_rue_result(c->core, r, a->now);
+	fcore_rue_result(c->core, r, s->now);
 }
 
-void agent_rue_submit(struct agent *a, struct agent_conn *c, uint32_t flow, struct flow *f,
+void agent_rue_submit(struct shard *s, struct agent_conn *c, uint32_t flow, struct flow *f,
 		      const struct falcon_rue_event *event)
 {
 	struct falcon_rue_event e = *event;
@@ -281,136 +281,136 @@ void agent_rue_submit(struct agent *a, struct agent_conn *c, uint32_t flow, stru
 
 	if (!complete(c, flow, f, &e))
 		return;
-	if (!a->rue->worker) {
-		rue_host_process(a->rue->host, &e, 1, falcon_time_of_ns(a->now) & 0xffffff, &r);
+	if (!s->rue->worker) {
+		rue_host_process(s->rue->host, &e, 1, falcon_time_of_ns(s->now) & 0xffffff, &r);
 		f->stats.events++;
-		apply(a, c, f, &r);
-	} else if (rue_worker_put(a->rue->worker, &e)) {
+		apply(s, c, f, &r);
+	} else if (rue_worker_put(s->rue->worker, &e)) {
 		f->stats.events++;
 		f->busy = true;
-		a->rue->under_way++;
+		s->rue->under_way++;
 	} else {
 		withhold(f, &e);
 	}
 }
 
-static void offer(struct agent *a, struct agent_conn *c, const struct falcon_rue_event *e)
+static void offer(struct shard *s, struct agent_conn *c, const struct falcon_rue_event *e)
 {
 	uint32_t flow = falcon_rue_flow((uint32_t)falcon_ev_get(e, connection_id));
-	struct flow *f = flow_of(a, c->cfg.local_cid, flow);
+	struct flow *f = flow_of(s, c->cfg.local_cid, flow);
 
-	a->stats.rue_events++;
+	s->stats.rue_events++;
 	if (f->busy)
 		merge(f, e);
 	else
-		agent_rue_submit(a, c, flow, f, e);
+		agent_rue_submit(s, c, flow, f, e);
 }
 
-struct agent_conn *agent_rue_conn(struct agent *a, uint32_t connection_id)
+struct agent_conn *agent_rue_conn(struct shard *s, uint32_t connection_id)
 {
-	struct agent_conn *c = a->conns[connection_id % FALCON_MAX_CONNS];
+	struct agent_conn *c = s->agent->conns[connection_id % FALCON_MAX_CONNS];
 
 	return c && c->core ? c : NULL;
 }
 
 void agent_on_rue_event(void *arg, const struct falcon_rue_event *e)
 {
-	struct agent *a = arg;
-	struct agent_conn *c = agent_rue_conn(a, (uint32_t)falcon_ev_get(e, connection_id));
+	struct shard *s = arg;
+	struct agent_conn *c = agent_rue_conn(s, (uint32_t)falcon_ev_get(e, connection_id));
 
 	if (c)
-		offer(a, c, e);
+		offer(s, c, e);
 }
 
 /*
  * By how full the queue is that the agent itself writes to. Inline there is none; what waits then, and
  * what computing makes wait longer, are frames in the receive ring, ACKs among them.
  */
-static bool wanted(struct agent *a, bool p1, bool p2)
+static bool wanted(struct shard *s, bool p1, bool p2)
 {
 	static const uint32_t frames[THRESHOLDS] = { XSK_FILL_TARGET / 4, XSK_FILL_TARGET / 2,
 						     XSK_FILL_TARGET / 4 * 3 };
 
-	if (!a->rue->worker)
-		return falcon_rue_wants(a->rx_waiting, frames, p1, p2);
-	return falcon_rue_wants(rue_worker_used(a->rue->worker), a->rue->threshold, p1, p2);
+	if (!s->rue->worker)
+		return falcon_rue_wants(s->rx_waiting, frames, p1, p2);
+	return falcon_rue_wants(rue_worker_used(s->rue->worker), s->rue->threshold, p1, p2);
 }
 
-void agent_rue_core_event(struct agent *a, struct agent_conn *c, const struct falcon_rue_event *e)
+void agent_rue_core_event(struct shard *s, struct agent_conn *c, const struct falcon_rue_event *e)
 {
-	struct flow *f = flow_of(a, c->cfg.local_cid,
+	struct flow *f = flow_of(s, c->cfg.local_cid,
 				 falcon_rue_flow((uint32_t)falcon_ev_get(e, connection_id)));
 
-	if (!wanted(a, a->now - f->last_ns > a->config.agent.rue_p1_ns, false)) {
+	if (!wanted(s, s->now - f->last_ns > s->agent->config.agent.rue_p1_ns, false)) {
 		withhold(f, e);
 		return;
 	}
-	f->last_ns = a->now;
-	offer(a, c, e);
+	f->last_ns = s->now;
+	offer(s, c, e);
 }
 
-void agent_rue_ack(struct agent *a, struct agent_conn *c, uint32_t flow,
+void agent_rue_ack(struct shard *s, struct agent_conn *c, uint32_t flow,
 		   const struct falcon_ack *ack, uint32_t t3, uint64_t now_ns)
 {
-	struct falcon_cc_event *s = &c->shared->cc_event;
+	struct falcon_cc_event *ev = &c->shared->cc_event;
 	uint32_t total = falcon_ack_total(ack);
-	int32_t acked = falcon_seq_diff(total, s->last_acked);
+	int32_t acked = falcon_seq_diff(total, ev->last_acked);
 	struct falcon_rue_event e = {};
 
 	/* An EACK overtaken by its successor counts fewer packets than are known. */
 	if (acked < 0)
 		acked = 0;
-	if (!wanted(a, now_ns - s->last_ns > a->config.agent.rue_p1_ns,
-		    (uint32_t)acked >= a->config.agent.rue_p2_packets)) {
-		s->suppressed++;
+	if (!wanted(s, now_ns - ev->last_ns > s->agent->config.agent.rue_p1_ns,
+		    (uint32_t)acked >= s->agent->config.agent.rue_p2_packets)) {
+		ev->suppressed++;
 		return;
 	}
-	s->last_ns = now_ns;
+	ev->last_ns = now_ns;
 	if (acked)
-		s->last_acked = total;
-	s->events++;
+		ev->last_acked = total;
+	ev->events++;
 	falcon_rue_event_ack(c->shared, flow, ack, t3, falcon_time_of_ns(now_ns), (uint32_t)acked,
 			     &e);
-	offer(a, c, &e);
+	offer(s, c, &e);
 }
 
 /* A result of the thread. */
-static void take(struct agent *a, const struct falcon_rue_result *r)
+static void take(struct shard *s, const struct falcon_rue_result *r)
 {
 	uint32_t id = (uint32_t)falcon_res_get(r, connection_id), flow = falcon_rue_flow(id);
-	struct flow *f = flow_of(a, id % a->maps.nconns, flow);
-	struct agent_conn *c = agent_rue_conn(a, id);
+	struct flow *f = flow_of(s, id % s->agent->maps.nconns, flow);
+	struct agent_conn *c = agent_rue_conn(s, id);
 	bool stale = f->stale;
 
 	if (!f->busy)
 		return;		/* to no event of ours */
 	f->busy = f->stale = false;
-	a->rue->under_way--;
+	s->rue->under_way--;
 	if (!c)
 		return;
 	if (!stale)
-		apply(a, c, f, r);
+		apply(s, c, f, r);
 	if (f->waiting) {
 		f->waiting = false;
-		agent_rue_submit(a, c, flow, f, &f->next);
+		agent_rue_submit(s, c, flow, f, &f->next);
 	}
 }
 
-uint32_t agent_rue_poll(struct agent *a)
+uint32_t agent_rue_poll(struct shard *s)
 {
 	struct falcon_rue_result r;
 	uint32_t n = 0;
 
-	if (!a->rue->worker)
+	if (!s->rue->worker)
 		return 0;
-	for (; n < a->maps.nconns && rue_worker_get(a->rue->worker, &r); n++)
-		take(a, &r);
-	a->rue->taken += n;
-	rue_worker_flush(a->rue->worker);
+	for (; n < s->agent->maps.nconns && rue_worker_get(s->rue->worker, &r); n++)
+		take(s, &r);
+	s->rue->taken += n;
+	rue_worker_flush(s->rue->worker);
 	return n;
 }
 
-bool agent_rue_waiting(struct agent *a)
+bool agent_rue_waiting(struct shard *s)
 {
-	return a->rue->worker && !rue_worker_idle(a->rue->worker);
+	return s->rue->worker && !rue_worker_idle(s->rue->worker);
 }

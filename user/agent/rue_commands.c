@@ -70,11 +70,11 @@ static struct {
 	const struct control_client *owner;
 } trace;
 
-void agent_rue_trace_end(struct agent *a, const struct control_client *cl)
+void agent_rue_trace_end(struct shard *s, const struct control_client *cl)
 {
 	if (!trace.memory || (cl && cl != trace.owner))
 		return;
-	agent_rue_trace_set(a, NULL, -1, 0, -1);
+	agent_rue_trace_set(s, NULL, -1, 0, -1);
 	munmap(trace.memory, trace.bytes);
 	memset(&trace, 0, sizeof(trace));
 }
@@ -132,9 +132,9 @@ int agent_rue_trace(struct agent *a, struct control_client *cl, json_t *req, int
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
 	trace.owner = cl;
-	if (agent_rue_trace_set(a, trace.memory, fds[0], room(),
+	if (agent_rue_trace_set(&a->shard, trace.memory, fds[0], room(),
 				c ? (int64_t)c->cfg.local_cid : -1))
 		return 0;
-	agent_rue_trace_end(a, cl);
+	agent_rue_trace_end(&a->shard, cl);
 	return control_error(reply, -EAGAIN, "the engine's process does not answer");
 }

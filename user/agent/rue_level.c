@@ -7,20 +7,20 @@
 #include "agent/agent.h"
 #include "agent/rue.h"
 
-void agent_rx_level_init(const struct agent *a, struct fcore_occupancy *ring)
+void agent_rx_level_init(const struct shard *s, struct fcore_occupancy *ring)
 {
-	fcore_occupancy_init(ring, XSK_FILL_TARGET, a->config.agent.rx_ema_ring);
+	fcore_occupancy_init(ring, XSK_FILL_TARGET, s->agent->config.agent.rx_ema_ring);
 }
 
-void agent_rx_level_set(struct agent *a, struct fcore_occupancy *ring, uint32_t n)
+void agent_rx_level_set(struct shard *s, struct fcore_occupancy *ring, uint32_t n)
 {
 	uint32_t level = 0;
 
 	if (!fcore_occupancy_set(ring, n))
 		return;
-	for (unsigned i = 0; i < a->nports; i++)
-		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
-			if (a->ports[i].waiting[q].level > level)
-				level = a->ports[i].waiting[q].level;
-	fcore_rx_waiting(a->core, level);
+	for (unsigned i = 0; i < s->agent->nports; i++)
+		for (uint32_t q = 0; q < s->agent->ports[i].nqueues; q++)
+			if (s->agent->ports[i].waiting[q].level > level)
+				level = s->agent->ports[i].waiting[q].level;
+	fcore_rx_waiting(s->core, level);
 }

@@ -35,16 +35,16 @@ struct agent_rue {
 };
 
 /* rue.c: hand |event| of |flow| of |c| to the engine, which has none of it. */
-void agent_rue_submit(struct agent *a, struct agent_conn *c, uint32_t flow, struct flow *f,
+void agent_rue_submit(struct shard *s, struct agent_conn *c, uint32_t flow, struct flow *f,
 		      const struct falcon_rue_event *event);
 /* rue.c: flows of all CIDs. */
-uint32_t agent_rue_flows(const struct agent *a);
+uint32_t agent_rue_flows(const struct shard *s);
 /* rue.c: the connection of an event or result, NULL if it is not set up. */
-struct agent_conn *agent_rue_conn(struct agent *a, uint32_t connection_id);
+struct agent_conn *agent_rue_conn(struct shard *s, uint32_t connection_id);
 /* rue.c: what the configuration gives to the algorithm |name|, a list as rue_host_engine() wants. */
-void agent_rue_params(const struct agent *a, const char *name,
+void agent_rue_params(const struct shard *s, const char *name,
 		      const char *params[CONFIG_RUE_PARAMS + 1]);
 /* rue_process.c: let a process that computes for us know the engines that there are now. */
-void agent_rue_share_engines(struct agent *a);
+void agent_rue_share_engines(struct shard *s);
 
 #endif /* FALCON_AGENT_RUE_PRIV_H */

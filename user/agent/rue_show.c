@@ -25,7 +25,7 @@ static const char *delay_name(uint8_t delay_select)
 
 static void put_engine(json_t *row, const struct agent_conn *c)
 {
-	const struct rue_host *h = agent_rue_host(c->agent);
+	const struct rue_host *h = agent_rue_host(c->shard);
 	const struct rue_config *profile = rue_host_profile_at(h, c->rue_profile);
 	bool profiles = rue_host_has_profiles(h, c->rue_engine);
 
@@ -52,7 +52,7 @@ static void put_windows(json_t *row, const struct falcon_cc *cc, const struct fc
 static void put_plb(json_t *row, const struct agent_conn *c, uint32_t flow)
 {
 	struct swift_state s =
-		rue_host_swift_state(agent_rue_host(c->agent), agent_rue_base(c, flow));
+		rue_host_swift_state(agent_rue_host(c->shard), agent_rue_base(c, flow));
 
 	put(row, "plb_acked", swift_plb_get(s.plb, acked));
 	put(row, "plb_congested", swift_plb_get(s.plb, congested));
@@ -71,7 +71,7 @@ static uint32_t show_flow(const struct agent_conn *c, uint32_t flow, json_t *row
 	put_engine(row, c);
 	put_windows(row, &c->shared->cc, &core, s);
 	put_plb(row, c, flow);
-	put(row, "buffer_level", fcore_rx_level(c->agent->core));
+	put(row, "buffer_level", fcore_rx_level(c->shard->core));
 	put(row, "events", s->events);
 	put(row, "results", s->results);
 	/* XDP counts for the connection. */

@@ -10,52 +10,52 @@ enum rx_const {
 	RX_BURST = 64,		/* frames a socket and turn */
 };
 
-static void count(struct agent *a, enum falcon_verdict v)
+static void count(struct shard *s, enum falcon_verdict v)
 {
-	((__u64 *)&a->counters)[v]++;
+	((__u64 *)&s->counters)[v]++;
 }
 
-void agent_mark_dirty(struct agent *a, uint32_t cid)
+void shard_mark_dirty(struct shard *s, uint32_t cid)
 {
-	struct falcon_dirty *d = a->maps.dirty;
+	struct falcon_dirty *d = s->agent->maps.dirty;
 
 	falcon_fetch_or(&d->word[cid / 64], 1ULL << (cid % 64));
 	falcon_fetch_or(&d->summary[cid / 4096], 1ULL << (cid / 64 % 64));
 }
 
-static uint32_t take_word(struct agent *a, uint32_t index)
+static uint32_t take_word(struct shard *s, uint32_t index)
 {
-	__u64 bits = __atomic_exchange_n(&a->maps.dirty->word[index], 0, __ATOMIC_ACQ_REL);
+	__u64 bits = __atomic_exchange_n(&s->agent->maps.dirty->word[index], 0, __ATOMIC_ACQ_REL);
 	uint32_t n = 0;
 
 	for (; bits; bits &= bits - 1, n++) {
-		const struct agent_conn *c = a->conns[index * 64 + (uint32_t)__builtin_ctzll(bits)];
+		const struct agent_conn *c = s->agent->conns[index * 64 + (uint32_t)__builtin_ctzll(bits)];
 
 		if (c && c->core)
-			fcore_acked(c->core, a->now);
+			fcore_acked(c->core, s->now);
 	}
 	return n;
 }
 
-uint32_t agent_take_dirty(struct agent *a)
+uint32_t shard_take_dirty(struct shard *s)
 {
 	uint32_t n = 0;
 
-	for (uint32_t s = 0; s * 4096 < a->maps.nconns; s++) {
-		__u64 *summary = &a->maps.dirty->summary[s];
+	for (uint32_t w = 0; w * 4096 < s->agent->maps.nconns; w++) {
+		__u64 *summary = &s->agent->maps.dirty->summary[w];
 		__u64 bits;
 
 		if (!falcon_load(summary))
 			continue;
 		bits = __atomic_exchange_n(summary, 0, __ATOMIC_ACQ_REL);
 		for (; bits; bits &= bits - 1)
-			n += take_word(a, s * 64 + (uint32_t)__builtin_ctzll(bits));
+			n += take_word(s, w * 64 + (uint32_t)__builtin_ctzll(bits));
 	}
 	return n;
 }
 
 /* A frame that XDP has claimed. Returns true if the core took it over. */
-static bool accepted(struct agent *a, struct agent_conn *c, const struct falcon_meta *m,
+static bool accepted(struct shard *s, struct agent_conn *c, const struct falcon_meta *m,
 		     const struct xsk_rx_item *it)
 {
 	const uint8_t *falcon = it->data + m->falcon_off;
@@ -64,8 +64,8 @@ static bool accepted(struct agent *a, struct agent_conn *c, const struct falcon_
 
 	if (m->verdict == FALCON_V_rx_nack) {
 		if (falcon_ack_unpack(falcon, falcon + m->falcon_len, &ack) == FALCON_WIRE_OK) {
-			fcore_acked(c->core, a->now);
-			fcore_nacked(c->core, &ack, a->now);
+			fcore_acked(c->core, s->now);
+			fcore_nacked(c->core, &ack, s->now);
 		}
 		return false;
 	}
@@ -75,81 +75,81 @@ static bool accepted(struct agent *a, struct agent_conn *c, const struct falcon_
 	return true;
 }
 
-static void handle(struct agent *a, const struct xsk_rx_item *it)
+static void handle(struct shard *s, const struct xsk_rx_item *it)
 {
 	const struct falcon_meta *m = (const void *)(it->data - sizeof(*m));
 	bool kept = false;
 
-	if (m->magic == FALCON_META_MAGIC && m->cid < a->maps.nconns &&
+	if (m->magic == FALCON_META_MAGIC && m->cid < s->agent->maps.nconns &&
 	    (uint32_t)m->falcon_off + m->falcon_len <= it->len) {
-		struct agent_conn *c = a->conns[m->cid];
+		struct agent_conn *c = s->agent->conns[m->cid];
 
 		if (!c || !c->core)
-			count(a, FALCON_V_drop_not_alive);
+			count(s, FALCON_V_drop_not_alive);
 		else if (m->verdict == FALCON_V_steered)
-			count(a, agent_steered(c, m, it, &kept));
+			count(s, agent_steered(c, m, it, &kept));
 		else
-			kept = accepted(a, c, m, it);
+			kept = accepted(s, c, m, it);
 	}
 	if (!kept)
 		xsk_frame_put(it->frame);
 }
 
-static uint32_t receive_burst(struct agent *a, struct xsk *x, struct fcore_occupancy *waiting)
+static uint32_t receive_burst(struct shard *s, struct xsk *x, struct fcore_occupancy *waiting)
 {
 	struct xsk_rx_item items[RX_BURST];
 	uint32_t n;
 
-	a->rx_waiting = xsk_rx_waiting(x);
-	agent_rx_level_set(a, waiting, a->rx_waiting);
+	s->rx_waiting = xsk_rx_waiting(x);
+	agent_rx_level_set(s, waiting, s->rx_waiting);
 	n = xsk_rx(x, items, RX_BURST);
 	for (uint32_t i = 0; i < n; i++) {
 		if (i + 1 < n)
 			__builtin_prefetch(items[i + 1].data - sizeof(struct falcon_meta));
-		handle(a, &items[i]);
+		handle(s, &items[i]);
 	}
 	xsk_refill(x);
 	return n;
 }
 
-uint32_t agent_receive(struct agent *a)
+uint32_t shard_receive(struct shard *s)
 {
 	uint32_t n = 0;
 
-	for (unsigned i = 0; i < a->nports; i++)
-		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
-			n += receive_burst(a, &a->ports[i].xsks[q], &a->ports[i].waiting[q]);
-	a->rx_waiting = 0;
-	a->stats.rx_frames += n;
+	for (unsigned i = 0; i < s->agent->nports; i++)
+		for (uint32_t q = 0; q < s->agent->ports[i].nqueues; q++)
+			n += receive_burst(s, &s->agent->ports[i].xsks[q], &s->agent->ports[i].waiting[q]);
+	s->rx_waiting = 0;
+	s->stats.rx_frames += n;
 	return n;
 }
 
 typedef void (*xsk_fn)(struct xsk *x);
 
-static void each_xsk(struct agent *a, xsk_fn fn)
+static void each_xsk(struct shard *s, xsk_fn fn)
 {
-	for (unsigned i = 0; i < a->nports; i++)
-		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
-			fn(&a->ports[i].xsks[q]);
+	for (unsigned i = 0; i < s->agent->nports; i++)
+		for (uint32_t q = 0; q < s->agent->ports[i].nqueues; q++)
+			fn(&s->agent->ports[i].xsks[q]);
 }
 
-void agent_recover_drops(struct agent *a)
+void shard_recover_drops(struct shard *s)
 {
 	bool dropped = false;
 
-	for (unsigned i = 0; i < a->nports; i++)
-		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
-			dropped |= xsk_dropped(&a->ports[i].xsks[q]);
+	for (unsigned i = 0; i < s->agent->nports; i++)
+		for (uint32_t q = 0; q < s->agent->ports[i].nqueues; q++)
+			dropped |= xsk_dropped(&s->agent->ports[i].xsks[q]);
 	if (!dropped)
 		return;
 	/* Nothing may be between claim and socket while claims are compared with arrivals. */
-	each_xsk(a, xsk_hold_credits);
+	each_xsk(s, xsk_hold_credits);
 	maps_quiesce();
-	while (agent_receive(a))
+	while (shard_receive(s))
 		;
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
-		if (a->conns[cid] && a->conns[cid]->core)
-			fcore_release_claims(a->conns[cid]->core);
-	each_xsk(a, xsk_regrant);
-	a->stats.drops_recovered++;
+	for (uint32_t cid = 0; cid < s->agent->maps.nconns; cid++)
+		if (s->agent->conns[cid] && s->agent->conns[cid]->core)
+			fcore_release_claims(s->agent->conns[cid]->core);
+	each_xsk(s, xsk_regrant);
+	s->stats.drops_recovered++;
 }

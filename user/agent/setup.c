@@ -5,7 +5,7 @@
  *
  * A connection's shared state may be rewritten only while XDP cannot be in it: its flags are
  * cleared, then a grace period lets programs that still run end, then the sockets are drained of
- * frames claimed before. agent_receive() drops frames of a connection without protocol state.
+ * frames claimed before. shard_receive() drops frames of a connection without protocol state.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +25,20 @@ const char *agent_conn_state_name(enum agent_conn_state s)
 	}
 }
 
+/* In a call. */
+static void close_core(void *arg)
+{
+	struct agent_conn *c = arg;
+
+	c->state = AGENT_CONN_WAITING;
+	falcon_store(&c->shared->id.flags, 0);
+	c->ulp->ops->conn_down(c->ulp->self, c->cfg.local_cid, c->reason);
+	fcore_conn_close(c->core, kCmplDeadConn);
+	c->core = NULL;
+	news_forget(c);
+	sec_close(&c->sec);
+}
+
 void agent_conn_take_down(struct agent_conn *c, const char *why)
 {
 	struct agent *a = c->agent;
@@ -33,22 +47,16 @@ void agent_conn_take_down(struct agent_conn *c, const char *why)
 	if (!c->core)
 		return;
 	a->nup -= c->state == AGENT_CONN_UP;
-	c->state = AGENT_CONN_WAITING;
-	falcon_store(&c->shared->id.flags, 0);
+	agent_conn_call(c, close_core);
 	c->closed_in = grace_ask(a->grace);
 	log_info("connection down conn=%s cid=%u reason=\"%s\"", c->cfg.name, c->cfg.local_cid, why);
-	c->ulp->ops->conn_down(c->ulp->self, c->cfg.local_cid, why);
-	fcore_conn_close(c->core, kCmplDeadConn);
-	c->core = NULL;
 	rekey_leave(c);
-	sec_close(&c->sec);
 }
 
-/* Take what was in the sockets at the call. */
+/* Have what is in the sockets now taken. */
 static void drain(struct agent *a)
 {
-	for (int n = 0; n <= XSK_RING_SIZE && agent_receive(a); n++)
-		;
+	call_drain(&a->shard.call);
 }
 
 bool agent_conn_settled(struct agent_conn *c)
@@ -164,11 +172,30 @@ static void fill_params(struct agent_conn *c, struct fcore_params *p)
 		       ((uint64_t)c->cfg.local_cid << 32 | c->cfg.remote_cid);
 }
 
-/* Protocol state for this incarnation, open to XDP. */
+struct opening {
+	struct agent_conn *conn;
+	struct fcore_params params;
+};
+
+/* In a call: protocol state for this incarnation, open to XDP. */
+static void open_core(void *arg)
+{
+	struct opening *o = arg;
+	struct agent_conn *c = o->conn;
+
+	c->core = fcore_conn_open(c->shard->core, c->cfg.local_cid, c->shared, &o->params, c->shard->now);
+	if (!c->core)
+		return;
+	fcore_conn_set_user(c->core, c);
+	news_forget(c);
+	agent_rue_start(c);
+	falcon_store(&c->shared->id.flags, conn_flags(c));
+	c->state = AGENT_CONN_RECEIVING;
+}
+
 int agent_conn_set_up(struct agent_conn *c, char *err, size_t errlen)
 {
-	struct agent *a = c->agent;
-	struct fcore_params params;
+	struct opening o = { .conn = c };
 	int rc;
 
 	agent_conn_take_down(c, "a new incarnation replaces it");
@@ -185,38 +212,54 @@ int agent_conn_set_up(struct agent_conn *c, char *err, size_t errlen)
 	if (rc < 0)
 		return rc;
 	fill_identity(c);
-	fill_params(c, &params);
-	c->core = fcore_conn_open(a->core, c->cfg.local_cid, c->shared, &params, a->now);
+	fill_params(c, &o.params);
+	call_run(&c->shard->call, open_core, &o);
 	if (!c->core) {
 		snprintf(err, errlen, "out of memory for connection %s", c->cfg.name);
 		return -ENOMEM;
 	}
-	fcore_conn_set_user(c->core, c);
-	agent_rue_start(c);
-	falcon_store(&c->shared->id.flags, conn_flags(c));
 	rekey_join(c);
-	c->state = AGENT_CONN_RECEIVING;
 	c->reason[0] = 0;
 	return 0;
 }
 
+struct rising {
+	struct agent_conn *conn;
+	struct ulp_conn up;
+	int rc;
+};
+
+/* In a call. */
+static void tell_up(void *arg)
+{
+	struct rising *r = arg;
+	struct agent_conn *c = r->conn;
+
+	r->up.core = c->core;
+	r->rc = c->ulp->ops->conn_up(c->ulp->self, &r->up);
+	if (r->rc < 0)
+		return;
+	c->state = AGENT_CONN_UP;
+	c->noted.rekey = false;
+}
+
 int agent_conn_go_up(struct agent_conn *c)
 {
-	struct ulp_conn up = {
-		.core = c->core,
-		.cid = c->cfg.local_cid,
-		.max_len = c->max_len,
-		.owner = c->owned ? (int64_t)c->owner : -1,
-		.data.len = c->peer.ulp.len,
+	struct rising r = {
+		.conn = c,
+		.up = {
+			.cid = c->cfg.local_cid,
+			.max_len = c->max_len,
+			.owner = c->owned ? (int64_t)c->owner : -1,
+			.data.len = c->peer.ulp.len,
+		},
 	};
-	int rc;
 
-	agent_conn_ends(c, &up.ends);
-	memcpy(up.data.bytes, c->peer.ulp.data, sizeof(up.data.bytes));
-	rc = c->ulp->ops->conn_up(c->ulp->self, &up);
-	if (rc < 0)
-		return rc;
-	c->state = AGENT_CONN_UP;
+	agent_conn_ends(c, &r.up.ends);
+	memcpy(r.up.data.bytes, c->peer.ulp.data, sizeof(r.up.data.bytes));
+	call_run(&c->shard->call, tell_up, &r);
+	if (r.rc < 0)
+		return r.rc;
 	c->setups++;
 	c->agent->nup++;
 	c->agent->stats.setups++;
@@ -254,16 +297,26 @@ static void on_peer_path(void *arg, uint32_t cid, const struct cm_path *path)
 	agent_path_told(a->conns[cid], path);
 }
 
-/* It was not up, and its upper layer might wait for it. */
-static void tell_not_up(struct agent_conn *c, const char *reason)
+/* In a call. */
+static void tell_refused(void *arg)
 {
-	const struct ulp_ops *ops = c->ulp->ops;
-	bool refused = cm_conn_state(c->agent->cm, c->cfg.local_cid) == CM_REJECTED;
+	struct agent_conn *c = arg;
 
-	if (refused && !c->accepted && ops->refused)
-		ops->refused(c->ulp->self, c->cfg.local_cid, reason);
-	else
-		ops->conn_down(c->ulp->self, c->cfg.local_cid, reason);
+	c->ulp->ops->refused(c->ulp->self, c->cfg.local_cid, c->reason);
+}
+
+/* In a call. */
+static void tell_down(void *arg)
+{
+	struct agent_conn *c = arg;
+
+	c->ulp->ops->conn_down(c->ulp->self, c->cfg.local_cid, c->reason);
+}
+
+void agent_conn_tell_not_up(struct agent_conn *c, bool refused, const char *reason)
+{
+	snprintf(c->reason, sizeof(c->reason), "%s", reason);
+	agent_conn_call(c, refused && c->ulp->ops->refused ? tell_refused : tell_down);
 }
 
 static void on_lost(void *arg, uint32_t cid, const char *reason)
@@ -272,7 +325,7 @@ static void on_lost(void *arg, uint32_t cid, const char *reason)
 	struct agent_conn *c = a->conns[cid];
 
 	if (!c->core)
-		tell_not_up(c, reason);
+		agent_conn_tell_not_up(c, cm_conn_state(a->cm, cid) == CM_REJECTED && !c->accepted, reason);
 	agent_conn_take_down(c, reason);
 	c->state = AGENT_CONN_WAITING;
 	if (c->accepted)

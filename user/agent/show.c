@@ -16,6 +16,46 @@
 /* Fills |rows|; only the connection |only| unless that is NULL. */
 typedef void (*show_fn)(struct agent *a, const struct agent_conn *only, json_t *rows);
 
+/*
+ * There may be very many connections, and while a call is made no packet moves: so a few at a time. |fn|
+ * appends rows about one, which is up if |up|.
+ */
+struct each_conn {
+	struct agent *agent;
+	const struct agent_conn *only;
+	void (*fn)(const struct agent_conn *c, json_t *rows);
+	json_t *rows;
+	bool up;
+	uint32_t cid;			/* the next */
+};
+
+enum { ROWS_AT_ONCE = 32, CIDS_AT_ONCE = 4096 };
+
+/* In a call. */
+static void some_conns(void *arg)
+{
+	struct each_conn *e = arg;
+	uint32_t nconns = e->agent->maps.nconns, left = ROWS_AT_ONCE;
+
+	for (uint32_t n = 0; n < CIDS_AT_ONCE && left && e->cid < nconns; n++, e->cid++) {
+		const struct agent_conn *c = agent_conn_at(e->agent, e->cid);
+
+		if (!c || (e->only && c != e->only) || (e->up && !c->core))
+			continue;
+		e->fn(c, e->rows);
+		left--;
+	}
+}
+
+static void each_conn(struct agent *a, const struct agent_conn *only, bool up,
+		      void (*fn)(const struct agent_conn *c, json_t *rows), json_t *rows)
+{
+	struct each_conn e = { .agent = a, .only = only, .up = up, .fn = fn, .rows = rows };
+
+	while (e.cid < a->maps.nconns)
+		call_run(&a->shard.call, some_conns, &e);
+}
+
 static void put_addr(json_t *row, const char *key, int family, const uint8_t *addr)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -83,9 +123,7 @@ static void show_one_conn(const struct agent_conn *c, json_t *rows)
 
 static void show_conn(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
-		if (agent_conn_at(a, cid) && (!only || a->conns[cid] == only))
-			show_one_conn(a->conns[cid], rows);
+	each_conn(a, only, false, show_one_conn, rows);
 }
 
 static void show_one_window(const struct agent_conn *c, json_t *rows)
@@ -119,9 +157,7 @@ static void show_one_window(const struct agent_conn *c, json_t *rows)
 
 static void show_window(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
-		if (a->conns[cid] && a->conns[cid]->core && (!only || a->conns[cid] == only))
-			show_one_window(a->conns[cid], rows);
+	each_conn(a, only, true, show_one_window, rows);
 }
 
 static const char *rekey_state_name(enum rekey_state s)
@@ -156,9 +192,7 @@ static void show_one_key(const struct agent_conn *c, json_t *rows)
 
 static void show_key(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
-		if (a->conns[cid] && a->conns[cid]->core && (!only || a->conns[cid] == only))
-			show_one_key(a->conns[cid], rows);
+	each_conn(a, only, true, show_one_key, rows);
 }
 
 static void show_port(struct agent *a, const struct agent_conn *only, json_t *rows)
@@ -201,7 +235,7 @@ static void put_counter(json_t *rows, const char *name, const char *text, uint64
 
 static void show_counters(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	const struct falcon_counters *g = &a->counters;
+	const struct falcon_counters *g = &a->shard.counters;
 	struct falcon_counters x;
 
 	(void)only;
@@ -213,17 +247,17 @@ static void show_counters(struct agent *a, const struct agent_conn *only, json_t
 	put_counter(rows, "xdp_tx", "frames turned round and sent by XDP_TX", x.xdp_tx, 0);
 	put_counter(rows, "xdp_acked", "ACKs among them of packets that XDP has accepted", x.xdp_acked, 0);
 	put_counter(rows, "rue_events", "events for the rate update engine", x.rue_events,
-		    a->stats.rue_events);
+		    a->shard.stats.rue_events);
 	put_counter(rows, "rue_suppressed", "events withheld by the policy of Falcon 10.6.1",
 		    x.rue_suppressed, 0);
 	put_counter(rows, "wakeups", "times XDP woke the sleeping agent", x.wakeups, 0);
 	put_counter(rows, "ce_marked", "packets accepted with ECN CE", x.ce_marked,
-		    a->stats.ce_marked);
-	put_counter(rows, "loop_turns", "turns of the agent's loop", 0, a->stats.turns);
-	if (a->rdma)
+		    a->shard.stats.ce_marked);
+	put_counter(rows, "loop_turns", "turns of the agent's loop", 0, a->shard.stats.turns);
+	if (a->shard.rdma)
 		put_counter(rows, "verbs_stalls", "calls in which applications' memory did not answer", 0,
-			    a->rdma->stalls);
-	put_counter(rows, "loop_sleeps", "times the agent went to sleep", 0, a->stats.sleeps);
+			    a->shard.rdma->stalls);
+	put_counter(rows, "loop_sleeps", "times the agent went to sleep", 0, a->shard.stats.sleeps);
 	put_counter(rows, "key_rotations", "rotations of the master keys", 0, a->rekey.rotations);
 	put_counter(rows, "keys_replaced", "keys of connections replaced while in use", 0,
 		    a->rekey.rekeyed);
@@ -234,7 +268,7 @@ static void show_counters(struct agent *a, const struct agent_conn *only, json_t
 	put_counter(rows, "clients_refused", "programs whose user may not use the agent", 0,
 		    a->stats.clients_refused);
 	put_counter(rows, "drops_recovered", "times dropped frames made the agent release claims", 0,
-		    a->stats.drops_recovered);
+		    a->shard.stats.drops_recovered);
 }
 
 static void show_one_client(void *arg, struct control_client *cl)
@@ -304,6 +338,11 @@ static void show_user(struct agent *a, const struct agent_conn *only, json_t *ro
 	quota_each(a->quota, show_one_user, rows);
 }
 
+static void show_config_of(const struct agent_conn *c, json_t *rows)
+{
+	config_show_conn(rows, &c->cfg);
+}
+
 static void show_config(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
 	json_t *all = only ? NULL : config_show(&a->config);
@@ -311,9 +350,7 @@ static void show_config(struct agent *a, const struct agent_conn *only, json_t *
 	if (all)
 		json_array_extend(rows, all);
 	json_decref(all);
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
-		if (agent_conn_at(a, cid) && (!only || a->conns[cid] == only))
-			config_show_conn(rows, &a->conns[cid]->cfg);
+	each_conn(a, only, false, show_config_of, rows);
 }
 
 static void show_version(struct agent *a, const struct agent_conn *only, json_t *rows)
@@ -322,7 +359,7 @@ static void show_version(struct agent *a, const struct agent_conn *only, json_t 
 	json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:s, s:b}",
 					      "version", FALCON_VERSION_STRING, "pid", (int)getpid(),
 					      "maps", a->maps.dir, "rue", a->config.agent.cc.algorithm,
-					      "rue_runs", agent_rue_where(a), "offload", a->offload));
+					      "rue_runs", agent_rue_where(&a->shard), "offload", a->offload));
 }
 
 /* One path of a connection, both ways: what we send on it, what of the peer's flow has come. */
@@ -345,49 +382,98 @@ static void show_one_flow(const struct agent_conn *c, uint32_t flow, json_t *row
 	json_array_append_new(rows, row);
 }
 
+static void show_flows_of(const struct agent_conn *c, json_t *rows)
+{
+	for (uint32_t flow = 0; flow < c->flows; flow++)
+		show_one_flow(c, flow, rows);
+}
+
 static void show_flow(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
-		const struct agent_conn *c = a->conns[cid];
+	each_conn(a, only, true, show_flows_of, rows);
+}
 
-		if (!c || !c->core || (only && c != only))
-			continue;
-		for (uint32_t flow = 0; flow < c->flows; flow++)
-			show_one_flow(c, flow, rows);
-	}
+static void show_shard(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	const struct shard_stats *s = &a->shard.stats;
+	json_t *row = json_object();
+
+	(void)only;
+	put(row, "shard", 0);
+	put(row, "connections", a->nup);
+	put(row, "turns", s->turns);
+	put(row, "sleeps", s->sleeps);
+	put(row, "rx_frames", s->rx_frames);
+	put(row, "calls", s->calls);
+	json_object_set_new(row, "longest_turn_us", json_real((double)s->longest_turn_ns / 1000));
+	json_object_set_new(row, "longest_call_us", json_real((double)s->longest_call_ns / 1000));
+	json_array_append_new(rows, row);
 }
 
 static const struct {
 	const char *object;
 	show_fn fn;
+	bool by_itself;		/* makes calls for what it shows; the others are made in one */
 } tables[] = {
-	{ "conn", show_conn },	       { "window", show_window }, { "port", show_port },
-	{ "counters", show_counters }, { "client", show_client }, { "config", show_config },
-	{ "version", show_version },   { "rue", agent_rue_show },
-	{ "key", show_key },	       { "flow", show_flow },	  { "pool", agent_show_pool },
-	{ "user", show_user },	       { "agent", show_agent },	  { "nvme", agent_show_nvme },
-	{ "namespace", agent_show_namespace },
-	{ "device", agent_show_device }, { "qp", agent_show_qp }, { "cq", agent_show_cq },
-	{ "mr", agent_show_mr },       { "pd", agent_show_pd },	  { "xlr", agent_show_xlr },
+	{ "conn", show_conn, true },
+	{ "window", show_window, true },
+	{ "port", show_port, false },
+	{ "counters", show_counters, false },
+	{ "client", show_client, false },
+	{ "config", show_config, true },
+	{ "version", show_version, false },
+	{ "rue", agent_rue_show, false },
+	{ "key", show_key, true },
+	{ "flow", show_flow, true },
+	{ "pool", agent_show_pool, false },
+	{ "user", show_user, true },
+	{ "agent", show_agent, false },
+	{ "shard", show_shard, false },
+	{ "nvme", agent_show_nvme, false },
+	{ "namespace", agent_show_namespace, false },
+	{ "device", agent_show_device, false },
+	{ "qp", agent_show_qp, false },
+	{ "cq", agent_show_cq, false },
+	{ "mr", agent_show_mr, false },
+	{ "pd", agent_show_pd, false },
+	{ "xlr", agent_show_xlr, false },
 };
+
+struct table_call {
+	show_fn fn;
+	struct agent *agent;
+	const struct agent_conn *only;
+	json_t *rows;
+};
+
+/* In a call. */
+static void fill_table(void *arg)
+{
+	const struct table_call *t = arg;
+
+	t->fn(t->agent, t->only, t->rows);
+}
 
 int agent_show(struct agent *a, json_t *req, json_t **reply)
 {
 	const char *object = json_string_value(json_object_get(req, "object"));
 	const char *name = json_string_value(json_object_get(req, "name"));
-	const struct agent_conn *only = name ? agent_conn_find(a, name) : NULL;
-	json_t *rows;
+	struct table_call t = { .agent = a, .only = name ? agent_conn_find(a, name) : NULL };
 
-	if (name && !only)
+	if (name && !t.only)
 		return control_error(reply, -ENOENT,
 				     "no connection named \"%s\"; falconctl conn show lists them",
 				     name);
 	for (size_t i = 0; object && i < sizeof(tables) / sizeof(tables[0]); i++) {
 		if (strcmp(object, tables[i].object))
 			continue;
-		rows = json_array();
-		tables[i].fn(a, only, rows);
-		*reply = json_pack("{s:o}", "rows", rows);
+		t.fn = tables[i].fn;
+		t.rows = json_array();
+		if (tables[i].by_itself)
+			fill_table(&t);
+		else
+			call_run(&a->shard.call, fill_table, &t);
+		*reply = json_pack("{s:o}", "rows", t.rows);
 		return 0;
 	}
 	return control_error(reply, -EINVAL, "unknown object \"%s\"", object ? object : "");

@@ -2,9 +2,9 @@
 /*
  * Calls in which an application can hold the loop up for as long as it likes: those that touch its
  * memory, for its pages may be another program's to supply (userfaultfd, a file on FUSE, NFS). The
- * kernel knows no way to give such a call up. So the loop has a thread of its own; the main thread
- * looks whether it comes back from such calls in time, and if not, has another thread go on with the
- * loop. The one that is held up ends when its call does.
+ * kernel knows no way to give such a call up. So another thread looks whether the loop's comes back
+ * from such calls in time, and if not, has a third one go on with the loop. The one that is held up ends
+ * when its call does.
  *
  * What stands on the stack between the loop and such a call is lost then, so nothing may be kept there
  * that would be missed: the loop is entered anew, after stalled() has been told.

@@ -32,14 +32,14 @@ static void answer(struct agent_conn *c, const struct falcon_receive *r, enum fa
 	struct fcore_packet p = { .type = ack.type, .flow = f->flow, .path = f->path };
 
 	p.hdr_len = falcon_ack_pack(&ack, p.hdr);
-	if (agent_transmit(c->agent, c->core, &p) == 0) {
+	if (agent_transmit(c->shard, c->core, &p) == 0) {
 		falcon_ack_told(shared, f->flow, acked);
 		c->rx_answered++;
 		return;
 	}
 	falcon_fetch_or(&shared->rx.own, (__u32)ack.own);
 	falcon_rx_owe_answer(shared, f->flow);
-	agent_mark_dirty(c->agent, shared->id.cid);
+	shard_mark_dirty(c->shard, shared->id.cid);
 }
 
 void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct falcon_meta *m,
@@ -59,6 +59,15 @@ void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct f
 	fcore_receive(c->core, &rx);
 }
 
+/* A key carries only so much. */
+static void look_at_key(struct agent_conn *c)
+{
+	if (c->noted.rekey || !rekey_wanted(c))
+		return;
+	c->noted.rekey = true;
+	news_of_conn(c, CONN_NEWS_REKEY, NULL);
+}
+
 /* Whole and from the peer: by the UDP checksum, or by authentication, which decrypts as well. */
 FALCON_INLINE enum falcon_verdict falcon_hook_whole(void *at, struct falcon_receive *r)
 {
@@ -68,7 +77,7 @@ FALCON_INLINE enum falcon_verdict falcon_hook_whole(void *at, struct falcon_rece
 	if (r->frame.encap != FALCON_PSP_CLEAR) {
 		v = sec_open(&s->conn->sec, s->item->data, &r->frame);
 		if (v == FALCON_V_rx_data)
-			rekey_used(s->conn);
+			look_at_key(s->conn);
 		return v;
 	}
 	if ((r->conn->id.flags & FALCON_CONN_NO_CSUM) || frame_checksum_ok(s->item->data, &r->frame))
@@ -120,7 +129,7 @@ FALCON_INLINE void falcon_hook_noted(void *at, struct falcon_receive *r, bool mo
 {
 	struct agent_conn *c = ((struct steered *)at)->conn;
 
-	c->agent->stats.ce_marked += r->frame.ecn == FALCON_ECN_CE;
+	c->shard->stats.ce_marked += r->frame.ecn == FALCON_ECN_CE;
 	if (moved)
 		fcore_acked(c->core, r->now);
 }
@@ -130,13 +139,13 @@ FALCON_INLINE void falcon_hook_acked(void *at, struct falcon_receive *r, const s
 				     enum falcon_verdict v)
 {
 	struct agent_conn *c = ((struct steered *)at)->conn;
-	struct agent *agent = c->agent;
+	struct shard *s = c->shard;
 
-	fcore_acked(c->core, agent->now);
+	fcore_acked(c->core, s->now);
 	if (c->core)
-		agent_rue_ack(agent, c, r->frame.flow, a, falcon_time_of_iv(r->frame.iv), r->now);
+		agent_rue_ack(s, c, r->frame.flow, a, falcon_time_of_iv(r->frame.iv), r->now);
 	if (c->core && v == FALCON_V_rx_nack)
-		fcore_nacked(c->core, a, agent->now);
+		fcore_nacked(c->core, a, s->now);
 }
 
 static void give(struct steered *s)

@@ -16,30 +16,30 @@ enum tx_const {
  * T1 is to be taken close to the wire: at the doorbell, not once a turn. A few frames later it is
  * still the same for all that RTTs are good for, and the clock is not free.
  */
-static uint64_t stamp(struct agent *a)
+static uint64_t stamp(struct shard *s)
 {
 	uint64_t iv;
 
-	if (a->tx_stamps++ % TX_STAMPS == 0)
-		a->tx_now = spin_clock();
+	if (s->tx_stamps++ % TX_STAMPS == 0)
+		s->tx_now = spin_clock();
 	/*
 	 * No two frames share an IV, whatever their associations: then a nonce is new even if a peer
 	 * should give out the same key twice.
 	 */
-	iv = a->tx_now * FALCON_PS_PER_NS;
-	a->tx_iv = iv > a->tx_iv ? iv : a->tx_iv + 1;
-	return a->tx_iv;
+	iv = s->tx_now * FALCON_PS_PER_NS;
+	s->tx_iv = iv > s->tx_iv ? iv : s->tx_iv + 1;
+	return s->tx_iv;
 }
 
 /*
  * The IV of a probe of the path's size, whose T1 is its own: no packet before has it, none after it will.
  */
-static uint64_t stamp_probe(struct agent *a, struct falcon_conn *shared)
+static uint64_t stamp_probe(struct shard *s, struct falcon_conn *shared)
 {
 	const uint64_t unit = 1ULL << FALCON_TIME_SHIFT;
-	uint64_t iv = (stamp(a) | (unit - 1)) + 1;
+	uint64_t iv = (stamp(s) | (unit - 1)) + 1;
 
-	a->tx_iv = iv + unit - 1;
+	s->tx_iv = iv + unit - 1;
 	falcon_store(&shared->cc.probe_t1, falcon_time_of_iv(iv));
 	return iv;
 }
@@ -53,7 +53,7 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 
 	(void)arg;
 	if (c->loop)
-		return loopback_transmit(c, p, stamp(c->agent));
+		return loopback_transmit(c, p, stamp(c->shard));
 	if (!c->routed) {
 		/* As good as lost on the way: the retransmission finds the route. */
 		c->tx_unrouted++;
@@ -62,21 +62,42 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 	out = xsk_tx_reserve(c->tx);
 	if (!out)
 		return -EAGAIN;
-	iv = p->probe ? stamp_probe(c->agent, c->shared) : stamp(c->agent);
+	iv = p->probe ? stamp_probe(c->shard, c->shared) : stamp(c->shard);
 	len = frame_build(&c->tmpl, c->sec.tx, p, iv, out);
 	if (len < 0) {
 		/* Nothing may leave unsealed: the connection needs a new key, and so a new start. */
 		c->tx_unsealed++;
-		agent_conn_fail(c, sa_strerror(len));
+		news_of_conn(c, CONN_NEWS_FAILED, sa_strerror(len));
 		return 0;
 	}
 	xsk_tx_commit(c->tx, (uint32_t)len);
 	return 0;
 }
 
-void agent_conn_route(struct agent_conn *c)
+struct routing {
+	struct agent_conn *conn;
+	struct port *port;
+	struct frame_template tmpl;
+	bool routed;
+};
+
+/* In a call. */
+static void take_route(void *arg)
 {
-	struct agent *a = c->agent;
+	const struct routing *r = arg;
+	struct agent_conn *c = r->conn;
+
+	c->routed = r->routed;
+	c->port = r->port;
+	if (!r->routed || c->loop)
+		return;
+	/* All flows of a connection share a queue, and thereby a doorbell. */
+	c->tx = &c->port->xsks[c->cfg.local_cid % c->port->nqueues];
+	c->tmpl = r->tmpl;
+}
+
+static void make_template(const struct agent_conn *c, struct frame_template *tmpl)
+{
 	struct frame_route r = {
 		.ipv6 = c->cfg.family == AF_INET6,
 		.spi = c->peer.security.spi,
@@ -86,22 +107,7 @@ void agent_conn_route(struct agent_conn *c)
 		.tunnel = c->sec.tunnel,
 		.inner_ipv6 = c->sec.inner_ipv6,
 	};
-	const struct neigh_entry *way;
 
-	c->routed = c->loop;
-	if (c->loop) {
-		c->route.mtu = XSK_MAX_FRAME - ETH_HLEN;
-		return;
-	}
-	way = remote_route(&a->remotes, c->remote);
-	c->route = way ? *way : (struct neigh_entry){};
-	if (!way)
-		return;
-	c->port = agent_port_by_ifindex(a, (uint32_t)c->route.ifindex);
-	if (!c->port || !c->route.reachable)
-		return;
-	/* All flows of a connection share a queue, and thereby a doorbell. */
-	c->tx = &c->port->xsks[c->cfg.local_cid % c->port->nqueues];
 	memcpy(r.src_mac, c->route.src_mac, sizeof(r.src_mac));
 	memcpy(r.dst_mac, c->route.dst_mac, sizeof(r.dst_mac));
 	memcpy(r.tags, c->route.tags, sizeof(r.tags));
@@ -110,6 +116,25 @@ void agent_conn_route(struct agent_conn *c)
 	memcpy(r.dst_addr, c->cfg.remote, sizeof(r.dst_addr));
 	memcpy(r.inner_src, c->sec.inner_local, sizeof(r.inner_src));
 	memcpy(r.inner_dst, c->sec.inner_peer, sizeof(r.inner_dst));
-	frame_template_init(&c->tmpl, &r);
-	c->routed = true;
+	frame_template_init(tmpl, &r);
+}
+
+void agent_conn_route(struct agent_conn *c)
+{
+	struct routing r = { .conn = c, .port = c->port, .routed = c->loop };
+	const struct neigh_entry *way = NULL;
+
+	if (c->loop) {
+		c->route.mtu = XSK_MAX_FRAME - ETH_HLEN;
+	} else {
+		way = remote_route(&c->agent->remotes, c->remote);
+		c->route = way ? *way : (struct neigh_entry){};
+	}
+	if (way) {
+		r.port = agent_port_by_ifindex(c->agent, (uint32_t)c->route.ifindex);
+		r.routed = r.port && c->route.reachable;
+	}
+	if (r.routed && !c->loop)
+		make_template(c, &r.tmpl);
+	call_run(&c->shard->call, take_route, &r);
 }

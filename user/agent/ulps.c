@@ -16,9 +16,9 @@ static void core_rue_event(void *arg, struct fcore_conn *c, const struct falcon_
 	agent_rue_core_event(arg, fcore_conn_user(c), e);
 }
 
-void agent_frame_put(struct agent *a, struct xsk_frame *frame)
+void agent_frame_put(struct shard *s, struct xsk_frame *frame)
 {
-	if (agent_rdma_keeps(a, frame) || loopback_frame_put(frame))
+	if (agent_rdma_keeps(s, frame) || loopback_frame_put(frame))
 		return;
 	xsk_frame_put(frame);
 }
@@ -41,8 +41,10 @@ static struct ulp *ulp_for_peer(struct fcore_conn *fc)
 {
 	struct agent_conn *c = fcore_conn_user(fc);
 
-	if (c->state == AGENT_CONN_RECEIVING)
-		cm_heard(c->agent->cm, c->cfg.local_cid);
+	if (c->state == AGENT_CONN_RECEIVING && !c->noted.heard) {
+		c->noted.heard = true;
+		news_of_conn(c, CONN_NEWS_HEARD, NULL);
+	}
 	return c->state == AGENT_CONN_UP ? c->ulp : NULL;
 }
 
@@ -50,28 +52,28 @@ static void on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn
 		    const void *payload, uint32_t len)
 {
 	struct ulp *ulp = ulp_for_peer(c);
-	struct agent *a = arg;
+	struct shard *s = arg;
 
 	if (!ulp)
-		fcore_push_done(c, rsn, FCORE_PUSH_RNR, 0, 0, a->now);
+		fcore_push_done(c, rsn, FCORE_PUSH_RNR, 0, 0, s->now);
 	else if (proto == ulp->ops->proto)
-		ulp->ops->on_push(ulp->self, c, rsn, payload, len, a->now);
+		ulp->ops->on_push(ulp->self, c, rsn, payload, len, s->now);
 	else
-		fcore_push_done(c, rsn, FCORE_PUSH_INVALID_CID, 0, 0, a->now);
+		fcore_push_done(c, rsn, FCORE_PUSH_INVALID_CID, 0, 0, s->now);
 }
 
 static void on_pull(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn, const void *hdr,
 		    uint32_t hdr_len, uint16_t request_len)
 {
 	struct ulp *ulp = ulp_for_peer(c);
-	struct agent *a = arg;
+	struct shard *s = arg;
 
 	if (!ulp)
-		fcore_pull_rnr(c, rsn, 0, a->now);
+		fcore_pull_rnr(c, rsn, 0, s->now);
 	else if (proto == ulp->ops->proto)
-		ulp->ops->on_pull(ulp->self, c, rsn, hdr, hdr_len, request_len, a->now);
+		ulp->ops->on_pull(ulp->self, c, rsn, hdr, hdr_len, request_len, s->now);
 	else
-		fcore_pull_respond(c, rsn, &(struct fcore_response){ 0 }, a->now);
+		fcore_pull_respond(c, rsn, &(struct fcore_response){ 0 }, s->now);
 }
 
 static void on_response_done(void *arg, struct fcore_conn *c, uint64_t cookie)
@@ -120,16 +122,16 @@ static bool on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t tim
 
 static void on_zone(void *arg, enum falcon_zone zone)
 {
-	struct agent *a = arg;
+	struct shard *s = arg;
 
-	falcon_store(&a->maps.config->zone, (__u32)zone);
+	falcon_store(&s->agent->maps.config->zone, (__u32)zone);
 }
 
 static void on_rx_level(void *arg, uint32_t level)
 {
-	struct agent *a = arg;
+	struct shard *s = arg;
 
-	falcon_store(&a->maps.config->rx_level, level);
+	falcon_store(&s->agent->maps.config->rx_level, level);
 }
 
 /* Only what is in the clear, and does not go through the agent anyway. */
@@ -157,13 +159,13 @@ static void exec_taken(void *arg, struct fcore_conn *c, const struct falcon_exec
 static void on_path(void *arg, struct fcore_conn *c, uint32_t len)
 {
 	(void)arg;
-	agent_path_found(fcore_conn_user(c), len);
+	news_path(fcore_conn_user(c), len);
 }
 
 static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
 {
 	(void)arg;
-	agent_conn_fail(fcore_conn_user(c), why);
+	news_of_conn(fcore_conn_user(c), CONN_NEWS_FAILED, why);
 }
 
 static void *pages_new(size_t bytes)
@@ -200,62 +202,60 @@ const struct fcore_ops agent_core_ops = {
 };
 
 /* The application broke the rules of its shared memory: its control connection ends. */
-static void client_broken(void *arg, struct client *cl, const char *why)
+static void on_client_broken(void *arg, struct client *cl, const char *why)
 {
-	struct agent *a = arg;
-
-	log_warn("application detached: %s service=%u", why, client_service(cl));
-	agent_client_broken(a, cl);
+	(void)cl, (void)why;
+	news_clients(arg);
 }
 
-const struct raw_ops agent_raw_ops = { .client_broken = client_broken };
+const struct raw_ops agent_raw_ops = { .client_broken = on_client_broken };
 
-void agent_ulp_add(struct agent *a, const struct ulp_ops *ops, void *self)
+void shard_ulp_add(struct shard *s, const struct ulp_ops *ops, void *self)
 {
-	a->ulps[a->nulps++] = (struct ulp){ .ops = ops, .self = self };
+	s->ulps[s->nulps++] = (struct ulp){ .ops = ops, .self = self };
 }
 
-struct ulp *agent_ulp(struct agent *a, uint8_t proto)
+struct ulp *agent_ulp(struct shard *s, uint8_t proto)
 {
-	for (unsigned i = 0; i < a->nulps; i++)
-		if (a->ulps[i].ops->proto == proto)
-			return &a->ulps[i];
+	for (unsigned i = 0; i < s->nulps; i++)
+		if (s->ulps[i].ops->proto == proto)
+			return &s->ulps[i];
 	return NULL;
 }
 
-uint32_t agent_ulps_pump(struct agent *a)
+uint32_t shard_ulps_pump(struct shard *s)
 {
 	uint32_t work = 0;
 
-	for (unsigned i = 0; i < a->nulps; i++)
-		work += a->ulps[i].ops->pump(a->ulps[i].self, a->now);
+	for (unsigned i = 0; i < s->nulps; i++)
+		work += s->ulps[i].ops->pump(s->ulps[i].self, s->now);
 	return work;
 }
 
-bool agent_ulps_sleep_begin(struct agent *a)
+bool shard_ulps_sleep_begin(struct shard *s)
 {
-	for (unsigned i = 0; i < a->nulps; i++) {
-		if (a->ulps[i].ops->sleep_begin(a->ulps[i].self))
+	for (unsigned i = 0; i < s->nulps; i++) {
+		if (s->ulps[i].ops->sleep_begin(s->ulps[i].self))
 			continue;
 		while (i-- > 0)
-			a->ulps[i].ops->sleep_end(a->ulps[i].self);
+			s->ulps[i].ops->sleep_end(s->ulps[i].self);
 		return false;
 	}
 	return true;
 }
 
-void agent_ulps_sleep_end(struct agent *a)
+void shard_ulps_sleep_end(struct shard *s)
 {
-	for (unsigned i = 0; i < a->nulps; i++)
-		a->ulps[i].ops->sleep_end(a->ulps[i].self);
+	for (unsigned i = 0; i < s->nulps; i++)
+		s->ulps[i].ops->sleep_end(s->ulps[i].self);
 }
 
-uint64_t agent_ulps_deadline(const struct agent *a)
+uint64_t shard_ulps_deadline(const struct shard *s)
 {
 	uint64_t next = UINT64_MAX;
 
-	for (unsigned i = 0; i < a->nulps; i++) {
-		const struct ulp *u = &a->ulps[i];
+	for (unsigned i = 0; i < s->nulps; i++) {
+		const struct ulp *u = &s->ulps[i];
 		uint64_t at = u->ops->deadline ? u->ops->deadline(u->self) : UINT64_MAX;
 
 		next = at < next ? at : next;

@@ -137,7 +137,7 @@ int agent_xlr_add(struct agent *a, struct control_client *cl, json_t *req, int *
 	(void)cl, (void)fds, (void)nfds;
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
-	rc = fcore_xlr_add(a->core, &rule);
+	rc = fcore_xlr_add(a->shard.core, &rule);
 	if (rc < 0)
 		return control_error(reply, rc, "there are %d filters, which is all there can be",
 				     FCORE_XLR_RULES);
@@ -153,7 +153,7 @@ int agent_xlr_del(struct agent *a, struct control_client *cl, json_t *req, int *
 	json_int_t n = json_is_integer(number) ? json_integer_value(number) : -1;
 
 	(void)cl, (void)fds, (void)nfds;
-	if (n < 0 || n >= FCORE_XLR_RULES || fcore_xlr_del(a->core, (uint32_t)n) < 0)
+	if (n < 0 || n >= FCORE_XLR_RULES || fcore_xlr_del(a->shard.core, (uint32_t)n) < 0)
 		return control_error(reply, -ENOENT,
 				     "there is no such filter; falconctl xlr show lists them");
 	log_info("xlr filter deleted number=%d", (int)n);
@@ -162,7 +162,7 @@ int agent_xlr_del(struct agent *a, struct control_client *cl, json_t *req, int *
 
 void agent_xlr_conn_gone(struct agent_conn *c)
 {
-	struct fcore *core = c->agent->core;
+	struct fcore *core = c->shard->core;
 	struct fcore_xlr_rule rule;
 	uint64_t hits;
 
@@ -187,7 +187,7 @@ void agent_show_xlr(struct agent *a, const struct agent_conn *only, json_t *rows
 		const struct agent_conn *c;
 		json_t *row;
 
-		if (fcore_xlr_get(a->core, i, &r, &hits) < 0)
+		if (fcore_xlr_get(a->shard.core, i, &r, &hits) < 0)
 			continue;
 		c = r.fields & FCORE_XLR_CID ? agent_conn_at(a, r.cid) : NULL;
 		if (only && c != only)

@@ -5,7 +5,7 @@
  *
  * A connection belongs to one upper layer, the same at both ends, as long as it lives. It is either
  * configured, or dialled by the upper layer of one end and accepted by that of the other. All calls
- * are made by the agent's one thread.
+ * are made by one thread, that of the shard which carries the connection's packets.
  */
 #ifndef FALCON_ULP_ULP_H
 #define FALCON_ULP_ULP_H

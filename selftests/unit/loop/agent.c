@@ -129,14 +129,14 @@ static void client_gone(void *arg, struct control_client *cl)
 }
 
 /* The control connection stays; the application notices by its event socket. */
-static void client_broken(void *arg, struct client *cl, const char *why)
+static void on_client_broken(void *arg, struct client *cl, const char *why)
 {
 	(void)arg;
 	fprintf(stderr, "loop_agent: service %u: %s\n", client_service(cl), why);
 	client_shutdown(cl);
 }
 
-static const struct raw_ops ops = { .client_broken = client_broken };
+static const struct raw_ops ops = { .client_broken = on_client_broken };
 
 static void apply_signals(void)
 {

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static void client_broken(void *arg, struct client *cl, const char *why)
+static void on_client_broken(void *arg, struct client *cl, const char *why)
 {
 	struct end *e = arg;
 
@@ -15,7 +15,7 @@ static void client_broken(void *arg, struct client *cl, const char *why)
 	raw_detach(e->ulp, cl);
 }
 
-static const struct raw_ops ops = { .client_broken = client_broken };
+static const struct raw_ops ops = { .client_broken = on_client_broken };
 
 int pair_attach(struct end *e, struct app *app, uint16_t service, struct client **out)
 {

@@ -56,11 +56,6 @@ void rdma_destroy(struct rdma *r)
 	free(r);
 }
 
-void rdma_set_time(struct rdma *r, uint64_t now)
-{
-	r->now = now;
-}
-
 void rdma_set_crowded(struct rdma *r, bool crowded)
 {
 	r->crowded = crowded;

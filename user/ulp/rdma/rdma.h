@@ -11,7 +11,7 @@
  *   qp*.c, req*.c, resp*.c, ud.c  queue pairs: states, the requesting and the responding side
  *   move.c, pool.c                their copies and their memory
  *
- * All is done by the agent's one thread. Nothing here makes a system call itself; what does comes in
+ * All is done by one thread, the shard's. Nothing here makes a system call itself; what does comes in
  * as struct rdma_host, so that the simulator and the tests run the very same objects.
  */
 #ifndef FALCON_ULP_RDMA_RDMA_H
@@ -449,8 +449,6 @@ struct rdma_link *rdma_link_of(struct rdma *r, const struct fcore_conn *c);
 struct rdma *rdma_create(const struct rdma_host *host);
 /* Closes all contexts. */
 void rdma_destroy(struct rdma *r);
-/* The time, ns: before anything that pump() and the core's callbacks, which bring theirs, do not call. */
-void rdma_set_time(struct rdma *r, uint64_t now);
 /* The agent has to wait for a CPU, or no longer: applications that poll are to know. */
 void rdma_set_crowded(struct rdma *r, bool crowded);
 /* The devices or their addresses may have changed: tell the applications if so. */

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Calls between control and a shard's thread: each is made once, in order, by that thread, however it sleeps;
+ * what was changed in calls is seen by both. Drains are answered. Without a thread calls are made at once.
+ */
+#include "unit.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <agent/call.h>
+
+enum { CALLS = 20000, PATIENCE_MS = 60000 };
+
+static struct call_slot slot;
+static pthread_t server;
+static uint32_t made, drains, slept;	/* the server's */
+static bool stop, overslept;
+static unsigned int nested;
+
+static void count(void *arg)
+{
+	*(uint32_t *)arg += 1;
+}
+
+static void count_nested(void *arg)
+{
+	assert_true(call_within());
+	call_run(&slot, count, arg);
+	nested++;
+}
+
+static void end(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/* False if nothing has come for a minute: a call or a drain was slept over. */
+static bool nap(void)
+{
+	struct pollfd p = { .fd = slot.fd, .events = POLLIN };
+	uint64_t n;
+
+	slept++;
+	if (poll(&p, 1, PATIENCE_MS) != 1)
+		return false;
+	return read(slot.fd, &n, sizeof(n)) == sizeof(n);
+}
+
+static void *serve(void *arg)
+{
+	(void)arg;
+	while (!stop && !overslept) {
+		uint32_t number = call_drain_wanted(&slot);
+
+		if (number) {
+			drains++;
+			call_drained(&slot, number);
+		}
+		if (call_waits(&slot)) {
+			call_serve(&slot);
+			continue;
+		}
+		if (number || !call_sleep_begin(&slot))
+			continue;
+		overslept = !nap();
+		call_sleep_end(&slot);
+	}
+	return NULL;
+}
+
+static void calls_are_made_once(void **state)
+{
+	(void)state;
+	assert_int_equal(call_open(&slot), 0);
+	slot.served = true;
+	stop = false;
+	made = drains = slept = nested = 0;
+	assert_int_equal(pthread_create(&server, NULL, serve, NULL), 0);
+	for (uint32_t i = 0; i < CALLS; i++) {
+		call_run(&slot, i % 3 ? count : count_nested, &made);
+		/* Control reads what calls have changed. */
+		assert_int_equal(made, i + 1);
+		if (i % 100 == 0)
+			call_drain(&slot);
+	}
+	call_run(&slot, end, &stop);
+	pthread_join(server, NULL);
+	assert_false(overslept);
+	assert_int_equal(made, CALLS);
+	assert_int_equal(drains, CALLS / 100);
+	assert_int_equal(nested, (CALLS + 2) / 3);
+	assert_true(slept > 0);
+	call_close(&slot);
+}
+
+static void nobody_serves(void **state)
+{
+	uint32_t n = 0;
+
+	(void)state;
+	slot = (struct call_slot){};
+	call_run(&slot, count, &n);
+	call_run(&slot, count_nested, &n);
+	assert_int_equal(n, 2);
+	assert_false(call_within());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(calls_are_made_once),
+		cmocka_unit_test(nobody_serves),
+	};
+
+	return unit_run(tests);
+}

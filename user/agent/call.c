@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "agent/call.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The calling thread is in a call: what it calls on the way is part of it. */
+static _Thread_local bool within;
+
+static void wait_while(uint32_t *word, uint32_t value)
+{
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value)
+		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void change(uint32_t *word, uint32_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/*
+ * Each side stores its own word and then loads the other's, sequentially consistent: so at least one of
+ * the two sees what the other has stored.
+ */
+static void ask(struct call_slot *c, uint32_t *word, uint32_t value)
+{
+	static const uint64_t one = 1;
+
+	__atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&c->sleeping, __ATOMIC_SEQ_CST))
+		(void)!write(c->fd, &one, sizeof(one));
+}
+
+int call_open(struct call_slot *c)
+{
+	*c = (struct call_slot){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	return c->fd < 0 ? -errno : 0;
+}
+
+void call_close(struct call_slot *c)
+{
+	close(c->fd);
+}
+
+static void make(void (*fn)(void *arg), void *arg)
+{
+	bool before = within;
+
+	within = true;
+	fn(arg);
+	within = before;
+}
+
+void call_run(struct call_slot *c, void (*fn)(void *arg), void *arg)
+{
+	if (within || !c->served)
+		return make(fn, arg);
+	c->fn = fn;
+	c->arg = arg;
+	ask(c, &c->state, CALL_ASKED);
+	wait_while(&c->state, CALL_ASKED);
+}
+
+bool call_within(void)
+{
+	return within;
+}
+
+bool call_waits(struct call_slot *c)
+{
+	return __atomic_load_n(&c->state, __ATOMIC_SEQ_CST) == CALL_ASKED;
+}
+
+void call_serve(struct call_slot *c)
+{
+	make(c->fn, c->arg);
+	change(&c->state, CALL_NONE);
+}
+
+void call_drain(struct call_slot *c)
+{
+	uint32_t before = c->drain_asked;
+
+	ask(c, &c->drain_asked, before + 1);
+	wait_while(&c->drained, before);
+}
+
+uint32_t call_drain_wanted(struct call_slot *c)
+{
+	uint32_t asked = __atomic_load_n(&c->drain_asked, __ATOMIC_SEQ_CST);
+
+	return asked == c->drained ? 0 : asked;
+}
+
+void call_drained(struct call_slot *c, uint32_t number)
+{
+	change(&c->drained, number);
+}
+
+bool call_sleep_begin(struct call_slot *c)
+{
+	__atomic_store_n(&c->sleeping, 1, __ATOMIC_SEQ_CST);
+	if (!call_waits(c) && !call_drain_wanted(c))
+		return true;
+	call_sleep_end(c);
+	return false;
+}
+
+void call_sleep_end(struct call_slot *c)
+{
+	__atomic_store_n(&c->sleeping, 0, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A shard: one thread, and all that it needs to carry packets: the core, its upper layers, and the engines
+ * that compute rates. It waits for nobody. What control wants of it comes as calls (call.h), what it has to
+ * tell control it leaves as news (news.h). Of struct agent it reads what changes in calls only: maps, ports,
+ * connections by CID, and the configuration.
+ */
+#ifndef FALCON_AGENT_SHARD_H
+#define FALCON_AGENT_SHARD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/call.h"
+#include "agent/crowd.h"
+#include "agent/news.h"
+#include "core/core.h"
+#include "falcon/maps.h"
+#include "io/xsk.h"
+#include "ulp/raw.h"
+#include "ulp/ulp.h"
+
+struct agent;
+struct agent_conn;
+struct agent_nvme;
+struct agent_rdma;
+struct agent_rue;
+struct loopq;
+struct stall;
+
+/* What the loop has done, free-running. */
+struct shard_stats {
+	uint64_t turns;			/* loop iterations */
+	uint64_t sleeps;		/* times it went to sleep */
+	uint64_t rx_frames;
+	uint64_t rue_events;
+	uint64_t calls;			/* of control */
+	uint64_t longest_turn_ns;	/* the calls made between turns included */
+	uint64_t longest_call_ns;
+	uint64_t drops_recovered;	/* times the sockets' drop counters had moved */
+	uint64_t ce_marked;		/* packets accepted with ECN CE that XDP had only steered here */
+};
+
+struct shard {
+	struct agent *agent;
+	struct fcore *core;
+	struct raw_ulp *raw;
+	struct agent_rdma *rdma;	/* verbs applications; NULL: none are served */
+	struct agent_nvme *nvme;
+	struct ulp ulps[ULP_MAX];
+	unsigned nulps;
+	struct agent_rue *rue;
+	struct loopq *loopq;		/* packets to this host itself; NULL: there was no connection yet */
+	struct call_slot call;		/* control's calls */
+	struct news news;		/* for control */
+	pthread_t thread;		/* that watches the one that turns */
+	bool stop;
+	struct stall *stall;		/* the loop's; NULL in tests: nobody watches */
+	struct falcon_counters counters;	/* of the shard's own receive path (steered frames) */
+	struct shard_stats stats;
+	uint64_t now;			/* ns, CLOCK_MONOTONIC, taken once a turn */
+	uint64_t turned_at;		/* ns, when the turn before began; 0: it has slept since */
+	int epoll_fd;			/* what ends a sleep */
+	struct crowd crowd;		/* of the loop's thread */
+	bool crowded;			/* as crowd_look() has said */
+	bool sockets_watched;		/* the AF_XDP sockets are in the epoll set */
+	uint32_t rx_waiting;		/* frames in the receive ring that is being read; 0: none is */
+	uint64_t tx_now;		/* ns, the time that frames are stamped with */
+	uint64_t tx_iv;			/* ps, IV of the latest frame: they only grow */
+	uint32_t tx_stamps;		/* frames stamped with it */
+};
+
+/* rx.c: take what the sockets hold, at most a burst each. Returns frames handled. */
+uint32_t shard_receive(struct shard *s);
+/* rx.c: hand connections with new ACK state to the core. Returns how many. */
+uint32_t shard_take_dirty(struct shard *s);
+/* rx.c: a socket has dropped frames: release the claims that never arrived. */
+void shard_recover_drops(struct shard *s);
+/* rx.c: mark |cid| as having new ACK state, as XDP does. */
+void shard_mark_dirty(struct shard *s, uint32_t cid);
+
+/* tx.c: struct fcore_ops.transmit. */
+int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p);
+
+/*
+ * steer.c: the whole of Falcon 9.2.2 for the frame |it| that XDP has only redirected, to a connection
+ * that is set up. Returns how it ended; |*kept| is set if the core took the frame over.
+ */
+enum falcon_verdict agent_steered(struct agent_conn *c, const struct falcon_meta *m,
+				  const struct xsk_rx_item *it, bool *kept);
+/*
+ * steer.c: the same for a packet that came at |now| (ns) and needs no check of addresses and integrity:
+ * it has not left the host.
+ */
+enum falcon_verdict agent_checked(struct agent_conn *c, const struct falcon_frame *f, uint64_t now,
+				  const struct xsk_rx_item *it, bool *kept);
+/* steer.c: hand the packet |h| in frame |it| to the core, which has it from then on. */
+void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct falcon_meta *m,
+		const struct xsk_rx_item *it);
+
+/* ulps.c: what the core and the raw layer call. */
+extern const struct fcore_ops agent_core_ops;
+extern const struct raw_ops agent_raw_ops;
+/* ulps.c: a frame that the core had, or a late call (rdma_stall.c), is free. */
+void agent_frame_put(struct shard *s, struct xsk_frame *frame);
+/* ulps.c: one more upper layer, at most ULP_MAX. |ops| and |self| must stay until the end. */
+void shard_ulp_add(struct shard *s, const struct ulp_ops *ops, void *self);
+/* ulps.c: the upper layer of |proto|, or NULL. */
+struct ulp *agent_ulp(struct shard *s, uint8_t proto);
+/* ulps.c: the calls of struct ulp_ops, of all of them. */
+uint32_t shard_ulps_pump(struct shard *s);
+bool shard_ulps_sleep_begin(struct shard *s);
+void shard_ulps_sleep_end(struct shard *s);
+uint64_t shard_ulps_deadline(const struct shard *s);
+
+/* loop.c: what the thread of |a|'s shard needs around it. 0, or a negative errno. */
+int shard_open(struct shard *s, struct agent *a);
+void shard_close(struct shard *s);
+/* loop.c: turn, in a thread of its own, until shard_stop(). 0, or a negative errno. */
+int shard_start(struct shard *s);
+void shard_stop(struct shard *s);
+/* loop.c: have the loop wake on |fd|. 0 or a negative errno. */
+int shard_watch(struct shard *s, int fd);
+void shard_unwatch(struct shard *s, int fd);
+
+#endif /* FALCON_AGENT_SHARD_H */
