@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "falconctl.h"
-#include "fdpass.h"
+#include "ipc/fdpass.h"
 
 enum {
 	REPLY_MAX = 64 * 1024,	/* bytes; longer ones come in a memfd */
@@ -61,9 +61,7 @@ static ssize_t receive(int fd, char *buf, size_t size, int *passed)
 	do
 		n = fdpass_receive(fd, buf, size, &fds, 0);
 	while (n < 0 && errno == EINTR);
-	*passed = fds.n ? fds.fd[0] : -1;
-	for (unsigned int i = 1; i < fds.n; i++)
-		close(fds.fd[i]);
+	*passed = fdpass_first(&fds);
 	return n;
 }
 

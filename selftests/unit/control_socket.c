@@ -21,7 +21,7 @@
 #include <agent/drop.h>
 #include <agent/log.h>
 
-#include "fdpass.h"
+#include "ipc/fdpass.h"
 #include "lingering.h"
 
 static char dir[UNIT_PATH];
@@ -126,43 +126,23 @@ static void turn(int fd)
 
 static void send_fds(int fd, const void *text, size_t len, const int *fds, int nfds)
 {
-	char cbuf[CMSG_SPACE(sizeof(int) * 8)] __attribute__((aligned(8))) = {0};
-	struct iovec iov = {.iov_base = (void *)text, .iov_len = len};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	const struct iovec iov = {.iov_base = (void *)text, .iov_len = len};
 
-	if (nfds) {
-		struct cmsghdr *c;
-
-		msg.msg_control = cbuf;
-		msg.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)nfds);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)nfds);
-		memcpy(CMSG_DATA(c), fds, sizeof(int) * (size_t)nfds);
-	}
-	assert_int_equal(sendmsg(fd, &msg, 0), len);
+	assert_int_equal(fdpass_send(fd, &iov, 1, fds, (unsigned int)nfds, 0), len);
 }
 
 /* Receive a reply; *|passed| is set to its descriptor, -1 if it has none. */
 static json_t *receive(int fd, int *passed)
 {
 	static char text[CONTROL_MSG_MAX];
-	char cbuf[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	struct iovec iov = {.iov_base = text, .iov_len = sizeof(text)};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = cbuf,
-			     .msg_controllen = sizeof(cbuf)};
-	struct cmsghdr *c;
+	struct fdpass fds;
 	json_t *reply;
 	ssize_t n;
 
 	turn(fd);
-	n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-	assert_true(n > 0);
-	c = CMSG_FIRSTHDR(&msg);
-	*passed = -1;
-	if (c)
-		memcpy(passed, CMSG_DATA(c), sizeof(int));
+	n = fdpass_receive(fd, text, sizeof(text), &fds, 0);
+	assert_true(n > 0 && fds.whole && fds.n <= 1);
+	*passed = fdpass_first(&fds);
 	reply = json_loadb(text, (size_t)n, 0, NULL);
 	assert_non_null(reply);
 	return reply;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Every descriptor that comes with a message reaches its receiver, and no more than there is room for. */
+/*
+ * Every descriptor that comes with a message reaches its receiver, no more than there is room for, and the
+ * receiver closes all that it does not keep.
+ */
 #include "unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fdpass.h"
+#include "ipc/fdpass.h"
 
 static int pair[2];
 static struct fdpass got;
@@ -115,6 +119,70 @@ static void nothing_to_receive_leaves_nothing_to_close(void **state)
 	assert_false(got.whole);
 }
 
+/* The number that the next descriptor would have: no other is free below it. */
+static int next_fd(void)
+{
+	int fd = dup(pair[0]);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return fd;
+}
+
+/* A process that may have one more descriptor gets one, and is told of the loss. */
+static void what_exceeds_the_limit_of_open_files_is_cut_off(void **state)
+{
+	struct rlimit limit, low;
+	char buf[4];
+	ssize_t n;
+
+	(void)state;
+	send_with("text", 4, 3);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	low = limit;
+	low.rlim_cur = (rlim_t)next_fd() + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	n = fdpass_receive(pair[1], buf, sizeof(buf), &got, 0);
+	setrlimit(RLIMIT_NOFILE, &limit);
+	assert_int_equal(n, 4);
+	assert_false(got.whole);
+	check_and_close(1);
+}
+
+static void closes_all_that_came(void **state)
+{
+	int before = next_fd();
+	char buf[4];
+
+	(void)state;
+	send_with("text", 4, FDPASS_MAX);
+	assert_int_equal(fdpass_receive(pair[1], buf, sizeof(buf), &got, 0), 4);
+	fdpass_close(&got);
+	assert_int_equal(got.n, 0);
+	assert_int_equal(next_fd(), before);
+	/* Once is enough. */
+	fdpass_close(&got);
+	assert_int_equal(next_fd(), before);
+}
+
+static void the_first_is_kept_and_the_others_are_closed(void **state)
+{
+	int before = next_fd(), first;
+	char buf[4];
+
+	(void)state;
+	send_with("text", 4, 3);
+	assert_int_equal(fdpass_receive(pair[1], buf, sizeof(buf), &got, 0), 4);
+	first = fdpass_first(&got);
+	assert_int_equal(first, before);
+	assert_int_equal(got.n, 0);
+	assert_int_equal(next_fd(), before + 1);
+	close(first);
+	send_with("text", 4, 0);
+	assert_int_equal(fdpass_receive(pair[1], buf, sizeof(buf), &got, 0), 4);
+	assert_int_equal(fdpass_first(&got), -1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -125,6 +193,9 @@ int main(void)
 		TEST(says_what_was_cut_off),
 		TEST(a_message_of_no_bytes_may_bring_some),
 		TEST(nothing_to_receive_leaves_nothing_to_close),
+		TEST(what_exceeds_the_limit_of_open_files_is_cut_off),
+		TEST(closes_all_that_came),
+		TEST(the_first_is_kept_and_the_others_are_closed),
 	};
 
 	return unit_run(tests);

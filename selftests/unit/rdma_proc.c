@@ -16,6 +16,8 @@
 
 #include <agent/rdma_proc.h>
 
+#include "ipc/fdpass.h"
+
 enum { SIZE = 64 * 1024, HOLE = 32 * 1024 };
 
 /* What the other process is told by a byte. */
@@ -34,38 +36,20 @@ static uint8_t *memory;			/* HOLE bytes, a page that is not there, the rest */
 
 static void send_fd(int to, int fd)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {};
-	struct iovec iov = { "", 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	const struct iovec iov = { .iov_base = "", .iov_len = 1 };
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	if (sendmsg(to, &msg, 0) < 0)
+	if (fdpass_send(to, &iov, 1, &fd, 1, 0) < 0)
 		_exit(1);
 }
 
 static int receive_fd(int from)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {};
+	struct fdpass fds;
 	char byte;
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
-	int fd;
 
-	assert_int_equal(recvmsg(from, &msg, 0), 1);
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
-	return fd;
+	assert_int_equal(fdpass_receive(from, &byte, 1, &fds, 0), 1);
+	assert_int_equal(fds.n, 1);
+	return fds.fd[0];
 }
 
 static void be_the_other(int talk)

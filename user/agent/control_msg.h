@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "agent/control.h"
-#include "fdpass.h"
+#include "ipc/fdpass.h"
 
 /*
  * Receive one message without waiting. |buf| has room for CONTROL_MSG_MAX bytes. The descriptors in

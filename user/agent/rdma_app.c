@@ -18,7 +18,7 @@
 #include "agent/log.h"
 #include "agent/quota.h"
 #include "agent/rdma.h"
-#include "fdpass.h"
+#include "ipc/fdpass.h"
 
 enum app_const {
 	APP_FDS = 4,			/* descriptors of verbs-attach */

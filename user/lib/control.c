@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fdpass.h"
+#include "ipc/fdpass.h"
 #include "lib/lib.h"
 
 enum control_const {

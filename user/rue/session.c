@@ -47,12 +47,6 @@ static bool refuse(struct rue_session *s, const char *why)
 	return false;
 }
 
-static void close_all(const struct fdpass *fds)
-{
-	for (unsigned int i = 0; i < fds->n; i++)
-		close(fds->fd[i]);
-}
-
 /* The next message; one that does not come in time has failed. */
 static ssize_t receive(struct rue_session *s, struct rue_message *m, struct fdpass *fds)
 {
@@ -110,7 +104,7 @@ static bool attach(struct rue_session *s)
 	bool ok;
 
 	if (got < (ssize_t)sizeof(m.type) || m.type != RUE_ATTACH || fds.n != RUE_ATTACH_FDS) {
-		close_all(&fds);
+		fdpass_close(&fds);
 		return refuse(s, "a first message with five descriptors is wanted");
 	}
 	ok = map_share(s, fds.fd[4]);
@@ -178,7 +172,7 @@ static bool obey(struct rue_session *s)
 						   : refuse(s, "a trace without its memory");
 	else
 		ok = refuse(s, "a message of an unknown type");
-	close_all(&fds);
+	fdpass_close(&fds);
 	return ok;
 }
 

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fdpass.h"
+#include "ipc/fdpass.h"
 #include "rue/configs.h"
 
 enum rue_share_const {

@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "fdpass.h"
+#include "ipc/fdpass.h"
 #include "lib/lib.h"
 #include "verbs/env.h"
 
@@ -245,14 +245,10 @@ static ssize_t receive_message(const struct fv_agent *agent, void *buf, size_t l
 	struct fdpass fds;
 	ssize_t n;
 
-	*fd = -1;
 	do
 		n = fdpass_receive(agent->cmd, buf, len, &fds, 0);
 	while (n < 0 && errno == EINTR);
-	if (fds.n)
-		*fd = fds.fd[0];
-	for (unsigned int i = 1; i < fds.n; i++)
-		close(fds.fd[i]);
+	*fd = fdpass_first(&fds);
 	return n;
 }
 

@@ -18,61 +18,40 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fdpass.h"
 #include "fake_priv.h"
+#include "ipc/fdpass.h"
 #include "verbs/tree.h"
 
 struct fake fake;
 static pthread_t thread;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* One message with up to |max| descriptors. */
-static ssize_t receive(int fd, void *buf, size_t len, int *fds, int max, int *nfds)
-{
-	char control[CMSG_SPACE(4 * sizeof(int))];
-	struct iovec iov = { .iov_base = buf, .iov_len = len };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-			      .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c;
-
-	*nfds = 0;
-	if (n <= 0)
-		return n;
-	c = CMSG_FIRSTHDR(&msg);
-	if (c && c->cmsg_type == SCM_RIGHTS) {
-		*nfds = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		assert(*nfds <= max);
-		memcpy(fds, CMSG_DATA(c), (size_t)*nfds * sizeof(int));
-	}
-	return n;
-}
-
 /* The control socket: one request, "verbs-attach". */
 static void attach(void)
 {
 	static const char ok[] = "{\"ok\":true}";
-	int s = accept4(fake.listen, NULL, NULL, SOCK_CLOEXEC), fds[4], nfds;
+	int s = accept4(fake.listen, NULL, NULL, SOCK_CLOEXEC);
 	struct fake_ctx *ctx = fake.ctxs;
+	struct fdpass fds;
 	char buf[4096];
 	struct stat st;
 
 	if (s < 0)
 		return;
-	if (receive(s, buf, sizeof(buf), fds, 4, &nfds) > 0) {
-		assert(nfds == 4);
+	if (fdpass_receive(s, buf, sizeof(buf), &fds, 0) > 0) {
+		assert(fds.whole && fds.n == 4);
 		while (ctx->used)
 			ctx++;
 		memset(ctx, 0, sizeof(*ctx));
 		ctx->used = true;
-		ctx->cmd = fds[0];
-		ctx->bell = fds[2];
-		ctx->async = fds[3];
-		fstat(fds[1], &st);
+		ctx->cmd = fds.fd[0];
+		ctx->bell = fds.fd[2];
+		ctx->async = fds.fd[3];
+		fstat(fds.fd[1], &st);
 		ctx->areas[0].size = (uint64_t)st.st_size;
 		ctx->areas[0].base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
-					  MAP_SHARED, fds[1], 0);
-		close(fds[1]);
+					  MAP_SHARED, fds.fd[1], 0);
+		close(fds.fd[1]);
 		send(s, ok, sizeof(ok) - 1, MSG_NOSIGNAL);
 	}
 	close(s);
@@ -81,14 +60,14 @@ static void attach(void)
 static void serve(struct fake_ctx *ctx)
 {
 	static _Alignas(8) char msg[FVERBS_MSG_MAX], out[FVERBS_MSG_MAX];
-	int fd = -1, nfds;
-	ssize_t n = receive(ctx->cmd, msg, sizeof(msg), &fd, 1, &nfds);
+	struct fdpass fds;
+	ssize_t n = fdpass_receive(ctx->cmd, msg, sizeof(msg), &fds, 0);
 	size_t len;
 
+	assert(fds.n <= 1);
 	fake.answer_fd = -1;
-	len = n > 0 ? fake_command(ctx, msg, (size_t)n, nfds ? fd : -1, out) : 0;
-	if (nfds)
-		close(fd);
+	len = n > 0 ? fake_command(ctx, msg, (size_t)n, fds.n ? fds.fd[0] : -1, out) : 0;
+	fdpass_close(&fds);
 	if (len)
 		fdpass_send(ctx->cmd, &(struct iovec){ .iov_base = out, .iov_len = len }, 1, &fake.answer_fd,
 			    fake.answer_fd >= 0, MSG_NOSIGNAL);

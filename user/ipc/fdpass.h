@@ -7,8 +7,8 @@
  * kernel closes in the receiver's name, and the last close of a socket can block for as long as its
  * sender liked (SO_LINGER). So the receiver decides where each is closed.
  */
-#ifndef FALCON_USER_FDPASS_H
-#define FALCON_USER_FDPASS_H
+#ifndef FALCON_IPC_FDPASS_H
+#define FALCON_IPC_FDPASS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 enum { FDPASS_MAX = 253 };	/* descriptors in one message: the kernel's SCM_MAX_FD */
 
@@ -82,4 +83,26 @@ static inline ssize_t fdpass_receive(int sock, void *data, size_t len, struct fd
 	return bytes;
 }
 
-#endif /* FALCON_USER_FDPASS_H */
+/*
+ * Close what came with a message. A caller that must not wait for it (an agent, whose clients are not
+ * trusted) closes each elsewhere instead: agent/drop.h.
+ */
+static inline void fdpass_close(struct fdpass *got)
+{
+	for (unsigned int i = 0; i < got->n; i++)
+		close(got->fd[i]);
+	got->n = 0;
+}
+
+/* The first descriptor that came with a message, from now on the caller's; -1: none. The others are closed. */
+static inline int fdpass_first(struct fdpass *got)
+{
+	int first = got->n ? got->fd[0] : -1;
+
+	for (unsigned int i = 1; i < got->n; i++)
+		close(got->fd[i]);
+	got->n = 0;
+	return first;
+}
+
+#endif /* FALCON_IPC_FDPASS_H */
