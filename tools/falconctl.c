@@ -8,7 +8,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/config_keys.h"
@@ -539,13 +538,11 @@ static int parse_options(int argc, char **argv, struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.socket = getenv("FALCON_SOCKET")};
+	struct options o = {0};
 	int ret = parse_options(argc, argv, &o), i;
 
 	if (ret >= 0)
 		return ret;
-	if (!o.socket || !o.socket[0])
-		o.socket = FALCON_DEFAULT_SOCKET;
 	argc -= optind;
 	argv += optind;
 	if (argc == 0 || wants_help(argc, argv)) {

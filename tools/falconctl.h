@@ -6,6 +6,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "ipc/client.h"
+
 /* Exit statuses, as ip(8) has them. */
 enum ctl_exit {
 	CTL_OK = 0,
@@ -15,7 +17,7 @@ enum ctl_exit {
 
 /* The command line before the object. */
 struct options {
-	const char *socket;
+	const char *socket;	/* NULL: where ipc_client_path() says */
 	bool json;
 	bool pretty;
 };
@@ -63,14 +65,14 @@ json_t *ctl_keys(const char *op, const char *first, const char *usage, int argc,
  */
 json_t *ctl_request(const char *path, json_t *req);
 
-/* The same on a connection of one's own: a descriptor, or -1 after a sentence on stderr. */
-int ctl_connect(const char *path);
+/* The same on a connection of one's own, to be closed with ipc_client_close(). 0, or -1 after a sentence. */
+int ctl_connect(struct ipc_client *agent, const char *path);
 /* |pass| goes with the request, unless it is -1. */
-json_t *ctl_call(int fd, const char *path, json_t *req, int pass);
+json_t *ctl_call(struct ipc_client *agent, json_t *req, int pass);
 
 /* Both halves of ctl_call(), for several requests under way. 0, or -1 after a sentence on stderr. */
-int ctl_ask(int fd, const char *path, json_t *req, int pass);
-json_t *ctl_answer(int fd, const char *path);
+int ctl_ask(struct ipc_client *agent, json_t *req);
+json_t *ctl_answer(struct ipc_client *agent);
 
 /* Send |req|, of whose reply only success matters. */
 int ctl_send(const struct options *o, json_t *req);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 FALCONCTL_SRCS := $(wildcard tools/falconctl*.c) user/agent/config_keys.c tools/falcon-rue_columns.c \
-	$(addprefix user/rue/,configs.c params.c)
+	$(addprefix user/rue/,configs.c params.c) $(IPC_CLIENT_SRC)
 PROGRAMS += $(B)/falconctl
 
 $(B)/falconctl: $(FALCONCTL_SRCS:%.c=$(B)/obj/%.o)

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "falconctl.h"
 
@@ -26,18 +25,18 @@ static bool set_count(struct series *s, const char *text)
 	return text[0] >= '0' && text[0] <= '9' && !*end && !errno && s->count > 0;
 }
 
-static int ask(const struct options *o, int fd, const struct series *s, unsigned long i, json_t *req)
+static int ask(struct ipc_client *agent, const struct series *s, unsigned long i, json_t *req)
 {
 	char name[128];
 
 	snprintf(name, sizeof(name), "%s.%lu", s->name, i);
 	json_object_set_new(req, "name", json_string(name));
-	return ctl_ask(fd, o->socket, json_incref(req), -1);
+	return ctl_ask(agent, json_incref(req));
 }
 
-static int answer(const struct options *o, int fd)
+static int answer(struct ipc_client *agent)
 {
-	json_t *reply = ctl_answer(fd, o->socket);
+	json_t *reply = ctl_answer(agent);
 
 	json_decref(reply);
 	return reply ? 0 : -1;
@@ -46,16 +45,16 @@ static int answer(const struct options *o, int fd)
 /* Send |req|, which is released, for each name of the series, over one connection to the agent. */
 static int send_series(const struct options *o, const struct series *s, json_t *req)
 {
-	int fd = ctl_connect(o->socket), rc = fd < 0 ? -1 : 0;
+	struct ipc_client agent;
+	int rc = ctl_connect(&agent, o->socket);
 
 	for (unsigned long i = 1; i <= s->count + UNDER_WAY && rc == 0; i++) {
 		if (i <= s->count)
-			rc = ask(o, fd, s, i, req);
+			rc = ask(&agent, s, i, req);
 		if (i > UNDER_WAY && rc == 0)
-			rc = answer(o, fd);
+			rc = answer(&agent);
 	}
-	if (fd >= 0)
-		close(fd);
+	ipc_client_close(&agent);
 	json_decref(req);
 	return rc < 0 ? CTL_FAILED : CTL_OK;
 }

@@ -111,10 +111,10 @@ static double now(void)
 }
 
 /* Until there are enough, or time is over, or the agent is gone, or ^C. */
-static void record(const struct request *r, const struct rue_trace *t, int agent)
+static void record(const struct request *r, const struct rue_trace *t, const struct ipc_client *agent)
 {
 	const double end = now() + r->seconds;
-	struct pollfd fd = {.fd = agent, .events = POLLIN};
+	struct pollfd fd = {.fd = agent->sock, .events = POLLIN};
 
 	while (!interrupted && falcon_load(&t->n) < r->count && now() < end)
 		if (poll(&fd, 1, LOOK_MS) > 0)
@@ -193,20 +193,20 @@ static int write_file(const struct request *r, const struct rue_trace *t, uint32
 static int run(const struct options *o, const struct request *r, struct rue_trace *t, int memfd)
 {
 	json_t *req = json_pack("{s:s}", "op", "rue-trace"), *reply;
-	int agent = ctl_connect(o->socket);
+	struct ipc_client agent;
 	uint32_t n;
 
 	if (r->conn)
 		json_object_set_new(req, "name", json_string(r->conn));
-	if (agent < 0) {
+	if (ctl_connect(&agent, o->socket) < 0) {
 		json_decref(req);
 		return CTL_FAILED;
 	}
-	reply = ctl_call(agent, o->socket, req, memfd);
+	reply = ctl_call(&agent, req, memfd);
 	json_decref(reply);
 	if (reply)
-		record(r, t, agent);
-	close(agent);
+		record(r, t, &agent);
+	ipc_client_close(&agent);
 	if (!reply)
 		return CTL_FAILED;
 	n = falcon_load(&t->n);

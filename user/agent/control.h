@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control socket: a Unix SOCK_SEQPACKET server, one JSON object a message each way, file
- * descriptors passed beside it.
- *
- * A request is an object with a string member "op". Every request gets a reply, in order, with a
- * boolean member "ok"; on failure also "errno" (a name such as "ENOENT") and "error" (a sentence).
- * A message is at most CONTROL_MSG_MAX bytes. A reply whose text is longer comes as
- * {"ok":true,"memfd":BYTES} with one descriptor, a sealed memfd that holds the reply's text.
+ * The control socket's server. ipc/control.h says what messages look like.
  *
  * Nothing here blocks the agent: a client that does not take its replies is dropped.
  */
@@ -18,11 +12,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "ipc/control.h"
+
 struct control;
 
 enum control_const {
-	CONTROL_MSG_MAX = 64 * 1024,	/* bytes of a message */
-	CONTROL_FDS_MAX = 4,		/* descriptors with a request; more: it is refused */
 	CONTROL_CLIENTS_MAX = 256,
 	CONTROL_REFUSED_MAX = 8,	/* that are connected to be told so; more: the oldest goes */
 	CONTROL_SNDBUF = 256 * 1024,	/* replies that wait for a client, bytes */

@@ -94,7 +94,7 @@ static inline void fdpass_close(struct fdpass *got)
 	got->n = 0;
 }
 
-/* The first descriptor that came with a message, from now on the caller's; -1: none. The others are closed. */
+/* The first descriptor that came with a message, from now on the caller's; -1: none. Closes the others. */
 static inline int fdpass_first(struct fdpass *got)
 {
 	int first = got->n ? got->fd[0] : -1;

@@ -4,7 +4,7 @@
 
 $(eval $(call c_rule,pic,-fPIC))
 
-LIBFALCON_SRC := $(wildcard user/lib/*.c)
+LIBFALCON_SRC := $(wildcard user/lib/*.c) $(IPC_CLIENT_SRC)
 LIBFALCON_MAP := user/lib/libfalcon.map
 
 $(B)/libfalcon.a: $(LIBFALCON_SRC:%.c=$(B)/obj/%.o)

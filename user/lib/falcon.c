@@ -2,6 +2,7 @@
 /* Attaching to the agent, and what its control socket answers. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,27 @@ static _Thread_local char open_err[sizeof(((struct falcon *)0)->err)];
 const char *falcon_error(const struct falcon *f)
 {
 	return f ? f->err : open_err;
+}
+
+int lib_fail(struct falcon *f, int rc, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(f->err, sizeof(f->err), fmt, ap);
+	va_end(ap);
+	return rc;
+}
+
+/* |rc| is what a function of |f->control| has returned. */
+static int called(struct falcon *f, int rc)
+{
+	return rc ? lib_fail(f, rc, "%s", f->control.err) : 0;
+}
+
+int lib_call(struct falcon *f, json_t *request, json_t **answer)
+{
+	return called(f, ipc_client_call(&f->control, request, NULL, 0, answer));
 }
 
 static int make_memory(struct falcon *f, const struct falcon_attr *attr)
@@ -67,18 +89,9 @@ static int attach(struct falcon *f, json_t *request, json_t **answer)
 	fds[0] = f->memfd;
 	fds[1] = f->doorbell;
 	fds[2] = pair[1];
-	rc = lib_call(f, request, fds, 3, answer);
+	rc = called(f, ipc_client_call(&f->control, request, fds, 3, answer));
 	close(pair[1]);
 	return rc;
-}
-
-static const char *socket_path(const struct falcon_attr *attr)
-{
-	const char *env = getenv("FALCON_SOCKET");
-
-	if (attr->socket)
-		return attr->socket;
-	return env && *env ? env : FALCON_DEFAULT_SOCKET;
 }
 
 int lib_open(const struct falcon_attr *attr, json_t *request, json_t **answer, struct falcon **out)
@@ -92,8 +105,8 @@ int lib_open(const struct falcon_attr *attr, json_t *request, json_t **answer, s
 		snprintf(open_err, sizeof(open_err), "out of memory");
 		return -ENOMEM;
 	}
-	f->control = f->memfd = f->doorbell = f->event = -1;
-	rc = lib_connect(f, socket_path(attr));
+	f->memfd = f->doorbell = f->event = -1;
+	rc = called(f, ipc_client_connect(&f->control, attr->socket));
 	if (!rc)
 		rc = make_memory(f, attr);
 	if (rc)
@@ -144,7 +157,7 @@ void falcon_close(struct falcon *f)
 {
 	if (!f)
 		return;
-	close_fd(f->control);
+	ipc_client_close(&f->control);
 	close_fd(f->doorbell);
 	close_fd(f->event);
 	close_fd(f->memfd);
@@ -171,8 +184,7 @@ uint16_t falcon_service(const struct falcon *f)
 int falcon_lookup(struct falcon *f, const char *name, uint32_t *conn)
 {
 	json_t *answer = NULL, *value;
-	int rc = lib_call(f, json_pack("{s:s, s:s}", "op", "lookup", "name", name), NULL, 0,
-			  &answer);
+	int rc = lib_call(f, json_pack("{s:s, s:s}", "op", "lookup", "name", name), &answer);
 
 	if (rc)
 		return rc;
@@ -191,7 +203,7 @@ int falcon_conn_info(struct falcon *f, uint32_t conn, struct falcon_conn_info *i
 	const char *name = "";
 	int segment = 0, mtu = 0;
 	int rc = lib_call(f, json_pack("{s:s, s:I}", "op", "conn-info", "conn", (json_int_t)conn),
-			  NULL, 0, &answer);
+			  &answer);
 
 	if (rc)
 		return rc;

@@ -8,9 +8,10 @@
 
 #include "falcon/falcon.h"
 #include "io/spin.h"
+#include "ipc/client.h"
 
 struct falcon {
-	int control;			/* the agent's control socket */
+	struct ipc_client control;	/* of the agent's control socket */
 	int memfd;
 	int doorbell;			/* eventfd: wakes the agent */
 	int event;			/* stream socket: the agent wakes us; EOF: it is gone */
@@ -33,15 +34,8 @@ struct falcon {
 __attribute__((format(printf, 3, 4)))
 int lib_fail(struct falcon *f, int rc, const char *fmt, ...);
 
-/* Connect to the agent at |path|. 0 or a negative errno value. */
-int lib_connect(struct falcon *f, const char *path);
-
-/*
- * Send |request|, which this call releases, with |nfds| descriptors, and wait for the answer. 0:
- * the answer, which says "ok", is in |*answer|, to be released with json_decref(). Negative: the
- * errno value that the agent named, or what went wrong on the way.
- */
-int lib_call(struct falcon *f, json_t *request, const int *fds, int nfds, json_t **answer);
+/* ipc_client_call() without descriptors; the sentence of a failure becomes that of falcon_error(f). */
+int lib_call(struct falcon *f, json_t *request, json_t **answer);
 
 /*
  * Attach as |request|, which this call releases, says: the answer in |*answer|, the handle in |*out|.

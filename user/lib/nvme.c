@@ -25,8 +25,7 @@ int falcon_nvme_info(struct falcon *f, const char *device, struct falcon_nvme_in
 	json_int_t bytes = 0;
 	int block = 0, nsid = 0, protection = 0, rc;
 
-	rc = lib_call(f, json_pack("{s:s, s:s}", "op", "nvme-device", "name", device), NULL, 0,
-		      &answer);
+	rc = lib_call(f, json_pack("{s:s, s:s}", "op", "nvme-device", "name", device), &answer);
 	if (rc)
 		return rc;
 	memset(info, 0, sizeof(*info));
@@ -47,12 +46,7 @@ int falcon_nvme_info(struct falcon *f, const char *device, struct falcon_nvme_in
 
 int falcon_nvme_reset(struct falcon *f, const char *device)
 {
-	json_t *answer = NULL;
-	int rc = lib_call(f, json_pack("{s:s, s:s}", "op", "nvme-reset", "name", device), NULL, 0,
-			  &answer);
-
-	json_decref(answer);
-	return rc;
+	return lib_call(f, json_pack("{s:s, s:s}", "op", "nvme-reset", "name", device), NULL);
 }
 
 int falcon_nvme_submit(struct falcon *f, const struct falcon_nvme_sqe *sqe)

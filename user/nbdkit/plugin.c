@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 #include "agent/version.h"
-#include "lib/lib.h"
+#include "ipc/client.h"
 #include "nbdkit/device.h"
 
 #define THREAD_MODEL NBDKIT_THREAD_MODEL_PARALLEL
@@ -98,9 +99,7 @@ static int connect_device(const struct addrinfo *to)
 {
 	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN], name[NAME_SIZE],
 		targets[INET6_ADDRSTRLEN + 8];
-	const char *path = socket_path ? socket_path : getenv("FALCON_SOCKET");
-	struct falcon f = { .control = -1 };
-	json_t *answer = NULL;
+	struct ipc_client agent;
 	int rc = local_address(to, local, sizeof(local));
 
 	if (rc || getnameinfo(to->ai_addr, to->ai_addrlen, remote, sizeof(remote), NULL, 0,
@@ -112,16 +111,15 @@ static int connect_device(const struct addrinfo *to)
 	snprintf(name, sizeof(name), "%s-%u%s", remote, nsid, protect ? "-pi" : "");
 	for (char *c = name; *c; c++)
 		*c = *c == ':' ? '_' : *c;
-	rc = lib_connect(&f, path ? path : FALCON_DEFAULT_SOCKET);
+	rc = ipc_client_connect(&agent, socket_path);
 	if (!rc)
-		rc = lib_call(&f, json_pack("{s:s, s:s, s:s, s:s, s:s}", "op", "nvme-connect", "name",
-					    name, "local", local, "targets", targets, "protection",
-					    protect ? "type1" : "off"), NULL, 0, &answer);
-	json_decref(answer);
-	if (f.control >= 0)
-		close(f.control);
+		rc = ipc_client_call(&agent,
+				     json_pack("{s:s, s:s, s:s, s:s, s:s}", "op", "nvme-connect", "name",
+					       name, "local", local, "targets", targets, "protection",
+					       protect ? "type1" : "off"), NULL, 0, NULL);
+	ipc_client_close(&agent);
 	if (rc && rc != -EEXIST) {
-		nbdkit_error("%s", f.err);
+		nbdkit_error("%s", agent.err);
 		return -1;
 	}
 	return set_text(&device, name);

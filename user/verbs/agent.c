@@ -15,8 +15,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "ipc/client.h"
 #include "ipc/fdpass.h"
-#include "lib/lib.h"
 #include "verbs/env.h"
 
 enum {
@@ -85,9 +85,8 @@ static void watch_forks(void)
 /* Hand descriptors over through the control socket. */
 static int attach(struct fv_agent *agent, int memfd)
 {
-	struct falcon carrier = { .control = -1 };
+	struct ipc_client control = IPC_CLIENT_CLOSED;
 	int cmd[2] = { -1, -1 }, event[2] = { -1, -1 }, fds[4], rc;
-	json_t *answer = NULL;
 
 	agent->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (agent->doorbell < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, cmd) ||
@@ -99,14 +98,13 @@ static int attach(struct fv_agent *agent, int memfd)
 	fds[1] = memfd;
 	fds[2] = agent->doorbell;
 	fds[3] = event[1];
-	rc = lib_connect(&carrier, fv_env_string(FV_ENV_SOCKET));
+	rc = ipc_client_connect(&control, fv_env_string(FV_ENV_SOCKET));
 	if (!rc)
-		rc = lib_call(&carrier, json_pack("{s:s}", "op", "verbs-attach"), fds, 4, &answer);
+		rc = ipc_client_call(&control, json_pack("{s:s}", "op", "verbs-attach"), fds, 4, NULL);
 	if (rc) {
-		rc = fv_fail(-rc, "%s", carrier.err);
+		rc = fv_fail(-rc, "%s", control.err);
 		goto out;
 	}
-	json_decref(answer);
 	agent->cmd = cmd[0];
 	agent->async = event[0];
 	cmd[0] = event[0] = -1;
@@ -117,8 +115,7 @@ out:
 		if (event[i] >= 0)
 			close(event[i]);
 	}
-	if (carrier.control >= 0)
-		close(carrier.control);
+	ipc_client_close(&control);
 	return rc;
 }
 

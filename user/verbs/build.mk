@@ -2,7 +2,7 @@
 # libfalcon_verbs.so, preloaded over libibverbs and librdmacm, and falcon-run, which does so.
 
 VERBS_SRC := $(wildcard user/verbs/*.c)
-VERBS_SHARED := user/lib/control.c
+VERBS_SHARED := $(IPC_CLIENT_SRC)
 VERBS_MAP := user/verbs/libfalcon_verbs.map
 
 $(VERBS_SRC:%.c=$(B)/pic/%.o): CPPFLAGS += -fvisibility=hidden
