@@ -14,6 +14,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "ipc/sleep.h"
+
 /* Our own copy of everything that matters: what lies in |shm| may change under our eyes. */
 struct client {
 	struct falcon_shm *shm;
@@ -279,16 +281,6 @@ int client_deliver(struct client *cl, uint32_t conn, uint16_t src_service, uint6
 	return 0;
 }
 
-/*
- * If |sleeping| is set, take it back. The fence makes either this side see the flag or the other
- * see what was published before: both store first and look second.
- */
-static bool claim_wake(__u32 *sleeping)
-{
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return falcon_load(sleeping) && __atomic_exchange_n(sleeping, 0, __ATOMIC_ACQ_REL);
-}
-
 void client_publish(struct client *cl)
 {
 	bool produced = cl->cq_tail != cl->cq_published || cl->rq_tail != cl->rq_published;
@@ -303,7 +295,7 @@ void client_publish(struct client *cl)
 	cl->rq_published = cl->rq_tail;
 	falcon_store(&cl->shm->cq.tail, cl->cq_tail);
 	falcon_store(&cl->shm->rq.tail, cl->rq_tail);
-	if (claim_wake(&cl->shm->app_sleeping)) {
+	if (sleep_claim(&cl->shm->app_sleeping)) {
 		cl->stats.wakes++;
 		/* A full socket holds signals that were not read yet; a closed one has no reader. */
 		send(cl->event, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -330,8 +322,7 @@ void *client_remote(const struct client *cl, uint64_t offset, uint64_t len, bool
 
 bool client_sleep_begin(struct client *cl)
 {
-	falcon_store(&cl->shm->agent_sleeping, 1U);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sleep_announce(&cl->shm->agent_sleeping);
 	/* Nonsense counts as work: taking it is what finds it out. */
 	if (submissions(cl) && may_start(cl)) {
 		client_sleep_end(cl);
@@ -342,5 +333,5 @@ bool client_sleep_begin(struct client *cl)
 
 void client_sleep_end(struct client *cl)
 {
-	falcon_store(&cl->shm->agent_sleeping, 0U);
+	sleep_over(&cl->shm->agent_sleeping);
 }

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ipc/sleep.h"
+
 enum { RING_ENTRIES = 1024, REAP = 64 };
 
 struct nvme_ring {
@@ -221,8 +223,8 @@ int nvme_ring_fd(const struct nvme_ring *r)
 bool nvme_ring_sleep_begin(struct nvme_ring *r)
 {
 	io_uring_cq_eventfd_toggle(&r->ring, true);
-	/* Either the kernel sees that, or its completion is seen here. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* The kernel is the waker: it sees that, or its completion is seen here. */
+	sleep_announced();
 	if (!io_uring_cq_ready(&r->ring) && !io_uring_sq_ready(&r->ring))
 		return true;
 	nvme_ring_sleep_end(r);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ipc/sleep.h"
 #include "lib/lib.h"
 
 enum rings_const {
@@ -29,14 +30,12 @@ int falcon_submit(struct falcon *f, const struct falcon_sqe *sqe)
 	return lib_submit(f, sqe);
 }
 
-/* Wake the agent if it sleeps. Stores before this are visible to it when it looks again. */
+/* Something was published: wake the agent if it sleeps. */
 static void ring_doorbell(struct falcon *f)
 {
 	const uint64_t one = 1;
 
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (!falcon_load(&f->shm->agent_sleeping) ||
-	    !__atomic_exchange_n(&f->shm->agent_sleeping, 0, __ATOMIC_ACQ_REL))
+	if (!sleep_claim(&f->shm->agent_sleeping))
 		return;
 	/* Fails only if the counter is full, when the agent has a signal already. */
 	if (write(f->doorbell, &one, sizeof(one)) < 0)
@@ -116,11 +115,10 @@ int falcon_arm(struct falcon *f)
 {
 	falcon_flush(f);
 	drain_event(f);
-	falcon_store(&f->shm->app_sleeping, 1U);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sleep_announce(&f->shm->app_sleeping);
 	if (!something(f))
 		return 0;
-	falcon_store(&f->shm->app_sleeping, 0U);
+	sleep_over(&f->shm->app_sleeping);
 	return 1;
 }
 
@@ -170,7 +168,7 @@ int falcon_wait(struct falcon *f, int timeout_ms)
 		since = spin_clock();
 		rc = poll(&pfd, 1, left);
 		spin_slept(&f->spin, spin_clock() - since, rc > 0);
-		falcon_store(&f->shm->app_sleeping, 0U);
+		sleep_over(&f->shm->app_sleeping);
 		if (something(f))
 			return 1;
 		if (rc < 0)

@@ -17,6 +17,7 @@
 
 #include "ipc/client.h"
 #include "ipc/fdpass.h"
+#include "ipc/sleep.h"
 #include "verbs/env.h"
 
 enum {
@@ -346,13 +347,12 @@ void fv_ring(struct fv_agent *agent, uint32_t slot)
 	const uint64_t one = 1;
 
 	/* What is set already will be looked at, and whoever set it signals. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sleep_published();
 	if (__atomic_load_n(&shm->rung[word], __ATOMIC_RELAXED) & bit)
 		return;
 	__atomic_fetch_or(&shm->rung[word], bit, __ATOMIC_SEQ_CST);
 	__atomic_fetch_or(&shm->summary[word / 64], 1ULL << (word % 64), __ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&shm->agent_sleeping, __ATOMIC_SEQ_CST) ||
-	    !__atomic_exchange_n(&shm->agent_sleeping, 0, __ATOMIC_ACQ_REL))
+	if (!sleep_claim_after_rmw(&shm->agent_sleeping))
 		return;
 	/* Fails only if the counter is full, when the agent has a signal already. */
 	if (write(agent->doorbell, &one, sizeof(one)) < 0)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "io/spin.h"
+#include "ipc/sleep.h"
 #include "verbs/fv.h"
 #include "verbs/idle.h"
 
@@ -99,10 +100,10 @@ static void nap(struct fv_ctx *ctx, struct fv_cq *cq)
 	struct fverbs_ctx_shm *shm = ctx->agent.shm;
 	uint32_t news = falcon_load(&shm->news);
 
-	__atomic_add_fetch(&shm->nappers, 1, __ATOMIC_SEQ_CST);
+	sleep_enter(&shm->nappers);
 	if (is_empty(cq))
 		syscall(SYS_futex, &shm->news, FUTEX_WAIT, news, &most, NULL, 0);
-	__atomic_sub_fetch(&shm->nappers, 1, __ATOMIC_SEQ_CST);
+	sleep_leave(&shm->nappers);
 }
 
 static bool has_few(const struct fv_cq *cq)
@@ -188,9 +189,11 @@ void fv_cq_arm(struct fv_cq *cq, uint32_t want)
 
 	/* Being told of all completions includes the solicited ones. */
 	while (armed < want &&
-	       !__atomic_compare_exchange_n(&cq->shm->armed, &armed, want, false, __ATOMIC_SEQ_CST,
+	       !__atomic_compare_exchange_n(&cq->shm->armed, &armed, want, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_ACQUIRE))
 		;
+	/* The last look for work is the application's: it polls once more before it waits. */
+	sleep_announced();
 }
 
 int fv_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)

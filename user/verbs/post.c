@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ipc/sleep.h"
 #include "verbs/build.h"
 
 /* Opcodes that a queue pair's type has (InfiniBand table 49). */
@@ -179,7 +180,7 @@ int fv_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 			falcon_store(&qp->rq.tail, tail);
 			falcon_store(&qp->rq.shm->idx.tail, tail);
 			/* A message that waits, or the end of the queue pair, needs it now. */
-			__atomic_thread_fence(__ATOMIC_SEQ_CST);
+			sleep_published();
 			if (__atomic_load_n(&qp->rq.shm->ring, __ATOMIC_RELAXED))
 				fv_ring(&qp->ctx->agent, qp->slot);
 			if (!fv_live(&qp->ctx->agent))

@@ -20,6 +20,7 @@
 
 #include "fake_priv.h"
 #include "ipc/fdpass.h"
+#include "ipc/sleep.h"
 #include "verbs/tree.h"
 
 struct fake fake;
@@ -109,8 +110,7 @@ static int go_to_sleep(void)
 	for (struct fake_ctx *c = fake.ctxs; c < fake.ctxs + FAKE_CTXS; c++) {
 		if (!c->used)
 			continue;
-		__atomic_store_n(&((struct fverbs_ctx_shm *)c->areas[0].base)->agent_sleeping, 1,
-				 __ATOMIC_SEQ_CST);
+		sleep_announce(&((struct fverbs_ctx_shm *)c->areas[0].base)->agent_sleeping);
 		if (!rung(c))
 			continue;
 		answer_bell(c);
@@ -246,8 +246,7 @@ void fake_news(struct fake_ctx *ctx)
 	struct fverbs_ctx_shm *shm = shm_of(ctx);
 
 	falcon_store(&shm->news, shm->news + 1);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (falcon_load(&shm->nappers))
+	if (sleep_any(&shm->nappers))
 		syscall(SYS_futex, &shm->news, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "fake_priv.h"
+#include "ipc/sleep.h"
 
 static struct falcon_ring_idx *idx_of(const struct fake_ring *ring)
 {
@@ -31,8 +32,8 @@ static void complete(uint32_t cq_handle, const struct fake_object *qp, struct fv
 	cqe.timestamp = 1000000000;
 	*(struct fverbs_cqe *)at(&cq->ring, cq->ring.pos) = cqe;
 	falcon_store(&shm->idx.tail, ++cq->ring.pos);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	fake_news(cq->ctx);
+	sleep_published();
 	armed = falcon_load(&shm->armed);
 	if (armed == FVERBS_ARMED_ANY ||
 	    (armed == FVERBS_ARMED_SOLICITED && (solicited || cqe.status))) {
@@ -113,8 +114,7 @@ static int deliver(struct fake_object *qp, const struct fverbs_send_wqe *wqe, co
 	const struct fverbs_recv_wqe *recv;
 
 	if (ring->pos == falcon_load(&idx_of(ring)->tail)) {
-		falcon_store(&((struct fverbs_wq_shm *)ring->base)->ring, 1U);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		sleep_announce(&((struct fverbs_wq_shm *)ring->base)->ring);
 		if (ring->pos == falcon_load(&idx_of(ring)->tail))
 			return 1;
 	}

@@ -7,6 +7,7 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 
+#include "ipc/sleep.h"
 #include "ulp/rdma/objects.h"
 
 struct rdma_ctx *rdma_cq_ctx(const struct rdma_cq *cq)
@@ -74,8 +75,7 @@ static bool claim_event(struct rdma_cq *cq)
 	uint32_t *armed = &((struct fverbs_cq_shm *)cq->ring.base)->armed;
 	uint32_t was;
 
-	/* Either this side sees |armed| or the application, which sets it first, what was published. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sleep_published();
 	was = falcon_load(armed);
 	while (was == FVERBS_ARMED_ANY || (was == FVERBS_ARMED_SOLICITED && cq->solicited)) {
 		if (__atomic_compare_exchange_n(armed, &was, (uint32_t)FVERBS_ARMED_NO, false,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ipc/sleep.h"
 #include "ulp/rdma/objects.h"
 
 enum { HANDLES_FIRST = 64 };	/* elements of the table at first; then it doubles */
@@ -180,8 +181,7 @@ uint32_t rdma_ctx_poll(struct rdma_ctx *ctx)
 
 bool rdma_ctx_sleep_begin(struct rdma_ctx *ctx)
 {
-	falcon_store(&ctx->shm->agent_sleeping, 1U);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sleep_announce(&ctx->shm->agent_sleeping);
 	for (uint32_t i = 0; i < FVERBS_SLOT_SUMMARY; i++)
 		if (falcon_load(&ctx->shm->summary[i]))
 			return false;
@@ -190,7 +190,7 @@ bool rdma_ctx_sleep_begin(struct rdma_ctx *ctx)
 
 void rdma_ctx_sleep_end(struct rdma_ctx *ctx)
 {
-	falcon_store(&ctx->shm->agent_sleeping, 0U);
+	sleep_over(&ctx->shm->agent_sleeping);
 }
 
 void rdma_ctx_tell(struct rdma_ctx *ctx)
@@ -201,8 +201,6 @@ void rdma_ctx_tell(struct rdma_ctx *ctx)
 		return;
 	ctx->shown = false;
 	falcon_store(&ctx->shm->news, ++ctx->news);
-	/* Either this side sees who is about to sleep, or he what he has been shown. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (falcon_load(&ctx->shm->nappers) && host->wake)
+	if (sleep_any(&ctx->shm->nappers) && host->wake)
 		host->wake(host->arg, &ctx->shm->news);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "ipc/sleep.h"
 #include "ulp/rdma/qp.h"
 
 /*
@@ -252,8 +253,7 @@ static void begin_flush(struct rdma_qp *qp)
 
 	/* What is posted from now on is flushed, too: its poster has to ring. */
 	if (rq && qp->state == IBV_QPS_ERR) {
-		falcon_store(&rq->ring, 1);
-		__sync_synchronize();
+		sleep_announce(&rq->ring);
 	}
 	qp->flushing = true;
 	rdma_qp_kick(qp);
