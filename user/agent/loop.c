@@ -21,6 +21,7 @@
 #include "agent/rue.h"
 #include "agent/stall.h"
 #include "io/spin.h"
+#include "ipc/sleep.h"
 
 enum loop_const {
 	LOOP_BUDGET = 256,		/* packets the core may send a turn */
@@ -203,8 +204,7 @@ static void rest(struct shard *s, struct spin *spin)
 	struct falcon_config *config = s->agent->maps.config;
 
 	watch_sockets(s, true);
-	falcon_store(&config->agent_sleeping, 1);
-	__sync_synchronize();
+	sleep_announce(&config->agent_sleeping);
 	if (shard_ulps_sleep_begin(s)) {
 		if (call_sleep_begin(&s->call)) {
 			sleep_until(s, spin);
@@ -212,7 +212,7 @@ static void rest(struct shard *s, struct spin *spin)
 		}
 		shard_ulps_sleep_end(s);
 	}
-	falcon_store(&config->agent_sleeping, 0);
+	sleep_over(&config->agent_sleeping);
 	s->turned_at = 0;
 }
 
