@@ -106,6 +106,6 @@ remove_traces()
 		esac
 	done
 	for lab in "${!down[@]}"; do
-		FALCON_LAB=$lab "$(dirname "${BASH_SOURCE[0]}")/../tools/falcon-lab" down
+		FALCON_LAB=$lab "$(dirname "${BASH_SOURCE[0]}")/../tools/lab/falcon-lab" down
 	done
 } >/dev/null 2>&1

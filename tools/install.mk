@@ -18,7 +18,7 @@ install: all
 	ln -sf libfalcon_verbs.so.0 $(I)/lib/libfalcon_verbs.so
 	$(PUT) -t $(I)/lib/nbdkit/plugins $(NBDKIT_PLUGIN)
 	install -m 644 include/falcon/*.h $(I)/include/falcon
-	install -m 644 tools/falcon.lua tools/falcon_rdma.lua tools/falcon_nvme.lua tools/falcon_rifl.lua $(I)/share/falcon
+	install -m 644 $(wildcard tools/dissector/*.lua) $(I)/share/falcon
 	install -d $(I)/lib/systemd/system
 	sed 's|@PREFIX@|$(PREFIX)|' user/agent/falcond.service.in > $(I)/lib/systemd/system/falcond.service
 	@for m in $(MANPAGES); do \

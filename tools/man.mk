@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Manual pages: NAME.SECTION.scd, beside what it documents, becomes build/man/NAME.SECTION.
 
-MAN_SOURCES := $(wildcard tools/*.scd user/*/*.scd bpf/*.scd)
+MAN_SOURCES := $(wildcard tools/*/*.scd user/*/*.scd bpf/*.scd)
 MANPAGES := $(patsubst %.scd,$(B)/man/%,$(notdir $(MAN_SOURCES)))
 
 vpath %.scd $(sort $(dir $(MAN_SOURCES)))

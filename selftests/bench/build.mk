@@ -17,7 +17,7 @@ $(BENCH)/xsk_ceiling: $(B)/obj/selftests/bench/xsk_ceiling.o
 TESTS += $(BENCH)/ceiling.bpf.o $(BENCH)/xsk_ceiling
 
 # A disk without a front end, over Falcon and locally.
-$(BENCH)/nvme_load: $(B)/obj/selftests/bench/nvme_load.o $(B)/obj/tools/histogram.o $(B)/libfalcon.a
+$(BENCH)/nvme_load: $(B)/obj/selftests/bench/nvme_load.o $(B)/obj/tools/common/histogram.o $(B)/libfalcon.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(B)/libfalcon.a -ljansson -luring

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../tap.sh"
 tap_need tshark editcap jq
 
-LUA=$TAP_TOP/tools/falcon.lua
+LUA=$TAP_TOP/tools/dissector/falcon.lua
 MAKE=$TAP_BUILD/selftests/dissector/make_pcap
 TMP=$(mktemp -d)
 trap 'rm -rf "$TMP"' EXIT

@@ -13,7 +13,7 @@ KEYS=(-o esp.enable_encryption_decode:TRUE)
 # shark ARGS...: tshark on the capture.
 shark()
 {
-	tshark -n -X "lua_script:$TAP_TOP/tools/falcon.lua" -r "$TMP/esp.pcap" "$@" 2>"$TMP/err"
+	tshark -n -X "lua_script:$TAP_TOP/tools/dissector/falcon.lua" -r "$TMP/esp.pcap" "$@" 2>"$TMP/err"
 }
 
 # differences FIELD...: where the fields are not what make_esp says, frame by frame.

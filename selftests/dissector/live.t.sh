@@ -67,7 +67,7 @@ served()
 # count FILTER: packets that match.
 count()
 {
-	tshark -n -X "lua_script:$TAP_TOP/tools/falcon.lua" -r "$TMP/all.pcap" -Y "$1" \
+	tshark -n -X "lua_script:$TAP_TOP/tools/dissector/falcon.lua" -r "$TMP/all.pcap" -Y "$1" \
 		-T fields -e frame.number 2>/dev/null | wc -l
 }
 
@@ -87,7 +87,8 @@ seen()
 # ports ADDRESS FILTER: UDP source ports, which are flow and path, of that host's packets.
 ports()
 {
-	tshark -n -X "lua_script:$TAP_TOP/tools/falcon.lua" -r "$TMP/all.pcap" -Y "ip.src == $1 && ($2)" \
+	tshark -n -X "lua_script:$TAP_TOP/tools/dissector/falcon.lua" -r "$TMP/all.pcap" \
+		-Y "ip.src == $1 && ($2)" \
 		-T fields -e udp.srcport 2>/dev/null | sort -u
 }
 

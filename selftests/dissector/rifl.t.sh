@@ -13,7 +13,8 @@ trap 'rm -rf "$TMP"' EXIT
 # shark FILE ARGS...: tshark without its remark about running as root.
 shark()
 {
-	tshark -n -X "lua_script:$TAP_TOP/tools/falcon_rifl.lua" -r "$TMP/$1.pcap" "${@:2}" 2>"$TMP/err"
+	tshark -n -X "lua_script:$TAP_TOP/tools/dissector/falcon_rifl.lua" -r "$TMP/$1.pcap" \
+		"${@:2}" 2>"$TMP/err"
 }
 
 # bytes HEX

@@ -36,7 +36,7 @@ endef
 FUZZ_FRAMES := $(addprefix selftests/bpf/,reference.c traffic.c packet.c conn.c)
 $(eval $(call fuzzer,fuzz_frame,aligned,$(FUZZ_FRAMES)))
 $(eval $(call fuzzer,fuzz_wire,aligned,$(FUZZ_FRAMES)))
-FUZZ_PSP := $(wildcard user/crypto/*.c) $(addprefix tools/falcon-psp_,config.c capture.c kdf.c)
+FUZZ_PSP := $(wildcard user/crypto/*.c) $(addprefix tools/psp/,config.c capture.c kdf.c)
 $(eval $(call fuzzer,fuzz_psp,aligned,$(FUZZ_PSP),-lcrypto -ljansson -lpcap))
 
 # What strangers give the agent and falcon-cp.
@@ -48,9 +48,9 @@ FUZZ_CONTROL := $(addprefix user/agent/,call.c commands.c own.c show.c control.c
 	config_conn.c config_json.c config_keys.c config_nvme.c config_rue.c nvme.c nvme_app.c \
 	nvme_ns.c nvme_store.c policy.c rue.c rue_commands.c rue_process.c rue_show.c log.c quota.c sec.c sec_keys.c xlr.c) \
 	$(wildcard user/crypto/*.c user/rue/*.c user/ulp/nvme/*.c) $(FUZZ_RAW)
-FUZZ_CP := $(addprefix tools/falcon-cp_,session.c proto.c file.c text.c) tools/mailbox.c
+FUZZ_CP := $(addprefix tools/cp/,session.c proto.c file.c text.c) tools/common/mailbox.c
 FUZZ_HANDSHAKE := $(wildcard user/cm/*.c) user/agent/log.c
-FUZZ_TLS := user/cm/tls.c user/cm/tls_psk.c tools/falconctl_x509.c
+FUZZ_TLS := user/cm/tls.c user/cm/tls_psk.c tools/ctl/x509.c
 $(eval $(call fuzzer,fuzz_config,any,$(FUZZ_CONFIG),-ljansson -linih))
 $(eval $(call fuzzer,fuzz_control,any,$(FUZZ_CONTROL),-ljansson -linih -lcrypto -luring -lisal))
 $(eval $(call fuzzer,fuzz_client,guarded,$(FUZZ_RAW)))
@@ -73,12 +73,12 @@ $(eval $(call fuzzer,fuzz_rifl,aligned,$(wildcard user/rifl/*.c)))
 
 # falcon-wire, but for its loop and interfaces.
 FUZZ_EMULATOR := $(addprefix tools/wire/,command.c frame.c hop.c link.c pool.c report.c settings.c \
-	timeline.c wire.c) tools/histogram.c tools/rifl/hop.c tools/rifl/line.c $(wildcard user/rifl/*.c)
+	timeline.c wire.c) tools/common/histogram.c tools/rifl/hop.c tools/rifl/line.c $(wildcard user/rifl/*.c)
 $(eval $(call fuzzer,fuzz_emulator,aligned,$(FUZZ_EMULATOR),-ljansson -lm))
 
 $(FUZZ)/make_seeds: $(patsubst %.c,$(B)/obj/%.o,$(addprefix selftests/fuzz/,seeds.c seed_file.c) $(FUZZ_FRAMES))
 $(FUZZ)/make_seeds_agent: $(patsubst %.c,$(B)/obj/%.o,$(addprefix selftests/fuzz/seed,s_agent.c s_cp.c \
-	s_emulator.c _file.c) tools/falcon-cp_proto.c)
+	s_emulator.c _file.c) tools/cp/proto.c)
 $(FUZZ)/make_seeds $(FUZZ)/make_seeds_agent:
 	$(call say,LD,$@)
 	@mkdir -p $(@D)

@@ -9,7 +9,7 @@
 
 #include <falcon/psp.h>
 
-#include "../../tools/falcon-psp.h"
+#include "../../tools/psp/psp.h"
 #include "crypto/encap.h"
 #include "crypto/esp.h"
 #include "crypto/sa_priv.h"

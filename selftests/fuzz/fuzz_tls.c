@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../tools/falconctl_ca.h"
+#include "../../tools/ctl/ca.h"
 #include "check.h"
 #include "cm/tls.h"
 

@@ -2,7 +2,7 @@
 /* The first corpus of fuzz_cp.c: transfers that go well, in odd orders, and names that lead out. */
 #include <string.h>
 
-#include "../../tools/falcon-cp_proto.h"
+#include "../../tools/cp/proto.h"
 #include "seed_file.h"
 
 enum {

@@ -51,7 +51,7 @@ spdx_missing()
 
 	# A manual page begins with its title.
 	files '*.c' '*.h' '*.sh' '*.mk' '*.lua' '*.py' '*.pml' '*.md' '*.scd' Makefile \
-		'tools/falcon-*' '.ci/*' | while read -r f; do
+		tools/lab/falcon-lab '.ci/*' | while read -r f; do
 		head -n 3 "$f" | grep -q SPDX-License-Identifier: || printf '%s\n' "$f"
 	done
 }
@@ -89,7 +89,7 @@ top_level()
 
 long_files()
 {
-	files '*.c' '*.h' '*.sh' '*.lua' '*.py' 'tools/falcon-*' | xargs -r wc -l |
+	files '*.c' '*.h' '*.sh' '*.lua' '*.py' tools/lab/falcon-lab | xargs -r wc -l |
 		awk -v max=$MAX_FILE '$2 != "total" && $1 > max { print $2 ": " $1 " lines" }'
 }
 
@@ -166,9 +166,7 @@ check_scripts()
 		tap_skip "shellcheck has no complaint" "shellcheck is not installed"
 		return
 	fi
-	mapfile -t list < <({ files '*.sh' '.ci/*'; files 'tools/falcon-*' |
-		while read -r f; do head -n 1 "$f" | grep -q '^#!.*sh' && printf '%s\n' "$f"; done
-	} | sort -u)
+	mapfile -t list < <(files '*.sh' '.ci/*' tools/lab/falcon-lab)
 	tap_run "shellcheck has no complaint in ${#list[@]} scripts" \
 		shellcheck -x -P SCRIPTDIR -S warning "${list[@]}"
 }
@@ -194,7 +192,7 @@ dissector_types()
 {
 	sed -n 's/.*return "\(Pull.*\|Push.*\|Resync\|NACK\|BACK\|EACK\)";/\1/p' \
 		include/falcon/codes.h | while read -r name; do
-		grep -q "\"$name\"" tools/falcon.lua || printf '%s\n' "$name"
+		grep -q "\"$name\"" tools/dissector/falcon.lua || printf '%s\n' "$name"
 	done
 }
 
@@ -214,7 +212,7 @@ undocumented_keys()
 		user/agent/falcon.conf.5.scd
 	undocumented tools/sim/keys.c \
 		's/^\t[A-Z]*(\([a-z_0-9]*\), T_.*/\1/p; s/^\t[A-Z]*_[A-Z]*(\([a-z_0-9]*\),.*/\1/p' \
-		tools/falcon-sim.8.scd
+		tools/sim/falcon-sim.8.scd
 }
 
 # Every test script can be run, every test program is reachable by the runner.

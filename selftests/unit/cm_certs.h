@@ -8,7 +8,7 @@
 #include <openssl/pem.h>
 #include <sys/stat.h>
 
-#include "../../tools/falconctl_ca.h"
+#include "../../tools/ctl/ca.h"
 
 enum { CERT_PATH = 2 * UNIT_PATH };
 

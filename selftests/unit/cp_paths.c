@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../tools/falcon-cp_file.h"
+#include "../../tools/cp/file.h"
 
 /*
  * TOP/secret            outside

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../tools/falcon-cp_proto.h"
+#include "../../tools/cp/proto.h"
 
 static const struct cp_msg sample = {
 	.type = CP_CHUNK,

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../tools/falcon-cp_file.h"
+#include "../../tools/cp/file.h"
 
 static char top[UNIT_PATH];
 static int dir;

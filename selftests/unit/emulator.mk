@@ -3,7 +3,7 @@
 
 EMULATOR_BINS := $(addprefix $(B)/selftests/unit/emulator_,link.t chance.t paths.t settings.t rifl.t)
 EMULATOR_TESTED := $(patsubst %.c,$(B)/asan/%.o,$(filter-out %/main.c %/loop.c %/options.c \
-	%/client.c %/control.c tools/app.c,$(WIRE_SRC)))
+	%/client.c %/control.c tools/common/app.c,$(WIRE_SRC)))
 
 $(EMULATOR_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o $(EMULATOR_TESTED) \
 	$(B)/asan/librifl.a

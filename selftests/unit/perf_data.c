@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../../tools/falcon-perf.h"
+#include "../../tools/perf/perf.h"
 
 static void pattern__finds_every_changed_byte(void **state)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "../../tools/histogram.h"
+#include "../../tools/common/histogram.h"
 
 static struct histogram h;
 

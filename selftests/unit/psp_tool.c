@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../tools/falcon-psp.h"
+#include "../../tools/psp/psp.h"
 
 #define KEY                                                                                        \
 	"00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f "                                         \

@@ -17,10 +17,10 @@ $(RAW_DIR)/raw_ulp.t $(RAW_DIR)/raw_shutdown.t: \
 	$(call asan_objs,$(RAW_SRC) selftests/unit/loop/pair.c selftests/unit/loop/app.c)
 $(RAW_DIR)/client_rings.t $(RAW_DIR)/client_hostile.t: $(call asan_objs,$(APP_SRC))
 $(RAW_DIR)/lib_rings.t: $(B)/asan/libfalcon.a | $(RAW_DIR)/loop_agent
-$(RAW_DIR)/perf_histogram.t: $(call asan_objs,tools/histogram.c)
-$(RAW_DIR)/perf_data.t: $(call asan_objs,tools/falcon-perf_data.c)
-$(RAW_DIR)/cp_proto.t: $(call asan_objs,tools/falcon-cp_proto.c)
-$(RAW_DIR)/cp_paths.t $(RAW_DIR)/cp_sink.t: $(call asan_objs,tools/falcon-cp_file.c)
+$(RAW_DIR)/perf_histogram.t: $(call asan_objs,tools/common/histogram.c)
+$(RAW_DIR)/perf_data.t: $(call asan_objs,tools/perf/data.c)
+$(RAW_DIR)/cp_proto.t: $(call asan_objs,tools/cp/proto.c)
+$(RAW_DIR)/cp_paths.t $(RAW_DIR)/cp_sink.t: $(call asan_objs,tools/cp/file.c)
 
 $(RAW_BINS): $(RAW_DIR)/%.t: $(B)/asan/selftests/unit/%.o
 	$(call say,LD,$@)

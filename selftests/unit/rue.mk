@@ -5,9 +5,7 @@ RUE_TESTS := $(filter-out rue_bits,$(patsubst selftests/unit/%.c,%,$(wildcard se
 RUE_BINS := $(RUE_TESTS:%=$(B)/selftests/unit/%.t)
 RUE_OBJS := $(patsubst %.c,$(B)/asan/%.o,$(wildcard user/rue/*.c))
 
-$(B)/selftests/unit/rue_columns.t: $(B)/asan/tools/falcon-rue_columns.o
-
-$(B)/asan/selftests/unit/rue_columns.o: CFLAGS += -Itools
+$(B)/selftests/unit/rue_columns.t: $(B)/asan/tools/rue/columns.o
 
 $(RUE_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o $(RUE_OBJS)
 	$(call say,LD,$@)

@@ -2,7 +2,7 @@
 /* The columns of falcon-rue's vector files: every bit of event, result and state, once. */
 #include "rue_env.h"
 
-#include "falcon-rue.h"
+#include "../../tools/rue/rue.h"
 
 static void isolated(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A capture of frames for tools/falcon_rifl.lua, which says what a packet has before its frame. */
+/* A capture of frames for tools/dissector/falcon_rifl.lua, which says what a packet has before its frame. */
 #ifndef FALCON_RIFL_CAPTURE_H
 #define FALCON_RIFL_CAPTURE_H
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../app.h"
+#include "../common/app.h"
 #include "emulator.h"
 
 enum {

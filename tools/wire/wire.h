@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../histogram.h"
+#include "../common/histogram.h"
 #include "../sim/noise.h"
 #include "pool.h"
 #include "settings.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# libfalcon_verbs.so, preloaded over libibverbs and librdmacm, and falcon-run, which does so.
+# libfalcon_verbs.so, preloaded over libibverbs and librdmacm.
 
 VERBS_SRC := $(wildcard user/verbs/*.c)
 VERBS_SHARED := $(IPC_CLIENT_SRC)
@@ -14,12 +14,3 @@ $(B)/libfalcon_verbs.so: $(VERBS_SRC:%.c=$(B)/pic/%.o) $(VERBS_SHARED:%.c=$(B)/p
 		-Wl,--no-as-needed -libverbs -lrdmacm -Wl,--as-needed -ljansson -lpthread
 
 all: $(B)/libfalcon_verbs.so
-
-# It attaches itself, to see whether that can be done.
-RUN_SRC := tools/falcon-run.c user/verbs/agent.c user/verbs/area.c user/verbs/env.c user/verbs/tree.c \
-	user/verbs/tree_sweep.c $(VERBS_SHARED)
-PROGRAMS += $(B)/falcon-run
-
-$(B)/falcon-run: $(RUN_SRC:%.c=$(B)/obj/%.o)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lpthread

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* falcon-cp's server: its loop, and the agent's coming and going. */
+#include "server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum loop_const {
+	BATCH = 64,
+	WAIT_MS = 500,
+	REATTACH_MS = 100,
+	FAREWELL_MS = 500,
+	STARVED_MS = 1,		/* messages are there, but clients do not take the answers */
+};
+
+static void pause_ms(int ms)
+{
+	const struct timespec pause = { .tv_nsec = ms * 1000000L };
+
+	nanosleep(&pause, NULL);
+}
+
+static int attach(struct cp_server *s)
+{
+	const uint64_t slots = (uint64_t)CP_SESSIONS * CP_SESSION_BYTES;
+	const struct falcon_attr attr = {
+		.service = s->cfg->service,
+		.arena_size = MAILBOX_BYTES + slots,
+		.remote_offset = MAILBOX_BYTES,
+		.remote_len = slots,
+		.remote_write = 1,
+		.remote_read = 1,
+	};
+	int rc = falcon_open(&attr, &s->f);
+
+	if (!rc)
+		mailbox_init(&s->mb, s->f, 0);
+	return rc;
+}
+
+static int take_completions(struct cp_server *s)
+{
+	struct falcon_cqe cqes[BATCH];
+	uint32_t owner;
+	int n = falcon_poll(s->f, cqes, BATCH);
+
+	for (int i = 0; i < n; i++)
+		if (mailbox_completed(&s->mb, &cqes[i], &owner) && cqes[i].status != kCmplAck)
+			cp_session_undelivered(s, owner);
+	return n;
+}
+
+static int serve_turn(struct cp_server *s)
+{
+	const struct falcon_msg *m;
+	int n = take_completions(s);
+
+	s->now = app_now();
+	/* What could not be answered waits in the ring, and its sender with it. */
+	while (s->mb.free >= CP_REPLIES_MAX && (m = falcon_message(s->f)) && !app_stop) {
+		cp_session_message(s, m);
+		falcon_message_done(s->f);
+		if (n >= 0)
+			n++;
+	}
+	cp_session_expire(s);
+	if (!n && s->mb.free < CP_REPLIES_MAX)
+		pause_ms(STARVED_MS);
+	return n ? n : falcon_wait(s->f, WAIT_MS);
+}
+
+/* The agent has gone: end everything, and attach to the next one when it is there. */
+static void reattach(struct cp_server *s)
+{
+	app_warn("the agent is gone; waiting for its return");
+	cp_session_end_all(s, "the agent is gone");
+	falcon_close(s->f);
+	s->f = NULL;
+	while (!app_stop && attach(s))
+		pause_ms(REATTACH_MS);
+	if (s->f)
+		app_warn("attached again");
+}
+
+/* Tell clients that we stop, and give the agent a moment to pass it on. */
+static void farewell(struct cp_server *s)
+{
+	uint64_t until = app_now() + FAREWELL_MS * 1000000ULL;
+
+	cp_session_end_all(s, "the server was stopped");
+	while (s->mb.free < MAILBOX_SLOTS && app_now() < until)
+		if (take_completions(s) < 0 || falcon_wait(s->f, 10) < 0)
+			break;
+}
+
+int cp_serve(const struct cp_config *cfg)
+{
+	static struct cp_server s;
+
+	s.cfg = cfg;
+	s.dir = open(cfg->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s.dir < 0) {
+		app_warn("%s: %s", cfg->dir, strerror(errno));
+		return 1;
+	}
+	if (attach(&s)) {
+		app_warn("%s", falcon_error(NULL));
+		close(s.dir);
+		return 1;
+	}
+	while (!app_stop)
+		if (serve_turn(&s) == -EPIPE)
+			reattach(&s);
+	if (s.f)
+		farewell(&s);
+	falcon_close(s.f);
+	close(s.dir);
+	return 0;
+}

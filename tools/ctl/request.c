@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* falconctl: one request to the agent, one reply. What goes wrong is said on standard error. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl.h"
+
+/* |rc| is what a function of |agent| has returned. */
+static int checked(const struct ipc_client *agent, int rc)
+{
+	if (rc)
+		fprintf(stderr, "falconctl: %s\n", agent->err);
+	return rc ? -1 : 0;
+}
+
+int ctl_connect(struct ipc_client *agent, const char *path)
+{
+	int rc = ipc_client_connect(agent, path);
+
+	if (rc != -ENOENT && rc != -ECONNREFUSED)
+		return checked(agent, rc);
+	fprintf(stderr, "falconctl: %s, and so does -s SOCKET\n", agent->err);
+	return -1;
+}
+
+int ctl_ask(struct ipc_client *agent, json_t *req)
+{
+	return checked(agent, ipc_client_ask(agent, req, NULL, 0));
+}
+
+json_t *ctl_answer(struct ipc_client *agent)
+{
+	json_t *reply;
+
+	checked(agent, ipc_client_answer(agent, &reply));
+	return reply;
+}
+
+json_t *ctl_call(struct ipc_client *agent, json_t *req, int pass)
+{
+	json_t *reply;
+
+	checked(agent, ipc_client_call(agent, req, &pass, pass >= 0, &reply));
+	return reply;
+}
+
+json_t *ctl_keys(const char *op, const char *first, const char *usage, int argc, char **argv)
+{
+	json_t *req = json_pack("{s:s}", "op", op);
+
+	for (int i = 0; i < argc; i++) {
+		char *value = strchr(argv[i], '=');
+		const char *key = value ? argv[i] : first;
+
+		if (value)
+			*value++ = 0;
+		if ((!value && i > 0) || strcmp(key, "op") == 0 || json_object_get(req, key)) {
+			json_decref(req);
+			ctl_usage_error(usage, argv[i]);
+			return NULL;
+		}
+		json_object_set_new(req, key, json_string(value ? value : argv[i]));
+	}
+	return req;
+}
+
+json_t *ctl_request(const char *path, json_t *req)
+{
+	struct ipc_client agent;
+	json_t *reply;
+
+	if (ctl_connect(&agent, path) < 0) {
+		json_decref(req);
+		return NULL;
+	}
+	reply = ctl_call(&agent, req, -1);
+	ipc_client_close(&agent);
+	return reply;
+}

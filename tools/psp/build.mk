@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+FALCON_PSP_SRC := $(wildcard tools/psp/*.c)
+FALCON_PSP_LIBS := -ljansson -lpcap -lcrypto
+PROGRAMS += $(B)/falcon-psp
+TESTS += $(B)/asan/falcon-psp
+
+$(B)/falcon-psp: $(FALCON_PSP_SRC:%.c=$(B)/obj/%.o) $(B)/libfcrypto.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FALCON_PSP_LIBS)
+
+$(B)/asan/falcon-psp: $(FALCON_PSP_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libfcrypto.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(LDFLAGS) -o $@ $^ $(FALCON_PSP_LIBS)
