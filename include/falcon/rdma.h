@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Every packet of RDMA over Falcon 0.9, section 8: layout, pack, unpack. They are the upper-layer
  * part of Falcon's packets of protocol type FALCON_PROTO_RDMA.

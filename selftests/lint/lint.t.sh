@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
-# What the tree promises about itself: licences, layout, sizes, the purity of the core, tidy text.
+# What the tree promises about itself: layout, sizes, the purity of the core, tidy text.
 . "$(dirname "$0")/../tap.sh"
+# shellcheck source=selftests/lint/files.sh
+. "$TAP_TOP/selftests/lint/files.sh"
 tap_need awk
 cd "$TAP_TOP" || exit 1
 
@@ -11,69 +13,6 @@ MAX_FUNCTION=100	# lines, hard
 WARN_FUNCTION=60	# lines, remarked only
 MAX_COLUMNS=110		# 100 is the aim
 TOP='bpf include selftests tools user LICENSE Makefile README.md'
-
-# find_files PATTERN...: what git ls-files would, by find: all but build/, but ':!FOLDER', what matches.
-find_files()
-{
-	local p names=() not=(-path ./build -o -path ./.git)
-
-	for p; do
-		case $p in
-		:!*) not+=(-o -path "./${p#:!}") ;;
-		*) names+=(-o -path "./$p") ;;
-		esac
-	done
-	[ ${#names[@]} -gt 0 ] || names=(-o -true)
-	find . \( "${not[@]}" \) -prune -o -type f \( "${names[@]:1}" \) -printf '%P\n'
-}
-
-# files PATTERN...: of the tree, as git knows it, with what is new; without git, all but build/.
-files()
-{
-	if git rev-parse --git-dir >/dev/null 2>&1; then
-		git ls-files --cached --others --exclude-standard -- "$@" | while read -r f; do
-			[ -f "$f" ] && printf '%s\n' "$f"
-		done
-	else
-		find_files "$@"
-	fi | sort
-}
-
-# empty LIST NAME: ok if there is nothing on the list.
-empty()
-{
-	tap_is "$1" "" "$2"
-}
-
-spdx_missing()
-{
-	local f
-
-	# A manual page begins with its title.
-	files '*.c' '*.h' '*.sh' '*.mk' '*.lua' '*.py' '*.pml' '*.md' '*.scd' Makefile \
-		tools/lab/falcon-lab '.ci/*' | while read -r f; do
-		head -n 3 "$f" | grep -q SPDX-License-Identifier: || printf '%s\n' "$f"
-	done
-}
-
-# What a BPF program includes must allow the GPL, and BPF objects must say so to the kernel.
-bpf_licence()
-{
-	local f
-
-	files 'bpf/*.c' 'bpf/*.h' '*.bpf.c' '*.bpf.h' | while read -r f; do
-		head -n 1 "$f" | grep -q 'GPL-2.0' || printf '%s: SPDX without GPL-2.0\n' "$f"
-	done
-	files '*.bpf.c' | while read -r f; do
-		grep -qE 'SEC\("license"\) *= *"(Dual BSD/GPL|GPL)"' "$f" ||
-			printf '%s: no license section\n' "$f"
-	done
-	files '*.bpf.c' 'bpf/*.h' | xargs -r grep -ho '<falcon/[a-z_]*\.h>' | sort -u |
-		tr -d '<>' | while read -r f; do
-		head -n 1 "include/$f" | grep -q 'GPL-2.0' ||
-			printf 'include/%s: used by BPF, SPDX without GPL-2.0\n' "$f"
-	done
-}
 
 top_level()
 {
@@ -223,8 +162,6 @@ not_executable()
 	done
 }
 
-empty "$(spdx_missing)" "every source says its licence first"
-empty "$(bpf_licence)" "what runs in the kernel may: GPL-compatible"
 empty "$(top_level)" "the top level holds what the layout names"
 empty "$(long_files)" "no file over $MAX_FILE lines"
 check_functions
