@@ -17,7 +17,7 @@
 
 #include "falcon/falcon.h"
 #include "falcon/nvme_api.h"
-#include "io/spin.h"
+#include "base/spin.h"
 #include "../../tools/common/histogram.h"
 
 enum { DEPTH_MAX = 256, READY_TRIES = 500, READY_PAUSE_US = 20000 };

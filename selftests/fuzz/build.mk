@@ -41,15 +41,15 @@ $(eval $(call fuzzer,fuzz_psp,aligned,$(FUZZ_PSP),-lcrypto -ljansson -lpcap))
 
 # What strangers give the agent and falcon-cp.
 FUZZ_CONFIG := $(addprefix user/agent/,config.c config_conn.c config_json.c config_keys.c \
-	config_nvme.c config_rue.c policy.c log.c) user/rue/configs.c user/rue/params.c $(wildcard user/core/*.c)
-FUZZ_RAW := user/agent/client.c $(wildcard user/ulp/*.c) \
+	config_nvme.c config_rue.c policy.c) user/base/log.c user/rue/configs.c user/rue/params.c $(wildcard user/core/*.c)
+FUZZ_RAW := $(wildcard user/ulp/*.c) \
 	$(addprefix selftests/unit/loop/,app.c fake_core.c)
 FUZZ_CONTROL := $(addprefix user/agent/,call.c commands.c own.c show.c control.c control_msg.c drop.c config.c \
 	config_conn.c config_json.c config_keys.c config_nvme.c config_rue.c nvme.c nvme_app.c \
-	nvme_ns.c nvme_store.c policy.c rue.c rue_commands.c rue_process.c rue_show.c log.c quota.c sec.c sec_keys.c xlr.c) \
-	$(wildcard user/crypto/*.c user/rue/*.c user/ulp/nvme/*.c) $(FUZZ_RAW)
+	nvme_ns.c nvme_store.c policy.c rue.c rue_commands.c rue_process.c rue_show.c quota.c sec.c sec_keys.c xlr.c) \
+	$(wildcard user/base/*.c user/crypto/*.c user/rue/*.c user/ulp/nvme/*.c) $(FUZZ_RAW)
 FUZZ_CP := $(addprefix tools/cp/,session.c proto.c file.c text.c) tools/common/mailbox.c
-FUZZ_HANDSHAKE := $(wildcard user/cm/*.c) user/agent/log.c
+FUZZ_HANDSHAKE := $(wildcard user/cm/*.c) user/base/log.c
 FUZZ_TLS := user/cm/tls.c user/cm/tls_psk.c tools/ctl/x509.c
 $(eval $(call fuzzer,fuzz_config,any,$(FUZZ_CONFIG),-ljansson -linih))
 $(eval $(call fuzzer,fuzz_control,any,$(FUZZ_CONTROL),-ljansson -linih -lcrypto -luring -lisal))
@@ -65,7 +65,7 @@ $(eval $(call fuzzer,fuzz_rdma,any,$(FUZZ_RDMA),-lcmocka))
 $(eval $(call fuzzer,fuzz_rdma_cm,any,$(wildcard user/ulp/rdma/cm_*.c)))
 
 # Both ends of NVMe over Falcon, in the world of their unit tests.
-FUZZ_NVME := $(wildcard user/ulp/nvme/*.c) selftests/unit/nvme_env.c
+FUZZ_NVME := $(wildcard user/ulp/nvme/*.c) user/base/pi.c selftests/unit/nvme_env.c
 $(eval $(call fuzzer,fuzz_nvme,any,$(FUZZ_NVME),-lcmocka -lisal))
 
 # One end of a RIFL lane.

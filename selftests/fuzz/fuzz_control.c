@@ -35,7 +35,7 @@
 #include "agent/commands.h"
 #include "agent/config_keys.h"
 #include "agent/drop.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/nvme.h"
 #include "agent/rdma.h"
 #include "agent/rdma_show.h"

@@ -2,7 +2,7 @@
 # Tests of the agent's control plane. $(call agent_test,NAME,objects of user/agent,libraries); an
 # object of another directory is written ../DIRECTORY/NAME.
 
-CM_OBJS := $(patsubst user/cm/%.c,../cm/%,$(wildcard user/cm/*.c)) log
+CM_OBJS := $(patsubst user/cm/%.c,../cm/%,$(wildcard user/cm/*.c)) ../base/log
 
 # Without "..": by that name the object is none that the compiler has written dependencies of.
 agent_objects = $(patsubst $(CURDIR)/%,%,$(abspath $(1:%=$(B)/asan/user/agent/%.o)))
@@ -15,10 +15,10 @@ $(B)/selftests/unit/$(1).t: $(B)/asan/selftests/unit/$(1).o $(call agent_objects
 TESTS += $(B)/selftests/unit/$(1).t
 endef
 
-$(eval $(call agent_test,config_file,config config_conn config_json config_keys config_nvme policy config_rue log,-ljansson -linih -lm))
-$(eval $(call agent_test,config_json,config config_conn config_json config_keys config_nvme policy config_rue log,-ljansson -linih -lm))
+$(eval $(call agent_test,config_file,config config_conn config_json config_keys config_nvme policy config_rue ../base/log,-ljansson -linih -lm))
+$(eval $(call agent_test,config_json,config config_conn config_json config_keys config_nvme policy config_rue ../base/log,-ljansson -linih -lm))
 $(B)/selftests/unit/config_file.t $(B)/selftests/unit/config_json.t: $(addprefix $(B)/asan/user/rue/,configs.o params.o)
-$(eval $(call agent_test,log_lines,log,))
+$(eval $(call agent_test,log_lines,../base/log,))
 $(eval $(call agent_test,loopq,loopq,))
 $(eval $(call agent_test,cm_wire,../cm/wire,))
 $(eval $(call agent_test,cm_pair,$(CM_OBJS),-lssl -lcrypto -lcap -lpthread))
@@ -40,20 +40,20 @@ $(eval $(call agent_test,cm_keys,$(CM_OBJS) ../../tools/ctl/x509,-lssl -lcrypto 
 $(eval $(call agent_test,cm_tls,$(CM_OBJS) ../../tools/ctl/x509,-lssl -lcrypto -lcap -lpthread))
 $(eval $(call agent_test,cm_flood,$(CM_OBJS) ../../tools/ctl/x509,-lssl -lcrypto -lcap -lpthread))
 $(eval $(call agent_test,cm_resume,$(CM_OBJS),-lssl -lcrypto -lcap -lpthread))
-$(eval $(call agent_test,control_socket,control control_msg drop log,-ljansson))
-$(eval $(call agent_test,neigh_lookup,neigh neigh_msg log,-lmnl))
+$(eval $(call agent_test,control_socket,control control_msg drop ../base/log,-ljansson))
+$(eval $(call agent_test,neigh_lookup,neigh neigh_msg ../base/log,-lmnl))
 $(eval $(call agent_test,neigh_link,neigh_msg,-lmnl))
-$(eval $(call agent_test,neigh_vlan,neigh log,-lmnl))
-$(eval $(call agent_test,control_falconctl,control control_msg drop log,-ljansson))
-$(eval $(call agent_test,agent_rue,rue rue_level rue_process config_rue log,-ljansson -lm))
+$(eval $(call agent_test,neigh_vlan,neigh ../base/log,-lmnl))
+$(eval $(call agent_test,control_falconctl,control control_msg drop ../base/log,-ljansson))
+$(eval $(call agent_test,agent_rue,rue rue_level rue_process config_rue ../base/log,-ljansson -lm))
 $(B)/selftests/unit/agent_rue.t: $(patsubst %.c,$(B)/asan/%.o,$(wildcard user/rue/*.c))
 $(B)/selftests/unit/control_falconctl.t: | $(B)/falconctl
 
 # The receive path for redirected frames, keys and their rotation.
-SEC_OBJS := call keys log rekey sec sec_keys steer ../io/frame
+SEC_OBJS := call keys ../base/log rekey sec sec_keys steer ../io/frame
 $(patsubst %,$(B)/selftests/unit/agent_%.t,attack attack_esp path rekey steer): $(B)/asan/libfcrypto.a
 $(eval $(call agent_test,agent_attack,$(SEC_OBJS),-lcrypto -ljansson))
 $(eval $(call agent_test,agent_attack_esp,$(SEC_OBJS),-lcrypto -ljansson))
 $(eval $(call agent_test,agent_rekey,$(SEC_OBJS),-lcrypto -ljansson))
 $(eval $(call agent_test,agent_steer,$(SEC_OBJS),-lcrypto -ljansson))
-$(eval $(call agent_test,agent_path,call path log ../io/frame,-lcrypto))
+$(eval $(call agent_test,agent_path,call path ../base/log ../io/frame,-lcrypto))

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "agent/client.h"
+#include "ulp/client.h"
 #include "loop/app.h"
 
 enum {

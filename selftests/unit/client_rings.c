@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/client.h"
+#include "ulp/client.h"
 #include "loop/app.h"
 
 enum { ARENA = 8192 };

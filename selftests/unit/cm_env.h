@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <agent/log.h>
+#include <base/log.h>
 #include <cm/priv.h>
 #include <falcon/maps.h>
 #include <falcon/psp.h>

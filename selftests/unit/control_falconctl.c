@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include <agent/control.h>
-#include <agent/log.h>
+#include <base/log.h>
 
 enum { ARGS_MAX = 12, ROWS_LARGE = 3000 };
 

@@ -19,7 +19,7 @@
 
 #include <agent/control.h>
 #include <agent/drop.h>
-#include <agent/log.h>
+#include <base/log.h>
 
 #include "ipc/fdpass.h"
 #include "lingering.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* user/io/spin.h: when a wait may go on spinning. */
+/* user/base/spin.h: when a wait may go on spinning. */
 #include "unit.h"
 
-#include "io/spin.h"
+#include "base/spin.h"
 
 static void spin_once__ends_with_its_time(void **state)
 {

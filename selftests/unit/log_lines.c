@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <agent/log.h>
+#include <base/log.h>
 
 static int saved, pipe_fds[2];
 

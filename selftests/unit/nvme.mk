@@ -7,13 +7,13 @@ NVME_ENV_TESTS := nvme_engine nvme_pi nvme_pi_ends nvme_pi_model nvme_xts nvme_a
 	nvme_attack nvme_requests nvme_filtered
 NVME_TESTS := nvme_lba nvme_store $(NVME_ENV_TESTS)
 NVME_BINS := $(NVME_TESTS:%=$(NVME_DIR)/%.t)
-NVME_SRC := $(wildcard user/ulp/nvme/*.c)
+NVME_SRC := $(wildcard user/ulp/nvme/*.c) user/base/pi.c
 
 $(NVME_DIR)/nvme_lba.t: $(B)/asan/user/ulp/nvme/lba.o
 $(NVME_ENV_TESTS:%=$(NVME_DIR)/%.t): $(NVME_SRC:%.c=$(B)/asan/%.o) \
 	$(B)/asan/selftests/unit/nvme_env.o
 $(NVME_DIR)/nvme_xts.t $(NVME_DIR)/nvme_pi_ends.t $(NVME_DIR)/nvme_pi_model.t: $(B)/asan/user/crypto/xts.o
-$(NVME_DIR)/nvme_app.t: $(patsubst %,$(B)/asan/%.o,user/agent/client user/agent/nvme_app selftests/unit/loop/app)
+$(NVME_DIR)/nvme_app.t: $(patsubst %,$(B)/asan/%.o,user/ulp/client user/agent/nvme_app selftests/unit/loop/app)
 $(NVME_DIR)/nvme_store.t: $(B)/asan/user/agent/nvme_store.o
 
 $(NVME_BINS): $(NVME_DIR)/%.t: $(B)/asan/selftests/unit/%.o

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include <falcon/nvme.h>
-#include <ulp/nvme/pi.h>
+#include <base/pi.h>
 
 enum {
 	MIB = 1 << 20,

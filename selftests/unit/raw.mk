@@ -6,10 +6,10 @@ RAW_DIR := $(B)/selftests/unit
 RAW_TESTS := raw_ulp raw_shutdown client_rings client_hostile lib_rings perf_histogram perf_data \
 	     cp_proto cp_paths cp_sink
 RAW_BINS := $(RAW_TESTS:%=$(RAW_DIR)/%.t)
-RAW_SRC := user/agent/client.c $(wildcard user/ulp/*.c) selftests/unit/loop/fake_core.c
+RAW_SRC := $(wildcard user/ulp/*.c) selftests/unit/loop/fake_core.c
 LOOP_SRC := $(RAW_SRC) selftests/unit/loop/agent.c $(wildcard user/agent/control*.c) user/agent/drop.c \
-	user/agent/log.c
-APP_SRC := user/agent/client.c selftests/unit/loop/app.c
+	user/base/log.c
+APP_SRC := user/ulp/client.c selftests/unit/loop/app.c
 
 asan_objs = $(patsubst %.c,$(B)/asan/%.o,$(1))
 

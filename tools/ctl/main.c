@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "agent/config_keys.h"
-#include "agent/version.h"
+#include "base/version.h"
 #include "falcon/falcon.h"
 #include "ctl.h"
 #include "ca.h"

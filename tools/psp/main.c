@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/version.h"
+#include "base/version.h"
 #include "psp.h"
 
 static const char usage_text[] =

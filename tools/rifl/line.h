@@ -3,7 +3,7 @@
 #ifndef FALCON_RIFL_LINE_H
 #define FALCON_RIFL_LINE_H
 
-#include "../sim/noise.h"
+#include "../common/noise.h"
 #include "rifl/frame.h"
 
 enum {

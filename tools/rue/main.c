@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/version.h"
+#include "base/version.h"
 #include "rue.h"
 #include "rue/params.h"
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/version.h"
+#include "base/version.h"
 #include "verbs/agent.h"
 #include "verbs/env.h"
 #include "verbs/tree.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "noise.h"
+#include "../common/noise.h"
 
 enum sim_limits {
 	SIM_MAX_HOSTS = 64,

@@ -5,7 +5,7 @@
 
 #include "config.h"
 #include "known.h"
-#include "rng.h"
+#include "../common/rng.h"
 
 #include <core/core.h>
 #include <io/frame.h>

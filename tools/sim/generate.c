@@ -5,7 +5,7 @@
  * with two of them shows.
  */
 #include "config.h"
-#include "rng.h"
+#include "../common/rng.h"
 
 /* Where 2^32 units of T1 and 2^64 ps end. */
 #define T1_WRAP_NS 562949953421ULL

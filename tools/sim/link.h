@@ -5,8 +5,8 @@
 
 #include "config.h"
 #include "frame.h"
-#include "noise.h"
-#include "rng.h"
+#include "../common/noise.h"
+#include "../common/rng.h"
 
 #include <core/core.h>
 #include <io/frame.h>

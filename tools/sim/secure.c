@@ -4,7 +4,7 @@
 #include "check.h"
 
 #include <agent/agent.h>
-#include <agent/log.h>
+#include <base/log.h>
 #include <crypto/sa_priv.h>
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include <linux/ipv6.h>
 #include <string.h>
 
-#include "../sim/rng.h"
+#include "../common/rng.h"
 
 enum frame_const {
 	ECN_MASK = 3,

@@ -13,7 +13,7 @@
 
 #include "control.h"
 #include "emulator.h"
-#include "io/spin.h"
+#include "base/spin.h"
 
 enum {
 	SIGNAL_FD,

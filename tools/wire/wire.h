@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "../common/histogram.h"
-#include "../sim/noise.h"
+#include "../common/noise.h"
 #include "pool.h"
 #include "settings.h"
 #include "timeline.h"

@@ -12,7 +12,7 @@
 
 #include "agent/agent.h"
 #include "agent/config_keys.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/policy.h"
 
 static bool reserved(const struct agent *a, uint32_t cid)

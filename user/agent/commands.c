@@ -11,7 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/drop.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/nvme.h"
 #include "agent/nvme_app.h"
 #include "agent/own.h"

@@ -14,7 +14,7 @@
 
 #include "agent/config_rue.h"
 #include "agent/config_set.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/quota.h"
 #include "cm/chan.h"
 #include "core/core.h"

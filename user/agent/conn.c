@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/loopback.h"
 #include "agent/rue.h"
 

@@ -17,7 +17,7 @@
 
 #include "agent/control_msg.h"
 #include "agent/drop.h"
-#include "agent/log.h"
+#include "base/log.h"
 
 enum {
 	EVENTS_AT_ONCE = 16,

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 
 _Static_assert((int)SA_KEY_MAX == (int)CM_KEY_MAX, "a key fits into what peers are told");
 

@@ -3,7 +3,7 @@
  * A shard's loop: packets, what applications submit, timers; between turns, what control calls for.
  *
  * While there is work it turns without a system call other than those that send. Out of work it
- * spins shortly (io/spin.h), then tells XDP and the applications that it sleeps, looks once more,
+ * spins shortly (base/spin.h), then tells XDP and the applications that it sleeps, looks once more,
  * and waits until the next deadline.
  */
 #include <errno.h>
@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/loopback.h"
 #include "agent/rdma.h"
 #include "agent/rue.h"
 #include "agent/stall.h"
-#include "io/spin.h"
+#include "base/spin.h"
 #include "ipc/sleep.h"
 
 enum loop_const {

@@ -8,7 +8,7 @@
 
 #include "agent/agent.h"
 #include "agent/config_keys.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/loopq.h"
 #include "falcon/psp.h"
 

@@ -13,15 +13,15 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/loopback.h"
 #include "agent/nvme.h"
 #include "agent/rdma.h"
 #include "agent/sandbox.h"
 #include "agent/rue.h"
-#include "agent/version.h"
+#include "base/version.h"
 #include "io/memory.h"
-#include "io/spin.h"
+#include "base/spin.h"
 
 struct options {
 	const char *config;

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/loopback.h"
 #include "agent/rdma.h"
-#include "io/spin.h"
+#include "base/spin.h"
 
 enum { EVENTS = 32 };
 

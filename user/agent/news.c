@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/nvme_app.h"
 #include "agent/rdma.h"
 

@@ -8,13 +8,13 @@
 #include <sys/random.h>
 
 #include "agent/config_nvme.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/nvme_app.h"
 #include "agent/nvme_priv.h"
 #include "agent/own.h"
 #include "crypto/locked.h"
 #include "crypto/xts.h"
-#include "ulp/nvme/pi.h"
+#include "base/pi.h"
 
 /* A device's cipher; |xts| is NULL if it has none. */
 struct xts_cipher {

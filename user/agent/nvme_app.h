@@ -6,7 +6,7 @@
 #ifndef FALCON_AGENT_NVME_APP_H
 #define FALCON_AGENT_NVME_APP_H
 
-#include "agent/client.h"
+#include "ulp/client.h"
 #include "ulp/nvme/initiator.h"
 
 struct nvme_apps;

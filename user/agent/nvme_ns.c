@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "agent/config_nvme.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/nvme.h"
 #include "agent/nvme_priv.h"
-#include "ulp/nvme/pi.h"
+#include "base/pi.h"
 
 #define LOOK_NS 1000000000ULL
 

@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "falcon/types.h"
 
 /*

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/rue.h"
 
 /* Receive queues of |ifname|, from sysfs; 1 if sysfs is not there. */

@@ -18,9 +18,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "agent/client.h"
+#include "ulp/client.h"
 #include "agent/drop.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/quota.h"
 #include "io/memory.h"
 

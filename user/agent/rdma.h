@@ -4,7 +4,7 @@
 #define FALCON_AGENT_RDMA_H
 
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/rdma_proc.h"
 #include "agent/stall.h"
 #include "ulp/rdma/rdma.h"

@@ -13,9 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/client.h"
+#include "ulp/client.h"
 #include "agent/drop.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/quota.h"
 #include "agent/rdma.h"
 #include "ipc/fdpass.h"

@@ -5,7 +5,7 @@
  * packets.
  */
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 
 static const struct {
 	const char *name, *text;

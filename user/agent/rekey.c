@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 
 static const uint64_t NS_PER_MS = 1000000;
 

@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/client.h"
+#include "ulp/client.h"
 #include "agent/config_keys.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/rue.h"
 
 /* The keys of |req| over those of |cfg|; only such as may change while a connection lives. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/rue_priv.h"
 
 static const uint64_t RETRY_NS = 1000ULL * 1000 * 1000;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/rue.h"
 
 const char *agent_conn_state_name(enum agent_conn_state s)

@@ -11,7 +11,7 @@
 #include "agent/rdma.h"
 #include "agent/rdma_show.h"
 #include "agent/rue.h"
-#include "agent/version.h"
+#include "base/version.h"
 
 /* Fills |rows|; only the connection |only| unless that is NULL. */
 typedef void (*show_fn)(struct agent *a, const struct agent_conn *only, json_t *rows);

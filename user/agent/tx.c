@@ -6,7 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/loopback.h"
-#include "io/spin.h"
+#include "base/spin.h"
 
 enum tx_const {
 	TX_STAMPS = 4,		/* frames that share one reading of the clock */

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "agent/agent.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "agent/loopback.h"
 #include "agent/rdma.h"
 #include "agent/rue.h"

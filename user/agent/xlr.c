@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "agent/commands.h"
-#include "agent/log.h"
+#include "base/log.h"
 
 /* A word of requests, and what stands for it in a rule. */
 struct word {

@@ -10,7 +10,7 @@
 #include "cm/cm.h"
 #include "cm/net.h"
 #include "cm/wire.h"
-#include "agent/log.h"
+#include "base/log.h"
 #include "falcon/maps.h"
 
 enum cm_session_const {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "falcon/falcon.h"
-#include "io/spin.h"
+#include "base/spin.h"
 #include "ipc/client.h"
 
 struct falcon {

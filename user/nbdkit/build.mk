@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # nbdkit's plugin falcon-nvme.
 
-NBDKIT_SRC := $(wildcard user/nbdkit/*.c) user/ulp/nvme/pi.c
+NBDKIT_SRC := $(wildcard user/nbdkit/*.c) user/base/pi.c
 NBDKIT_PLUGIN := $(B)/nbdkit-falcon-nvme-plugin.so
 
 $(NBDKIT_PLUGIN): $(NBDKIT_SRC:%.c=$(B)/pic/%.o) $(LIBFALCON_SRC:%.c=$(B)/pic/%.o)

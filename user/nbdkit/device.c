@@ -14,7 +14,7 @@
 
 #include "falcon/falcon.h"
 #include "falcon/nvme_api.h"
-#include "io/spin.h"
+#include "base/spin.h"
 #include "nbdkit/protect.h"
 
 enum {

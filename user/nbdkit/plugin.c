@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/version.h"
+#include "base/version.h"
 #include "ipc/client.h"
 #include "nbdkit/device.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "falcon/nvme_api.h"
-#include "ulp/nvme/pi.h"
+#include "base/pi.h"
 
 struct protect {
 	uint8_t type;		/* 0: the device shows none */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "falcon/psp.h"
-#include "io/spin.h"
+#include "base/spin.h"
 
 static const struct rue_way closed = { .memory = -1, .bell = -1 };
 

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/client.h"
+#include "ulp/client.h"
 #include "core/core.h"
 #include "falcon/raw.h"
 #include "ulp/ulp.h"

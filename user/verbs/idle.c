@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "verbs/idle.h"
 
-#include "io/spin.h"
+#include "base/spin.h"
 
 enum {
 	IDLE_YIELD = 8,		/* empty polls in a row before each gives the CPU away */

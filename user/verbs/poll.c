@@ -3,7 +3,7 @@
  * Polling and arming completion queues.
  *
  * Applications poll in a loop. Whoever finds nothing again and again offers the CPU to others: as a
- * rule it is the agent that has to run before anything can be found (io/spin.h). Where the agents do
+ * rule it is the agent that has to run before anything can be found (base/spin.h). Where the agents do
  * not get the CPUs that they need, offering is not enough: then a thread that does nothing but poll
  * naps until there is news (idle.h). What comes soon is waited for without, since to sleep and to be
  * woken takes longer; whether that is worth while is learned from the naps. Whoever has few requests under
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "io/spin.h"
+#include "base/spin.h"
 #include "ipc/sleep.h"
 #include "verbs/fv.h"
 #include "verbs/idle.h"

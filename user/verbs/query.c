@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/version.h"
+#include "base/version.h"
 #include "verbs/fv.h"
 
 enum {

@@ -19,7 +19,7 @@
 
 #include "falcon/nvme_api.h"
 #include "ulp/nvme/lba.h"
-#include "ulp/nvme/pi.h"
+#include "base/pi.h"
 #include "ulp/ulp.h"
 
 enum nvme_initiator_const {

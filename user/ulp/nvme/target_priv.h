@@ -7,7 +7,7 @@
 #include <sys/queue.h>
 
 #include "falcon/nvme.h"
-#include "ulp/nvme/pi.h"
+#include "base/pi.h"
 #include "ulp/nvme/pool.h"
 #include "ulp/nvme/target.h"
 

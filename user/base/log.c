@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Log lines: see log.h. */
-#include "agent/log.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -11,8 +11,8 @@
  * Who is answered by a disk waits longer, but not for ever: sleeps that were short make the next waits
  * spin longer, as far as would have done without them; long ones undo it.
  */
-#ifndef FALCON_IO_SPIN_H
-#define FALCON_IO_SPIN_H
+#ifndef FALCON_BASE_SPIN_H
+#define FALCON_BASE_SPIN_H
 
 #include <sched.h>
 #include <stdbool.h>
@@ -65,4 +65,4 @@ static inline void spin_slept(struct spin *s, uint64_t ns, bool woken)
 		s->more = SPIN_MAX_NS - SPIN_NS;
 }
 
-#endif /* FALCON_IO_SPIN_H */
+#endif /* FALCON_BASE_SPIN_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "ulp/nvme/pi.h"
+#include "base/pi.h"
 
 #include <isa-l/crc.h>
 #include <nvme/types.h>

@@ -3,8 +3,8 @@
  * Protection information of NVMe: what a block carries so that its damage is found, and how it travels
  * with the data (NVMe 6.7, 8.4, 8.7). Pure arithmetic.
  */
-#ifndef FALCON_NVME_PI_H
-#define FALCON_NVME_PI_H
+#ifndef FALCON_BASE_PI_H
+#define FALCON_BASE_PI_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -100,4 +100,4 @@ static inline uint32_t nvme_md_count(uint32_t at, uint32_t len, unsigned int shi
 void nvme_md_interleave(uint8_t *data, uint32_t blocks, unsigned int shift,
 			const struct nvme_md *md);
 
-#endif /* FALCON_NVME_PI_H */
+#endif /* FALCON_BASE_PI_H */

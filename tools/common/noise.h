@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Independent bit errors of one direction of an Ethernet link, as what they do to whole packets. */
-#ifndef FALCON_SIM_NOISE_H
-#define FALCON_SIM_NOISE_H
+#ifndef FALCON_TOOLS_NOISE_H
+#define FALCON_TOOLS_NOISE_H
 
 #include "rng.h"
 
@@ -39,4 +39,4 @@ static inline bool noise_hits(struct noise *e, uint64_t ber, uint32_t len)
 	return hit;
 }
 
-#endif /* FALCON_SIM_NOISE_H */
+#endif /* FALCON_TOOLS_NOISE_H */

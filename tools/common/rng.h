@@ -3,8 +3,8 @@
  * Randomness of the simulator (splitmix64). Every link, host and endpoint has a stream of its own,
  * so that switching one fault off leaves the decisions of the others as they were.
  */
-#ifndef FALCON_SIM_RNG_H
-#define FALCON_SIM_RNG_H
+#ifndef FALCON_TOOLS_RNG_H
+#define FALCON_TOOLS_RNG_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,4 +77,4 @@ static inline uint64_t rng_exponential(struct rng *r, uint64_t mean)
 	return (uint64_t)(((unsigned __int128)mean * (log2 * 2977044472ULL)) >> 56);
 }
 
-#endif /* FALCON_SIM_RNG_H */
+#endif /* FALCON_TOOLS_RNG_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent/client.h"
+#include "ulp/client.h"
 
 #include <errno.h>
 #include <fcntl.h>

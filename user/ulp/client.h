@@ -9,8 +9,8 @@
  * Memory of the arena may be on its way through the core after the application has gone. Whoever
  * hands it to the core (user/ulp/raw.c) counts that and calls client_free() when the last is back.
  */
-#ifndef FALCON_AGENT_CLIENT_H
-#define FALCON_AGENT_CLIENT_H
+#ifndef FALCON_ULP_CLIENT_H
+#define FALCON_ULP_CLIENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,4 +102,4 @@ bool client_is_eventfd(int fd);
 /* A Unix socket of |type|. */
 bool client_is_socket(int fd, int type);
 
-#endif /* FALCON_AGENT_CLIENT_H */
+#endif /* FALCON_ULP_CLIENT_H */

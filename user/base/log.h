@@ -8,8 +8,8 @@
  * line (control characters, which may have come from a peer or a client) are written as '?'. The level
  * is the only state here.
  */
-#ifndef FALCON_AGENT_LOG_H
-#define FALCON_AGENT_LOG_H
+#ifndef FALCON_BASE_LOG_H
+#define FALCON_BASE_LOG_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,4 +60,4 @@ bool log_limit_pass(struct log_limit *state, uint64_t now_ns, uint32_t *suppress
 void log_ratelimited(enum log_level level, struct log_limit *state, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-#endif /* FALCON_AGENT_LOG_H */
+#endif /* FALCON_BASE_LOG_H */
