@@ -10,15 +10,9 @@
  * its queue pairs from a shared queue. With -o the server's regions are in offload memory, where XDP may
  * carry out what is written.
  */
-#include <arpa/inet.h>
-#include <infiniband/verbs.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "peer.h"
 
 enum {
-	PORT = 18515,
 	QPS = 4,
 	DEPTH = 16,			/* operations of a queue pair under way, and slots */
 	SLOT = 16384,			/* bytes */
@@ -69,17 +63,6 @@ static uint64_t seed = 1;
 static int offload;
 static int gid_index, sock;
 static unsigned int operations = 4000;
-
-/* Of libfalcon_verbs.so, where it is loaded. */
-extern void *falcon_alloc_offload(struct ibv_context *context, size_t size) __attribute__((weak));
-
-static void check(int ok, const char *what)
-{
-	if (ok)
-		return;
-	perror(what);
-	exit(1);
-}
 
 static uint64_t mix(uint64_t x)
 {
@@ -413,37 +396,22 @@ static void open_pair(struct pair *q, int is_server)
 		.srq = is_server && (q - pairs) % 2 ? srq : NULL,
 		.cap = { DEPTH + 4, RECVS, 3, 3, INLINE },
 	};
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1,
-				 .qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-						    IBV_ACCESS_REMOTE_ATOMIC };
 
 	q->near = is_server && offload ? get_offload(REGION) : get(REGION);
 	q->model = get(REGION);
 	q->mr = ibv_reg_mr(pd, q->near, REGION, all);
 	q->qp = ibv_create_qp(pd, &init);
 	check(q->mr && q->qp, "a queue pair");
-	check(!ibv_modify_qp(q->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			     IBV_QP_ACCESS_FLAGS), "INIT");
+	peer_init_qp(q->qp, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
 	for (uint32_t i = 0; i < RECVS; i++)
 		q->owed[q->nowed++] = i;
 }
 
 static void connect_pair(struct pair *q)
 {
-	struct ibv_qp_attr a = {
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = q->far.qpn,
-		.max_dest_rd_atomic = 8, .min_rnr_timer = 1, .ah_attr = { .is_global = 1, .port_num = 1 },
-	};
+	struct peer_qp far = { q->far.qpn, q->far.gid, gid_index, .timeout = 14, .rd_atomic = 8 };
 
-	a.ah_attr.grh.dgid = q->far.gid;
-	a.ah_attr.grh.sgid_index = (uint8_t)gid_index;
-	a.ah_attr.grh.hop_limit = 64;
-	check(!ibv_modify_qp(q->qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), "RTR");
-	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
-				  .max_rd_atomic = 8 };
-	check(!ibv_modify_qp(q->qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+	peer_connect_qp(q->qp, &far);
 }
 
 /* A window over all of the region: its key, when the queue pair works. */
@@ -462,12 +430,6 @@ static void bind_window(struct pair *q)
 	while (!(n = ibv_poll_cq(cq, 1, &wc)))
 		;
 	check(n == 1 && !wc.status, "a window is bound");
-}
-
-static void swap(void *mine, void *theirs, size_t len)
-{
-	check(write(sock, mine, len) == (ssize_t)len, "write");
-	check(recv(sock, theirs, len, MSG_WAITALL) == (ssize_t)len, "read");
 }
 
 static void open_all(int is_server)
@@ -491,32 +453,14 @@ static void open_all(int is_server)
 		check(buffer_mr[i] != NULL, "buffers");
 		open_pair(q, is_server);
 		mine = (struct end){ q->qp->qp_num, q->mr->rkey, 0, (uintptr_t)q->near, gid };
-		swap(&mine, &q->far, sizeof(mine));
+		peer_swap(sock, &mine, &q->far, sizeof(mine));
 		connect_pair(q);
 		if (is_server) {
 			bind_window(q);
 			mine.window = q->mw->rkey;
 		}
-		swap(&mine, &q->far, sizeof(mine));
+		peer_swap(sock, &mine, &q->far, sizeof(mine));
 	}
-}
-
-static void meet(const char *server)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(PORT) };
-	int one = 1, s = socket(AF_INET, SOCK_STREAM, 0);
-
-	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (server) {
-		check(inet_pton(AF_INET, server, &sin.sin_addr) == 1, server);
-		check(!connect(s, (struct sockaddr *)&sin, sizeof(sin)), "connect");
-		sock = s;
-		return;
-	}
-	check(!bind(s, (struct sockaddr *)&sin, sizeof(sin)) && !listen(s, 1), "listen");
-	sock = accept(s, NULL, NULL);
-	check(sock >= 0, "accept");
-	close(s);
 }
 
 int main(int argc, char **argv)
@@ -532,7 +476,7 @@ int main(int argc, char **argv)
 		default: return 2;
 		}
 	}
-	meet(argv[optind]);
+	sock = peer_meet(argv[optind]);
 	open_all(!argv[optind]);
 	if (argv[optind])
 		drive();

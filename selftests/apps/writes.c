@@ -11,16 +11,11 @@
  * The server checks with every SEND that what "write" has written before it is there, unless it was written
  * over by "time", and says how many WRITEs that were.
  */
-#include <arpa/inet.h>
-#include <infiniband/verbs.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "peer.h"
 
 enum {
-	PORT = 18515,
 	SLOTS = 64,			/* places in the server's memory */
 	STRIDE_ALIGN = 64,
 };
@@ -42,17 +37,6 @@ static uint8_t *memory;			/* SLOTS places, to write to or from; then a number */
 static uint32_t len = 65536, count = 1000, depth = 16, stride;
 static uint64_t written;		/* WRITEs so far */
 static int gid_index, offload, sock;
-
-/* Of libfalcon_verbs.so, where it is loaded. */
-extern void *falcon_alloc_offload(struct ibv_context *context, size_t size) __attribute__((weak));
-
-static void check(int ok, const char *what)
-{
-	if (ok)
-		return;
-	perror(what);
-	exit(1);
-}
 
 /* Byte |i| of WRITE |n|. */
 static uint8_t byte_of(uint64_t n, uint32_t i)
@@ -222,57 +206,20 @@ static void open_all(int is_server)
 	check(qp != NULL, "a queue pair");
 }
 
-static void exchange(struct end *near)
-{
-	check(send(sock, near, sizeof(*near), 0) == sizeof(*near), "telling the peer");
-	check(recv(sock, &far, sizeof(far), MSG_WAITALL) == sizeof(far), "hearing from the peer");
-}
-
 static void connect_qp(void)
 {
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1,
-				 .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
 	struct end near = { .qpn = qp->qp_num, .rkey = mr->rkey, .addr = (uintptr_t)memory };
+	struct peer_qp peer = { .gid_index = gid_index, .timeout = 18, .rd_atomic = 1 };
 
 	check(!ibv_query_gid(ctx, 1, gid_index, &near.gid), "the GID");
-	check(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
-	      "INIT");
+	peer_init_qp(qp, IBV_ACCESS_REMOTE_WRITE);
 	receive();
-	exchange(&near);
-	a = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = far.qpn,
-		.max_dest_rd_atomic = 1, .min_rnr_timer = 1, .ah_attr = { .is_global = 1, .port_num = 1 },
-	};
-	a.ah_attr.grh.dgid = far.gid;
-	a.ah_attr.grh.sgid_index = (uint8_t)gid_index;
-	a.ah_attr.grh.hop_limit = 64;
-	check(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-	      "RTR");
-	a = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 18, .retry_cnt = 7, .rnr_retry = 7,
-				  .max_rd_atomic = 1 };
-	check(!ibv_modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+	peer_swap(sock, &near, &far, sizeof(near));
+	peer.qpn = far.qpn;
+	peer.gid = far.gid;
+	peer_connect_qp(qp, &peer);
 	/* Both ends are ready. */
-	exchange(&near);
-}
-
-static void meet(const char *server)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(PORT) };
-	int s = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
-
-	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (server) {
-		inet_pton(AF_INET, server, &a.sin_addr);
-		check(!connect(s, (struct sockaddr *)&a, sizeof(a)), "connecting");
-		sock = s;
-		return;
-	}
-	check(!bind(s, (struct sockaddr *)&a, sizeof(a)) && !listen(s, 1), "listening");
-	sock = accept(s, NULL, NULL);
-	check(sock >= 0, "accepting");
-	close(s);
+	peer_swap(sock, &near, &far, sizeof(near));
 }
 
 int main(int argc, char **argv)
@@ -292,7 +239,7 @@ int main(int argc, char **argv)
 	if (depth > SLOTS)
 		return 2;
 	stride = (len + STRIDE_ALIGN - 1) / STRIDE_ALIGN * STRIDE_ALIGN;
-	meet(argv[optind]);
+	sock = peer_meet(argv[optind]);
 	open_all(!argv[optind]);
 	connect_qp();
 	if (argv[optind])

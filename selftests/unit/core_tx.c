@@ -2,6 +2,8 @@
 /* First transmission: gates, AR, order, headers, -EAGAIN, and the scheduler (Falcon 8.3, 9.1). */
 #include "core_env.h"
 
+enum { SECOND = 7000 };		/* the first PSN of another connection's data window */
+
 /* The gating table of 9.1.2: what a window lets out with nothing acknowledged. */
 static void gates(void **state)
 {
@@ -286,28 +288,37 @@ static void acked_while_refused(void **state)
 	env_close();
 }
 
-/* Between connections a quantum each, between queues packet by packet; the budget holds. */
-static void round_robin(void **state)
+/* Opens a second connection beside core_env.h's, with PSNs from SECOND on, and gives both |n| pushes. */
+static struct fcore_conn *open_second(uint32_t n)
 {
-	static struct falcon_conn other;
+	static struct falcon_conn second;
 	struct fcore_params p = env_params(true);
 	struct fcore_txn t = { .proto = FALCON_PROTO_RAW };
 	struct fcore_conn *c;
 
-	(void)state;
+	memset(&second, 0, sizeof(second));
 	env_open(&p);
-	other.id.cid = 6;
-	other.id.peer_cid = ENV_PEER_CID;
-	p.tx_data_psn = 7000;
-	c = fcore_conn_open(env.core, 6, &other, &p, env.now);
-	for (uint32_t n = 0; n < 40; n++) {
-		env_push(n);
+	second.id.cid = 6;
+	second.id.peer_cid = ENV_PEER_CID;
+	p.tx_data_psn = SECOND;
+	c = fcore_conn_open(env.core, 6, &second, &p, env.now);
+	for (uint32_t i = 0; i < n; i++) {
+		env_push(i);
 		assert_int_equal(fcore_push(c, &t, env.now), 0);
 	}
+	return c;
+}
+
+/* Between connections a quantum each, between queues packet by packet; the budget holds. */
+static void round_robin(void **state)
+{
+	struct fcore_conn *c = open_second(40);
+
+	(void)state;
 	env.nsent = 0;
 	assert_int_equal(fcore_run(env.core, env.now, FC_QUANTUM + 5), FC_QUANTUM + 5);
 	assert_int_equal(env.sent[FC_QUANTUM - 1].hdr.psn, ENV_DATA + FC_QUANTUM - 1);
-	assert_int_equal(env.sent[FC_QUANTUM].hdr.psn, 7000);
+	assert_int_equal(env.sent[FC_QUANTUM].hdr.psn, SECOND);
 	assert_true(fcore_next_deadline(env.core, env.now) <= env.now);
 	assert_int_equal(env_run(), 80 - FC_QUANTUM - 5);
 	fcore_conn_close(c, kCmplDeadConn);
@@ -325,27 +336,14 @@ static int full_after_five(void)
 /* Where there is room for less than a quantum at a time, all have some of it. */
 static void who_found_no_room_comes_first(void **state)
 {
-	static struct falcon_conn other;
-	struct fcore_params p = env_params(true);
-	struct fcore_txn t = { .proto = FALCON_PROTO_RAW };
-	struct fcore_conn *c;
+	struct fcore_conn *c = open_second(20);
 
 	(void)state;
-	memset(&other, 0, sizeof(other));
-	env_open(&p);
-	other.id.cid = 6;
-	other.id.peer_cid = ENV_PEER_CID;
-	p.tx_data_psn = 7000;
-	c = fcore_conn_open(env.core, 6, &other, &p, env.now);
-	for (uint32_t n = 0; n < 20; n++) {
-		env_push(n);
-		assert_int_equal(fcore_push(c, &t, env.now), 0);
-	}
 	env.on_transmit = full_after_five;
 	for (uint32_t turn = 0; turn < 4; turn++) {
 		env.refuse = 0;
 		assert_int_equal(env_run(), 5);
-		assert_int_equal(env.sent[0].hdr.psn, (turn % 2 ? 7000 : ENV_DATA) + turn / 2 * 5);
+		assert_int_equal(env.sent[0].hdr.psn, (turn % 2 ? SECOND : ENV_DATA) + turn / 2 * 5);
 		assert_int_equal(env.sent[4].hdr.psn, env.sent[0].hdr.psn + 4);
 	}
 	env.on_transmit = NULL;

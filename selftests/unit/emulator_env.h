@@ -153,4 +153,37 @@ static inline const struct link_stats *env_stats(const struct wire_env *e)
 	return &e->w->link[1][0].stats;
 }
 
+/* The link from port 0 to 1 fails, or is mended. */
+static inline void env_set_down(struct wire_env *e, bool down)
+{
+	struct wire_settings set = e->w->link[1][0].set;
+
+	set.down = down;
+	wire_configure(e->w, 1, 0, &set);
+}
+
+/* Nothing is on the link from port 0 to 1, and no frame is missing. */
+static inline void env_assert_idle(const struct wire_env *e)
+{
+	assert_int_equal(e->w->link[1][0].packets + e->w->link[1][0].bytes, 0);
+	assert_int_equal(e->w->link[1][0].under_way, 0);
+	assert_int_equal(e->pool.frees, ENV_FRAMES);
+}
+
+/* Of 20 packets of 1000 bytes at once the first |fit| arrive, and the rest finds the queue full. */
+static inline void env_assert_fit(const char *settings, uint32_t fit)
+{
+	struct wire_env *e = env_open(2, 1, 1, settings);
+
+	for (uint32_t n = 0; n < 20; n++)
+		env_send(e, 0, 1000, 5000, n);
+	env_drain(e);
+	assert_int_equal(e->outs, fit);
+	for (uint32_t n = 0; n < fit; n++)
+		assert_int_equal(e->out[n].number, n);
+	assert_int_equal(env_stats(e)->queue_full, 20 - fit);
+	env_assert_idle(e);
+	env_close(e);
+}
+
 #endif /* FALCON_SELFTESTS_EMULATOR_ENV_H */

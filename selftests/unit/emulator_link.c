@@ -74,17 +74,8 @@ static void queue_holds_what_its_limit_says(void **state)
 	};
 
 	(void)state;
-	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct wire_env *e = env_open(2, 1, 1, cases[i].limit);
-
-		for (uint32_t n = 0; n < 20; n++)
-			env_send(e, 0, 1000, 5000, n);
-		env_drain(e);
-		assert_int_equal(e->outs, cases[i].fit);
-		assert_int_equal(env_stats(e)->queue_full, 20 - cases[i].fit);
-		assert_int_equal(e->out[e->outs - 1].number, cases[i].fit - 1);
-		env_close(e);
-	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++)
+		env_assert_fit(cases[i].limit, cases[i].fit);
 }
 
 static void depth_is_what_arrivals_find(void **state)
@@ -145,23 +136,19 @@ static void rate_changes_with_the_next_packet(void **state)
 static void failure_loses_what_is_under_way(void **state)
 {
 	struct wire_env *e = env_open(2, 1, 1, SLOW "delay=2ms");
-	struct wire_settings set = e->w->link[1][0].set;
 
 	(void)state;
 	for (uint32_t n = 0; n < 10; n++)
 		env_send(e, 0, 1000, 5000, n);
 	env_run(e, 4 * MS + MS / 2);	/* 0 and 1 arrived, 2 and 3 fly, 4 on the wire */
 	assert_int_equal(e->outs, 2);
-	set.down = true;
-	wire_configure(e->w, 1, 0, &set);
+	env_set_down(e, true);
 	env_send(e, 0, 1000, 5000, 10);
 	env_run(e, 20 * MS);
 	assert_int_equal(e->outs, 2);
 	assert_int_equal(env_stats(e)->down, 9);
-	assert_int_equal(e->w->link[1][0].under_way, 0);
-	assert_int_equal(e->pool.frees, ENV_FRAMES);
-	set.down = false;
-	wire_configure(e->w, 1, 0, &set);
+	env_assert_idle(e);
+	env_set_down(e, false);
 	env_send(e, 0, 1000, 5000, 11);
 	env_drain(e);
 	assert_int_equal(e->outs, 3);

@@ -116,17 +116,8 @@ static void queue_holds_what_its_limit_says(void **state)
 	};
 
 	(void)state;
-	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct wire_env *e = env_open(2, 1, 1, cases[i].limit);
-
-		for (uint32_t n = 0; n < 20; n++)
-			env_send(e, 0, BYTES, 5000, n);
-		env_drain(e);
-		assert_in_order(e, cases[i].fit);
-		assert_int_equal(env_stats(e)->queue_full, 20 - cases[i].fit);
-		assert_int_equal(e->w->link[1][0].packets + e->w->link[1][0].bytes, 0);
-		env_close(e);
-	}
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++)
+		env_assert_fit(cases[i].limit, cases[i].fit);
 }
 
 /* What happens, and when, does not depend on when falcon-wire gets to it. */
@@ -162,26 +153,22 @@ static void results_do_not_depend_on_when_slots_are_run(void **state)
 static void failure_loses_what_is_under_way(void **state)
 {
 	struct wire_env *e = env_open(2, 1, 1, RIFL "queue=100p");
-	struct wire_settings set = e->w->link[1][0].set;
 
 	(void)state;
 	for (uint32_t n = 0; n < 10; n++)
 		env_send(e, 0, BYTES, 5000, n);
 	env_run(e, (2 * SEGMENTS - 1 + DELAY_SLOTS) * SLOT);
 	assert_int_equal(e->outs, 2);
-	set.down = true;
-	wire_configure(e->w, 1, 0, &set);
+	env_set_down(e, true);
 	env_send(e, 0, BYTES, 5000, 10);
 	env_drain(e);
 	assert_int_equal(e->outs, 2);
 	assert_int_equal(env_stats(e)->down, 9);
-	set.down = false;
-	wire_configure(e->w, 1, 0, &set);
+	env_set_down(e, false);
 	env_send(e, 0, BYTES, 5000, 2);
 	env_drain(e);
 	assert_in_order(e, 3);
-	assert_int_equal(e->w->link[1][0].under_way, 0);
-	assert_int_equal(e->pool.frees, ENV_FRAMES);
+	env_assert_idle(e);
 	env_close(e);
 }
 
@@ -206,8 +193,7 @@ static void ends_that_disagree_begin_again(void **state)
 	env_drain(e);
 	assert_in_order(e, 3);
 	assert_int_equal(env_stats(e)->delivered, came + 3);
-	assert_int_equal(e->w->link[1][0].under_way, 0);
-	assert_int_equal(e->pool.frees, ENV_FRAMES);
+	env_assert_idle(e);
 	env_close(e);
 }
 
