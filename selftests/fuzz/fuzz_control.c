@@ -112,6 +112,12 @@ uint32_t fcore_conn_flow(const struct fcore_conn *c, uint32_t flow, struct fcore
 	return 1;
 }
 
+uint32_t fcore_rx_level(const struct fcore *core)
+{
+	(void)core;
+	return 0;
+}
+
 void fcore_rue_base(struct fcore_conn *c, uint32_t flow, uint32_t base)
 {
 	CHECK(c >= cores && c < cores + CONNS && flow < FALCON_MAX_FLOWS && base);
