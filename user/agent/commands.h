@@ -10,6 +10,12 @@
  * window and pool (with an optional "name"), port, counters, client, config, version.
  */
 int agent_show(struct agent *a, json_t *req, json_t **reply);
+/*
+ * show.c: have |fn| append rows about each connection, or |only| that; only such as are set up if |up|.
+ * There may be very many, and while a call is made no packet moves: so a few in a call.
+ */
+void agent_show_each(struct agent *a, const struct agent_conn *only, bool up,
+		     void (*fn)(const struct agent_conn *c, json_t *rows), json_t *rows);
 /* pools.c: rows of the core's accounts: those that are shared, or the one of connection |only|. */
 void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows);
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,7 +18,6 @@
 #include <unistd.h>
 
 #include "ulp/client.h"
-#include "agent/drop.h"
 #include "base/log.h"
 #include "agent/quota.h"
 #include "io/memory.h"
@@ -67,25 +65,12 @@ static int host_send(void *arg, int fd, const void *data, size_t len)
 
 static void *host_map(void *arg, int fd, uint64_t *size, char *err, size_t errlen)
 {
-	void *base;
-
-	(void)arg;
-	if (client_check_memfd(fd, size, err, errlen))
-		return NULL;
-	base = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (base == MAP_FAILED) {
-		snprintf(err, errlen, "cannot map %llu bytes: %s", (unsigned long long)*size,
-			 strerror(errno));
-		return NULL;
-	}
-	close(fd);
-	return base;
+	return agent_rdma_take_map(arg, fd, size, err, errlen);
 }
 
 static void host_unmap(void *arg, void *base, uint64_t size)
 {
-	(void)arg;
-	munmap(base, size);
+	agent_rdma_let_go(arg, &(struct rdma_let_go){ .fd = -1, .base = base, .size = size });
 }
 
 static void host_wake(void *arg, uint32_t *word)
@@ -96,8 +81,7 @@ static void host_wake(void *arg, uint32_t *word)
 
 static void host_close(void *arg, uint32_t uid, int fd)
 {
-	(void)arg;
-	drop_fd(fd, uid);
+	agent_rdma_let_go(arg, &(struct rdma_let_go){ .fd = fd, .uid = uid });
 }
 
 static int host_file_id(void *arg, int fd, struct rdma_file_id *out)
@@ -120,16 +104,14 @@ static bool host_is_socket(void *arg, int fd)
 
 static int host_memory_new(void *arg, uint64_t size, void **base, int *fd, char *err, size_t errlen)
 {
-	const struct agent_rdma *v = arg;
-
-	return memory_new(&v->agent->maps, size, base, fd, err, errlen);
+	(void)size;
+	return agent_rdma_take_memory(arg, base, fd, err, errlen);
 }
 
 static void host_memory_free(void *arg, uint32_t index, void *base, uint64_t size)
 {
-	const struct agent_rdma *v = arg;
-
-	memory_free(&v->agent->maps, index, base, size);
+	agent_rdma_let_go(arg, &(struct rdma_let_go){ .fd = -1, .offload = true, .index = index,
+						      .base = base, .size = size });
 }
 
 static int host_region_add(void *arg, uint32_t key, const struct falcon_region *region)
@@ -217,6 +199,7 @@ int agent_rdma_open(struct shard *s)
 	if (v) {
 		v->agent = s->agent;
 		v->shard = s;
+		STAILQ_INIT(&v->let_go);
 		v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 		v->ndevices = agent_rdma_look(s->agent, v->devices);
 		rc = v->epoll_fd < 0 ? -errno : make_layer(v);
@@ -249,6 +232,7 @@ void agent_rdma_close(struct shard *s)
 		return;
 	}
 	rdma_destroy(v->layer);
+	agent_rdma_give_back(v, &v->let_go);
 	free(v);
 }
 

@@ -72,6 +72,39 @@ void agent_rdma_free(struct rdma_app *app);
 /* rdma_stall.c: how many detached applications of |uid| still have a thread waiting for them. */
 unsigned int agent_rdma_held(const struct agent_rdma *v, uid_t uid);
 
+/* What control has made ready for the command that it is about to have carried out. */
+struct rdma_prepared {
+	enum rdma_area_wanted kind;	/* RDMA_AREA_NONE: nothing, or it was taken */
+	void *base;			/* NULL: failed, |err| says why */
+	uint64_t size;			/* bytes */
+	int index, fd;			/* of offload memory; |index| negative: failed, as above */
+	uid_t uid;
+	char err[160];
+};
+
+/* What nobody uses any more, for control to give back to the kernel. */
+struct rdma_let_go {
+	STAILQ_ENTRY(rdma_let_go) entry;
+	int fd;				/* to be closed, for |uid|; -1: memory */
+	uid_t uid;
+	bool offload;			/* the memory is piece |index| of offload memory */
+	uint32_t index;
+	void *base;
+	uint64_t size;			/* bytes */
+};
+
+STAILQ_HEAD(rdma_let_gos, rdma_let_go);
+
+/* rdma_area.c, control: make ready what command |msg| of |app| needs; and give up what it did not take. */
+void agent_rdma_prepare(struct rdma_app *app, const void *msg, size_t len, int fd);
+void agent_rdma_unprepare(struct rdma_app *app);
+/* rdma_area.c, in a call: take it; the descriptor |fd| goes with it. As struct rdma_host.map, .memory_new. */
+void *agent_rdma_take_map(struct agent_rdma *v, int fd, uint64_t *size, char *err, size_t errlen);
+int agent_rdma_take_memory(struct agent_rdma *v, void **base, int *fd, char *err, size_t errlen);
+/* rdma_area.c: the shard lets go of |what|; control gives a list of such back, which it took in a call. */
+void agent_rdma_let_go(struct agent_rdma *v, const struct rdma_let_go *what);
+void agent_rdma_give_back(struct agent_rdma *v, struct rdma_let_gos *list);
+
 struct agent_rdma {
 	struct agent *agent;
 	struct shard *shard;
@@ -85,6 +118,8 @@ struct agent_rdma {
 	unsigned int nlate;		/* applications whose call is late */
 	uint64_t stalls;		/* calls that were */
 	struct kept_frame *kept;	/* rdma_stall.c's */
+	struct rdma_prepared prepared;	/* control's, and the shard's in calls */
+	struct rdma_let_gos let_go;	/* the shard's, and control's in calls */
 	struct fverbs_device devices[FVERBS_DEVICES_MAX];	/* as control has found them last */
 	unsigned int ndevices;
 };

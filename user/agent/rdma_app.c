@@ -80,10 +80,16 @@ static void drop_one(const struct rdma_app *app, int *fd)
 	*fd = -1;
 }
 
+struct closing {
+	struct rdma_app *app;
+	struct rdma_let_gos let_go;
+};
+
 /* In a call: the shard's part of it, which stays if a late call still refers to it. */
 static void close_ctx(void *arg)
 {
-	struct rdma_app *app = arg;
+	struct closing *c = arg;
+	struct rdma_app *app = c->app;
 	struct agent_rdma *v = app->rdma;
 
 	if (app->ctx)
@@ -96,14 +102,18 @@ static void close_ctx(void *arg)
 	app->gone = app->late;
 	if (app->gone)
 		link_app(app, &v->gone);
+	STAILQ_CONCAT(&c->let_go, &v->let_go);
 }
 
 void agent_rdma_detach(struct rdma_app *app)
 {
 	struct agent_rdma *v = app->rdma;
 	bool attached = app->pprev;
+	struct closing c = { .app = app };
 
-	call_run(&v->shard->call, close_ctx, app);
+	STAILQ_INIT(&c.let_go);
+	call_run(&v->shard->call, close_ctx, &c);
+	agent_rdma_give_back(v, &c.let_go);
 	if (attached) {
 		stall_watch(v->shard->stall, v->napps > 0);
 		shard_unwatch(v->shard, app->doorbell);
@@ -285,15 +295,28 @@ struct command {
 	const void *bytes;
 	size_t len;
 	int fd;
+	struct rdma_let_gos let_go;	/* what came free on the way */
 };
 
 /* In a call. */
 static void execute(void *arg)
 {
-	const struct command *c = arg;
+	struct command *c = arg;
 	struct rdma_app *app = c->app;
 
 	app->unsent = rdma_command(app->ctx, c->bytes, c->len, c->fd, app->answer, &app->answer_fd);
+	STAILQ_CONCAT(&c->let_go, &app->rdma->let_go);
+}
+
+static void carry_out(struct command *c)
+{
+	struct rdma_app *app = c->app;
+
+	STAILQ_INIT(&c->let_go);
+	agent_rdma_prepare(app, c->bytes, c->len, c->fd);
+	call_run(&app->rdma->shard->call, execute, c);
+	agent_rdma_unprepare(app);
+	agent_rdma_give_back(app->rdma, &c->let_go);
 }
 
 /* Commands that wait, in order, as long as their answers are taken. 0, or a negative errno: it is over. */
@@ -312,7 +335,7 @@ static int serve(struct rdma_app *app)
 		rc = receive(app, buf, &command.len, &command.fd);
 		if (rc < 0)
 			break;
-		call_run(&app->rdma->shard->call, execute, &command);
+		carry_out(&command);
 		rc = app->unsent < 0 ? app->unsent : answer(app);
 	}
 	return rc == -EAGAIN ? 0 : rc;

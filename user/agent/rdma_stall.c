@@ -81,6 +81,7 @@ void agent_rdma_late(struct shard *s)
 struct reaping {
 	struct agent_rdma *rdma;
 	struct rdma_app *overdue;	/* to be detached; NULL: none */
+	struct rdma_let_gos let_go;
 	struct rdma_app *over;		/* was detached, and nobody waits for it any more; NULL: none */
 };
 
@@ -98,6 +99,7 @@ static void find(void *arg)
 	for (app = r->rdma->gone; app && !r->over; app = app->next)
 		if (!app->late)
 			r->over = app;
+	STAILQ_CONCAT(&r->let_go, &r->rdma->let_go);
 }
 
 void agent_rdma_reap(struct shard *s)
@@ -106,7 +108,9 @@ void agent_rdma_reap(struct shard *s)
 
 	do {
 		r = (struct reaping){ .rdma = s->rdma };
+		STAILQ_INIT(&r.let_go);
 		call_run(&s->call, find, &r);
+		agent_rdma_give_back(s->rdma, &r.let_go);
 		if (r.overdue) {
 			log_warn("verbs application detached: its memory does not answer pid=%d",
 				 (int)r.overdue->pid);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* "show rue": congestion control flow by flow, in microseconds and packets. */
+#include "agent/commands.h"
 #include "agent/rue.h"
 
 static const double FU_US = 0.131072;	/* a Falcon time unit */
@@ -91,7 +92,5 @@ static void show_one(const struct agent_conn *c, json_t *rows)
 
 void agent_rue_show(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
-		if (a->conns[cid] && a->conns[cid]->core && (!only || a->conns[cid] == only))
-			show_one(a->conns[cid], rows);
+	agent_show_each(a, only, true, show_one, rows);
 }

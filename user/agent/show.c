@@ -16,10 +16,6 @@
 /* Fills |rows|; only the connection |only| unless that is NULL. */
 typedef void (*show_fn)(struct agent *a, const struct agent_conn *only, json_t *rows);
 
-/*
- * There may be very many connections, and while a call is made no packet moves: so a few at a time. |fn|
- * appends rows about one, which is up if |up|.
- */
 struct each_conn {
 	struct agent *agent;
 	const struct agent_conn *only;
@@ -47,8 +43,8 @@ static void some_conns(void *arg)
 	}
 }
 
-static void each_conn(struct agent *a, const struct agent_conn *only, bool up,
-		      void (*fn)(const struct agent_conn *c, json_t *rows), json_t *rows)
+void agent_show_each(struct agent *a, const struct agent_conn *only, bool up,
+		     void (*fn)(const struct agent_conn *c, json_t *rows), json_t *rows)
 {
 	struct each_conn e = { .agent = a, .only = only, .up = up, .fn = fn, .rows = rows };
 
@@ -123,7 +119,7 @@ static void show_one_conn(const struct agent_conn *c, json_t *rows)
 
 static void show_conn(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	each_conn(a, only, false, show_one_conn, rows);
+	agent_show_each(a, only, false, show_one_conn, rows);
 }
 
 static void show_one_window(const struct agent_conn *c, json_t *rows)
@@ -157,7 +153,7 @@ static void show_one_window(const struct agent_conn *c, json_t *rows)
 
 static void show_window(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	each_conn(a, only, true, show_one_window, rows);
+	agent_show_each(a, only, true, show_one_window, rows);
 }
 
 static const char *rekey_state_name(enum rekey_state s)
@@ -192,7 +188,7 @@ static void show_one_key(const struct agent_conn *c, json_t *rows)
 
 static void show_key(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	each_conn(a, only, true, show_one_key, rows);
+	agent_show_each(a, only, true, show_one_key, rows);
 }
 
 static void show_port(struct agent *a, const struct agent_conn *only, json_t *rows)
@@ -350,7 +346,7 @@ static void show_config(struct agent *a, const struct agent_conn *only, json_t *
 	if (all)
 		json_array_extend(rows, all);
 	json_decref(all);
-	each_conn(a, only, false, show_config_of, rows);
+	agent_show_each(a, only, false, show_config_of, rows);
 }
 
 static void show_version(struct agent *a, const struct agent_conn *only, json_t *rows)
@@ -390,7 +386,7 @@ static void show_flows_of(const struct agent_conn *c, json_t *rows)
 
 static void show_flow(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	each_conn(a, only, true, show_flows_of, rows);
+	agent_show_each(a, only, true, show_flows_of, rows);
 }
 
 static void show_shard(struct agent *a, const struct agent_conn *only, json_t *rows)
@@ -422,7 +418,7 @@ static const struct {
 	{ "client", show_client, false },
 	{ "config", show_config, true },
 	{ "version", show_version, false },
-	{ "rue", agent_rue_show, false },
+	{ "rue", agent_rue_show, true },
 	{ "key", show_key, true },
 	{ "flow", show_flow, true },
 	{ "pool", agent_show_pool, false },

@@ -140,9 +140,33 @@ static int make_memory(struct rdma_call *call, uint64_t size, uint32_t number)
 	return rdma_call_fail(call, -ENOMEM, "out of memory");
 }
 
+/* Bytes that offload memory of |size| bytes has; 0: that many cannot be had. */
+static uint64_t memory_size(uint64_t size)
+{
+	if (size > MEMORY_MAX)
+		return 0;
+	return (size + FALCON_MEMORY_BLOCK - 1) & ~(uint64_t)(FALCON_MEMORY_BLOCK - 1);
+}
+
+enum rdma_area_wanted rdma_command_area(const void *cmd, size_t len, uint64_t *size)
+{
+	struct {
+		struct fverbs_cmd cmd;
+		struct fverbs_new_area area;
+	} msg = {};
+
+	if (len < sizeof(msg.cmd) || len > sizeof(msg))
+		return RDMA_AREA_NONE;
+	memcpy(&msg, cmd, len);
+	if (msg.cmd.op == FVERBS_ADD_AREA && len == sizeof(msg.cmd))
+		return RDMA_AREA_SHARED;
+	*size = memory_size(msg.area.size);
+	return msg.cmd.op == FVERBS_NEW_AREA && *size ? RDMA_AREA_OFFLOAD : RDMA_AREA_NONE;
+}
+
 static int new_area(struct rdma_call *call)
 {
-	uint64_t size = ((const struct fverbs_new_area *)call->req)->size;
+	uint64_t size = memory_size(((const struct fverbs_new_area *)call->req)->size);
 	struct fverbs_new_area_answer *answer;
 	uint32_t number = 0;
 	int rc = free_area(call, &number);
@@ -151,10 +175,9 @@ static int new_area(struct rdma_call *call)
 		return rc;
 	if (!call->r->host.memory_new)
 		return rdma_call_fail(call, -EOPNOTSUPP, "this agent has no offload memory");
-	if (!size || size > MEMORY_MAX)
+	if (!size)
 		return rdma_call_fail(call, -EINVAL, "offload memory comes in pieces of 1 to %llu bytes",
 				      (unsigned long long)MEMORY_MAX);
-	size = (size + FALCON_MEMORY_BLOCK - 1) & ~(uint64_t)(FALCON_MEMORY_BLOCK - 1);
 	rc = charge(call, RDMA_CHARGE_MEMORY, size);
 	if (rc < 0)
 		return rc;

@@ -479,4 +479,12 @@ void rdma_ctx_close(struct rdma_ctx *ctx);
  */
 int rdma_command(struct rdma_ctx *ctx, const void *cmd, size_t len, int fd, void *out, int *out_fd);
 
+/* What rdma_command() will ask of its host with a command, which the host may prepare. */
+enum rdma_area_wanted {
+	RDMA_AREA_NONE,
+	RDMA_AREA_SHARED,	/* rdma_host.map(), of the command's descriptor */
+	RDMA_AREA_OFFLOAD,	/* rdma_host.memory_new(), of *|size| bytes */
+};
+enum rdma_area_wanted rdma_command_area(const void *cmd, size_t len, uint64_t *size);
+
 #endif /* FALCON_ULP_RDMA_RDMA_H */
