@@ -120,6 +120,50 @@ try_exec()
 	tap_is "$(on a ls /sys/class/net | tr '\n' ' ')" "eth0 lo " "/sys is the host's"
 }
 
+# pinned HOST CPU: all of its agent's threads, what is started there, and a thread for each receive queue.
+pinned()
+{
+	local thread queues
+
+	queues=$(on "$1" sh -c 'ls -d /sys/class/net/eth0/queues/rx-*' | wc -l)
+	for thread in /proc/"$(pid_of "$1")"/task/*; do
+		[ "$(cpu_of "$thread")" = "$2" ] || return
+	done
+	[ "$(on "$1" sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)" = "$2" ] &&
+		[ "$(on "$1" cat /sys/class/net/eth0/threaded)" = 1 ] &&
+		[ "$(packet_threads "$2")" -ge "$queues" ]
+}
+
+cpu_of()
+{
+	sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "$1/status"
+}
+
+packet_threads()
+{
+	local thread n=0
+
+	for thread in $(pgrep '^napi/eth0-'); do
+		[ "$(cpu_of "/proc/$thread")" != "$1" ] || n=$((n + 1))
+	done
+	echo $n
+}
+
+try_pin()
+{
+	local cpus
+
+	# nproc counts those that may be used; each of them is tried.
+	mapfile -t cpus < <(for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
+		! taskset -c "${cpu##*/cpu}" true 2>/dev/null || echo "${cpu##*/cpu}"
+	done | sort -n)
+	lab_up --clear --pin
+	tap_run "host a has a CPU for itself" pinned a "${cpus[0]}"
+	tap_run "host b another, if there is one" pinned b "${cpus[1 % ${#cpus[@]}]}"
+	lab_up --clear
+	tap_is "$(on a cat /sys/class/net/eth0/threaded)" 0 "and none when it is not asked for"
+}
+
 # dials HOST PEER KIND FROM TO
 dials()
 {
@@ -204,6 +248,7 @@ try_idempotent
 try_hang
 try_path
 try_exec
+try_pin
 try_dial
 try_sent_back
 try_two

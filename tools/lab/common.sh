@@ -92,13 +92,14 @@ become()
 {
 	local host=$1
 	# shellcheck disable=SC2016 # expanded by the shell inside
-	local enter='mount -t sysfs sysfs /sys && mount --bind "$0" /sys/fs/bpf && exec "$@"'
+	local enter='mount -t sysfs sysfs /sys && mount --bind "$0" /sys/fs/bpf && exec "$@"' on_cpu=()
 
 	shift
+	[ ! -e "$RUN/$host/cpu" ] || on_cpu=(taskset -c "$(<"$RUN/$host/cpu")")
 	export FALCON_SOCKET=$RUN/$host/falcond.sock FALCON_LAB=$LAB FALCON_LAB_HOST=$host
 	export PATH=$HERE:$PATH
 	unset NOTIFY_SOCKET
-	exec nsenter --net="/run/netns/$(ns "$host")" unshare --mount --propagation slave -- \
+	exec "${on_cpu[@]}" nsenter --net="/run/netns/$(ns "$host")" unshare --mount --propagation slave -- \
 		/bin/sh -c "$enter" "$RUN/$host/bpf" "$@"
 }
 

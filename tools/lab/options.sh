@@ -5,7 +5,7 @@
 defaults()
 {
 	object=falcon.bpf.o
-	hosts=2 mtu=1500 queues=2 xdp=native offload=on security=psp control="" agents=1 settings=()
+	hosts=2 mtu=1500 queues=2 xdp=native offload=on security=psp control="" agents=1 pin=0 settings=()
 	export_list=()
 	emulator=auto io=auto wire=() loss=0 dup=0 corrupt=0 ecn=0 timed=0 delay=0 reorder=0
 }
@@ -40,6 +40,7 @@ parse_options()
 		--clear) security=clear; shift; continue ;;
 		--large) object=falcon-large.bpf.o; shift; continue ;;
 		--no-agents) agents=0; shift; continue ;;
+		--pin) pin=1; shift; continue ;;
 		-h | --help) usage; exit 0 ;;
 		--*=*) value=${1#*=}; name=${name%%=*}; set -- "--$name" "$value" "${@:2}" ;;
 		--*) [ $# -ge 2 ] || die "$1: wants a value (falcon-lab --help)" ;;
