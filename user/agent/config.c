@@ -31,7 +31,7 @@ struct parser {
 	void *base;				/* its struct; NULL for [swift] and [rue] */
 	int number;				/* of this profile or engine in cfg->rue */
 	struct config_set *set;			/* the struct's |set| */
-	char title[CONFIG_NAME_MAX + 16];	/* as written, for messages */
+	char title[CONFIG_NAME_MAX + 20];	/* as written, for messages: a kind and a name */
 	unsigned int line;
 	char *err;
 	size_t errlen;
