@@ -87,7 +87,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
+	__uint(max_entries, FALCON_MAX_SHARDS);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 	__type(key, __u32);
 	__type(value, struct falcon_dirty);
@@ -101,16 +101,26 @@ struct {
 	__type(value, struct falcon_counters);
 } falcon_counters SEC(".maps");
 
-struct {
+/* The shape of the inner maps of both that follow, whose sizes are the agent's affair. */
+struct falcon_ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, FALCON_RUE_RING_BYTES);
+	__uint(max_entries, FALCON_WAKE_RING_BYTES);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, FALCON_MAX_SHARDS);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
+	__type(key, __u32);
+	__array(values, struct falcon_ring);
 } falcon_rue SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, FALCON_WAKE_RING_BYTES);
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, FALCON_MAX_SHARDS);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
+	__type(key, __u32);
+	__array(values, struct falcon_ring);
 } falcon_wake SEC(".maps");
 
 #endif /* FALCON_BPF_MAPS_H */

@@ -1,23 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* BPF ONLY. Telling the agent: dirty connections, the wake-up, and RUE events (Falcon 10.6.1). */
+/*
+ * BPF ONLY. Telling the agent, by the shard whose connection it is: dirty connections, the wake-up, and RUE
+ * events (Falcon 10.6.1).
+ */
 #ifndef FALCON_BPF_NOTIFY_H
 #define FALCON_BPF_NOTIFY_H
 
 #include "falcon_maps.h"
 #include "falcon_work.h"
 
+FALCON_INLINE __u32 falcon_shard_of(const struct falcon_work *w)
+{
+	return w->rx.conn->id.shard & (FALCON_MAX_SHARDS - 1);
+}
+
 /*
- * Wake the agent if it sleeps. It announces that, looks at the dirty bits once more, and sleeps; we
+ * Wake the shard if it sleeps. It announces that, looks at the dirty bits once more, and sleeps; we
  * set the bits and then look, so one of the two sees the other. A full ring is a wake-up already
  * under way.
  */
-FALCON_INLINE void falcon_wake_agent(struct falcon_work *w)
+FALCON_INLINE void falcon_wake_shard(struct falcon_work *w, __u32 shard)
 {
 	__u64 cid = w->rx.frame.cid;
+	void *ring;
 
-	if (!falcon_load(&w->rx.config->agent_sleeping))
+	/* The verifier forgets what it knew of |shard| when a helper has had its address. */
+	if (!falcon_load(&w->rx.config->shard[shard & (FALCON_MAX_SHARDS - 1)].sleeping))
 		return;
-	if (bpf_ringbuf_output(&falcon_wake, &cid, sizeof(cid), BPF_RB_FORCE_WAKEUP) == 0)
+	ring = bpf_map_lookup_elem(&falcon_wake, &shard);
+	if (ring && bpf_ringbuf_output(ring, &cid, sizeof(cid), BPF_RB_FORCE_WAKEUP) == 0)
 		w->counters->wakeups++;
 }
 
@@ -27,21 +38,22 @@ FALCON_INLINE void falcon_wake_agent(struct falcon_work *w)
  */
 static __noinline void falcon_mark_dirty(struct falcon_work *w)
 {
-	__u32 zero = 0, cid = w->rx.frame.cid & (FALCON_MAX_CONNS - 1), word = cid / 64;
-	struct falcon_dirty *d = bpf_map_lookup_elem(&falcon_dirty, &zero);
+	__u32 shard = falcon_shard_of(w), cid = w->rx.frame.cid & (FALCON_MAX_CONNS - 1), word = cid / 64;
+	struct falcon_dirty *d = bpf_map_lookup_elem(&falcon_dirty, &shard);
 
 	if (!d)
 		return;
 	if (falcon_fetch_or(&d->word[word], 1ULL << (cid % 64)) & 1ULL << (cid % 64))
 		return;
 	falcon_fetch_or(&d->summary[word / 64], 1ULL << (word % 64));
-	falcon_wake_agent(w);
+	falcon_wake_shard(w, shard);
 }
 
-/* Write the event of ACK |a|; false if falcon_rue is full. */
-FALCON_INLINE bool falcon_rue_emit(struct falcon_work *w, const struct falcon_ack *a, __u32 acked)
+/* Write the event of ACK |a|; false if |ring| is full. */
+FALCON_INLINE bool falcon_rue_emit(struct falcon_work *w, void *ring, const struct falcon_ack *a,
+				   __u32 acked)
 {
-	struct falcon_rue_event *e = bpf_ringbuf_reserve(&falcon_rue, sizeof(*e), 0);
+	struct falcon_rue_event *e = bpf_ringbuf_reserve(ring, sizeof(*e), 0);
 
 	if (!e)
 		return false;
@@ -56,9 +68,10 @@ FALCON_INLINE bool falcon_rue_emit(struct falcon_work *w, const struct falcon_ac
 static __noinline void falcon_rue_ack(struct falcon_work *w, const struct falcon_ack *a)
 {
 	struct falcon_cc_event *s = &w->rx.conn->cc_event;
-	__u32 total = falcon_ack_total(a);
+	__u32 total = falcon_ack_total(a), shard = falcon_shard_of(w);
 	__s32 acked = falcon_seq_diff(total, falcon_load(&s->last_acked));
-	__u32 used = (__u32)bpf_ringbuf_query(&falcon_rue, BPF_RB_AVAIL_DATA);
+	void *ring = bpf_map_lookup_elem(&falcon_rue, &shard);
+	__u32 used = ring ? (__u32)bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) : 0;
 	bool p1 = w->rx.now - falcon_load(&s->last_ns) > w->rx.config->rue_p1_ns;
 	bool p2;
 
@@ -66,8 +79,8 @@ static __noinline void falcon_rue_ack(struct falcon_work *w, const struct falcon
 	if (acked < 0)
 		acked = 0;
 	p2 = (__u32)acked >= w->rx.config->rue_p2_packets;
-	if (!falcon_rue_wants(used, w->rx.config->rue_threshold, p1, p2) ||
-	    !falcon_rue_emit(w, a, (__u32)acked)) {
+	if (!ring || !falcon_rue_wants(used, w->rx.config->rue_threshold, p1, p2) ||
+	    !falcon_rue_emit(w, ring, a, (__u32)acked)) {
 		falcon_fetch_add(&s->suppressed, 1U);
 		w->counters->rue_suppressed++;
 		return;

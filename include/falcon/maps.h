@@ -29,6 +29,7 @@ enum falcon_maps_const {
 	FALCON_MAX_PORTS = 16,		/* interfaces an agent serves */
 	FALCON_MAX_QUEUES = 64,		/* RX queues an interface */
 	FALCON_MAX_XSKS = FALCON_MAX_PORTS * FALCON_MAX_QUEUES,
+	FALCON_MAX_SHARDS = 8,		/* threads of an agent that carry packets; a power of two */
 	FALCON_RUE_RING_BYTES = 1 << 20,
 	FALCON_WAKE_RING_BYTES = 1 << 12,
 	FALCON_DIRTY_WORDS = FALCON_MAX_CONNS / 64,
@@ -98,7 +99,8 @@ struct falcon_conn_id {
 	__u8 local_addr[16];	/* IPv4 in the first 4 bytes, network order */
 	__u8 peer_addr[16];
 	__u8 encap;		/* that is accepted, as falcon_encap_seen(), unless FALCON_CONN_CLEAR */
-	__u8 pad[3];
+	__u8 shard;		/* of the agent, whose connection it is, below FALCON_MAX_SHARDS */
+	__u8 pad[2];
 	__u32 rx_function;	/* Destination Function of packets we receive; FALCON_FUNCTION_ANY */
 };
 
@@ -234,12 +236,20 @@ struct falcon_conn {
 	struct falcon_exec exec;
 } FALCON_ALIGNED;
 
+/*
+ * A shard of the agent: a thread that carries packets, with connections of its own. Writer: that shard. Each
+ * has a cache line of its own, and none that XDP writes or that every packet reads: shards go to sleep often.
+ */
+struct falcon_shard {
+	__u32 sleeping;		/* 1: XDP must wake the shard when it makes one of its connections dirty */
+} FALCON_ALIGNED;
+
 /* Map falcon_config: one entry, mmapable. Writer: agent, unless said otherwise. */
 struct falcon_config {
 	__u64 replay_margin;	/* Falcon 9.2.1 Replay Protection Margin, picoseconds */
 	__u64 rue_p1_ns;	/* P1: time since the last event */
 	__u32 rue_p2_packets;	/* P2: packets acked since the last event */
-	__u32 rue_threshold[3];	/* bytes used in falcon_rue, ascending */
+	__u32 rue_threshold[3];	/* bytes used in a ring of falcon_rue, ascending */
 	union {
 		struct {
 			__u32 cur_spi_gen;	/* Falcon 9.2.1, global */
@@ -250,10 +260,10 @@ struct falcon_config {
 		__u64 spi_check;		/* union falcon_spi_check */
 	};
 	__u32 agent_pid;	/* the running agent; 0: none */
-	__u32 agent_sleeping;	/* 1: XDP must wake the agent when it makes a connection dirty */
 	__u32 zone;		/* enum falcon_zone of all connections together */
 	__u32 rx_level;		/* Falcon 10.2, the quantized buffer level that ACKs carry, 0..31 */
-};
+	struct falcon_shard shard[FALCON_MAX_SHARDS];
+} FALCON_ALIGNED;
 
 /*
  * Map falcon_sadb (Falcon 6.5): hash, for ESP, whose packets do not show their connection. Key: an SPI
@@ -300,14 +310,23 @@ enum falcon_region_access {
 };
 
 /*
- * Map falcon_dirty: one entry, mmapable. Which connections have ACK state that the agent has not
- * looked at. XDP sets the bit, then the summary bit; the agent takes the summary word, then the
- * words that it names, by exchange with 0.
+ * Map falcon_dirty: array indexed by shard, mmapable. Which of the shard's connections have ACK state that it
+ * has not looked at, bit by CID. XDP sets the bit, then the summary bit; the shard takes the summary word,
+ * then the words that it names, by exchange with 0.
  */
 struct falcon_dirty {
 	__u64 summary[FALCON_DIRTY_SUMMARY];
 	__u64 word[FALCON_DIRTY_WORDS];
-};
+} FALCON_ALIGNED;
+
+/*
+ * Maps falcon_rue and falcon_wake: arrays of maps, indexed by shard, of ring buffers. XDP writes the RUE
+ * events (Falcon 10.6.2.1) of a connection into its shard's ring of falcon_rue, for the next look of the
+ * shard, and, when it must wake it, the CID, __u64, into its ring of falcon_wake. Without a ring it does what
+ * it does when that is full. Writer of the outer maps: agent. Its rings stay when it ends, since one that
+ * crashes cannot take them away, and nothing is written for connections that are not alive; the next agent
+ * puts its own in their place.
+ */
 
 /*
  * Every way a packet can end, each with its counter; enum and counters come from this one list.
@@ -408,7 +427,7 @@ struct falcon_counters {
 	__u64 xdp_acked;	/* of them, ACKs of packets that XDP has accepted */
 	__u64 rue_events;	/* events written to falcon_rue */
 	__u64 rue_suppressed;	/* events withheld by the policy of Falcon 10.6.1, or for lack of room */
-	__u64 wakeups;		/* times the sleeping agent was woken */
+	__u64 wakeups;		/* times a sleeping shard of the agent was woken */
 	__u64 ce_marked;	/* packets accepted with ECN CE */
 };
 

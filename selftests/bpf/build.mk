@@ -4,7 +4,7 @@
 
 BPF_TESTS := verdict_drop verdict_psp verdict_esp verdict_rx verdict_ack verdict_answer verdict_other \
 	verdict_write \
-	s11_receiver spi differential mutate starve room writes
+	s11_receiver spi differential mutate starve room writes shards rings
 BPF_STAGE := env conn packet reference traffic verdict verdict_steps
 BPF_BINS := $(BPF_TESTS:%=$(B)/selftests/bpf/%.t)
 
@@ -13,6 +13,9 @@ $(BPF_BINS): $(B)/selftests/bpf/%.t: $(B)/obj/selftests/bpf/%.o \
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lcmocka -lxdp -lbpf
+
+# The agent's side of the maps.
+$(B)/selftests/bpf/rings.t: $(patsubst %,$(B)/obj/user/io/%.o,maps memory rings)
 
 # Programs that run beside falcon_rx, or before it.
 BPF_HELPERS := $(B)/selftests/bpf/pass.bpf.o $(B)/selftests/bpf/headroom.bpf.o

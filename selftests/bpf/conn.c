@@ -36,6 +36,7 @@ void conn_fresh(struct falcon_conn *c, uint32_t cid, uint32_t psn)
 	c->id.cur_spi_gen = CONN_SPI_GEN;
 	c->id.peer_spi = CONN_PEER_SPI + cid;
 	c->id.rx_function = cid & 2 ? CONN_FUNCTION : FALCON_FUNCTION_ANY;
+	c->id.shard = (uint8_t)((1 + CONN_SHARD_STEP * cid) % FALCON_MAX_SHARDS);
 	c->id.pcid = 0x1122334455667788ULL + cid;
 	c->id.local_addr[0] = c->id.peer_addr[0] = ipv6 ? 0xfd : 10;
 	c->id.local_addr[3] = 1;

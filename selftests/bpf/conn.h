@@ -12,6 +12,7 @@ enum conn_const {
 	CONN_PEER_SPI = 0x5678,	/* plus the CID: the peer's */
 	CONN_FUNCTION = 0x77,	/* of packets to CIDs 2 and 3; the others take any */
 	CONN_SPI_GEN = 7,
+	CONN_SHARD_STEP = 3,	/* connections' shards: 1 and so many more with each CID, none of them 0 */
 };
 
 /*

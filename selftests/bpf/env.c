@@ -31,22 +31,66 @@ static int map_fd(const struct env *e, const char *name)
 	return bpf_object__find_map_fd_by_name(e->obj, name);
 }
 
+/* A record about connection |cid| has come by |r|. */
+static void arrived(const struct env_rings *r, uint64_t cid)
+{
+	r->env->strays += cid >= FALCON_CONNS || r->env->conns[cid].id.shard != r->shard;
+}
+
 static int on_event(void *arg, void *data, size_t len)
 {
-	struct env *e = arg;
+	const struct env_rings *r = arg;
+	struct env *e = r->env;
 
-	if (len == sizeof(e->event))
+	if (len == sizeof(e->event)) {
 		memcpy(&e->event, data, sizeof(e->event));
+		arrived(r, falcon_ev_get(&e->event, connection_id) & FALCON_RUE_CID_MASK);
+	}
 	return 0;
 }
 
 static int on_wake(void *arg, void *data, size_t len)
 {
-	struct env *e = arg;
+	const struct env_rings *r = arg;
+	uint64_t cid = UINT64_MAX;
 
-	(void)data;
-	(void)len;
-	e->wakes++;
+	if (len == sizeof(cid))
+		memcpy(&cid, data, sizeof(cid));
+	arrived(r, cid);
+	r->env->wakes++;
+	return 0;
+}
+
+/* Rings for all shards but the first, in the outer map |into|. */
+static int make_rings(int into, uint32_t bytes, int fds[FALCON_MAX_SHARDS])
+{
+	uint32_t keys[FALCON_MAX_SHARDS], n = FALCON_MAX_SHARDS - 1;
+
+	for (uint32_t i = 0; i < n; i++) {
+		keys[i] = i + 1;
+		fds[i + 1] = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, bytes, NULL);
+		if (fds[i + 1] < 0)
+			return -1;
+	}
+	return bpf_map_update_batch(into, keys, fds + 1, &n, NULL);
+}
+
+static int open_rings(struct env *e)
+{
+	int rue[FALCON_MAX_SHARDS], wake[FALCON_MAX_SHARDS];
+
+	if (make_rings(map_fd(e, "falcon_rue"), FALCON_RUE_RING_BYTES, rue) ||
+	    make_rings(map_fd(e, "falcon_wake"), FALCON_WAKE_RING_BYTES, wake))
+		return -1;
+	for (uint32_t i = 1; i < FALCON_MAX_SHARDS; i++) {
+		struct env_rings *r = &e->rings[i];
+
+		r->env = e;
+		r->shard = i;
+		r->both = ring_buffer__new(rue[i], on_event, r, NULL);
+		if (!r->both || ring_buffer__add(r->both, wake[i], on_wake, r))
+			return -1;
+	}
 	return 0;
 }
 
@@ -88,13 +132,12 @@ static int load(struct env *e)
 	e->conns = map_mem(map_fd(e, "falcon_conns"), sizeof(*e->conns), FALCON_CONNS);
 	e->config = map_mem(map_fd(e, "falcon_config"), sizeof(*e->config), 1);
 	e->credits = map_mem(map_fd(e, "falcon_credits"), sizeof(*e->credits), FALCON_MAX_XSKS);
-	e->dirty = map_mem(map_fd(e, "falcon_dirty"), sizeof(*e->dirty), 1);
+	e->dirty = map_mem(map_fd(e, "falcon_dirty"), sizeof(*e->dirty), FALCON_MAX_SHARDS);
 	e->ncpu = libbpf_num_possible_cpus();
 	e->percpu = calloc((size_t)e->ncpu, sizeof(*e->percpu));
-	e->rings = ring_buffer__new(map_fd(e, "falcon_rue"), on_event, e, NULL);
-	if (!e->rings || ring_buffer__add(e->rings, map_fd(e, "falcon_wake"), on_wake, e))
+	if (!e->conns || !e->config || !e->credits || !e->dirty || !e->percpu)
 		return -1;
-	return e->conns && e->config && e->credits && e->dirty && e->percpu ? 0 : -1;
+	return open_rings(e);
 }
 
 static int make_veth(struct env *e)
@@ -160,7 +203,8 @@ void env_close(struct env *e)
 {
 	xsk_socket__delete(e->xsk);
 	xsk_umem__delete(e->umem);
-	ring_buffer__free(e->rings);
+	for (uint32_t i = 0; i < FALCON_MAX_SHARDS; i++)
+		ring_buffer__free(e->rings[i].both);
 	bpf_object__close(e->obj);
 	free(e->percpu);
 }
@@ -192,7 +236,9 @@ void env_reset(struct env *e)
 
 	while (bpf_map_get_next_key(e->sadb_fd, NULL, &spi) == 0)
 		bpf_map_delete_elem(e->sadb_fd, &spi);
-	env_consume(e);
+	for (uint32_t i = 1; i < FALCON_MAX_SHARDS; i++)
+		env_consume_shard(e, i);
+	e->strays = 0;
 	memset(e->conns, 0, sizeof(*e->conns) * 16);
 	for (uint32_t cid = 0; cid < ENV_CONNS; cid++)
 		conn_fresh(&e->conns[cid], cid, ENV_PSN);
@@ -203,7 +249,7 @@ void env_reset(struct env *e)
 	e->config->rue_threshold[0] = 1 << 18;
 	e->config->rue_threshold[1] = 1 << 19;
 	e->config->rue_threshold[2] = 3 << 18;
-	memset(e->dirty, 0, sizeof(*e->dirty));
+	env_dirty_clear(e);
 	memset(e->credits, 0, sizeof(*e->credits) * FALCON_MAX_XSKS);
 	e->credits[ENV_XSK].credits = 64;
 	memset(&e->event, 0, sizeof(e->event));
@@ -257,6 +303,26 @@ int env_run(struct env *e, const uint8_t *frame, size_t len, uint32_t queue, str
 	return env_run_on(e, frame, len, e->ifindex, queue, r);
 }
 
+void env_ack(struct env *e, uint32_t cid)
+{
+	const struct falcon_ack a = {
+		.cid = cid,
+		.type = FALCON_BACK,
+		.rdbpsn = e->conns[cid].tx_acked.data_base + 1,
+		.rrbpsn = e->conns[cid].tx_acked.req_base,
+	};
+	uint8_t falcon[FALCON_MAX_HDR_LEN], frame[PACKET_MAX];
+	struct packet_shape s;
+	struct env_result r;
+	size_t len;
+
+	env_shape(e, cid, 5000000, &s);
+	len = packet_build(&s, falcon, falcon_ack_pack(&a, falcon), frame);
+	assert_int_equal(env_run(e, frame, len, 0, &r), 0);
+	assert_int_equal(r.action, XDP_DROP);
+	assert_int_equal(e->conns[cid].tx_acked.data_base, a.rdbpsn);
+}
+
 void env_counters(struct env *e, struct falcon_counters *sum)
 {
 	uint32_t zero = 0;
@@ -299,7 +365,37 @@ const char *env_verdict_name(int v)
 	return v >= 0 && v < FALCON_VERDICT_COUNT ? names[v] : "none, or several";
 }
 
+int env_consume_shard(struct env *e, uint32_t shard)
+{
+	return ring_buffer__consume(e->rings[shard].both);
+}
+
 int env_consume(struct env *e)
 {
-	return ring_buffer__consume(e->rings);
+	int n = 0;
+
+	for (uint32_t i = 1; i < FALCON_MAX_SHARDS; i++)
+		n += env_consume_shard(e, i);
+	assert_int_equal(e->strays, 0);
+	return n;
+}
+
+uint64_t env_dirty(const struct env *e)
+{
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < FALCON_MAX_SHARDS; i++) {
+		const struct falcon_dirty *d = &e->dirty[i];
+
+		for (uint64_t bits = d->word[0]; bits; bits &= bits - 1)
+			assert_int_equal(e->conns[__builtin_ctzll(bits)].id.shard, i);
+		assert_int_equal(d->summary[0], d->word[0] != 0);
+		all |= d->word[0];
+	}
+	return all;
+}
+
+void env_dirty_clear(struct env *e)
+{
+	memset(e->dirty, 0, sizeof(*e->dirty) * FALCON_MAX_SHARDS);
 }

@@ -34,16 +34,24 @@ enum env_const {
 	ENV_PSN = 1000,			/* first PSN of all windows */
 };
 
+/* Of one shard, in falcon_rue and falcon_wake. */
+struct env_rings {
+	struct env *env;
+	uint32_t shard;
+	struct ring_buffer *both;
+};
+
 struct env {
 	struct bpf_object *obj;
 	int prog_fd, ports_fd, xsks_fd, counters_fd, sadb_fd;
 	struct falcon_conn *conns;
 	struct falcon_config *config;
 	struct falcon_credit *credits;
-	struct falcon_dirty *dirty;
-	struct ring_buffer *rings;
+	struct falcon_dirty *dirty;	/* FALCON_MAX_SHARDS of them */
+	struct env_rings rings[FALCON_MAX_SHARDS];	/* none for shard 0 */
 	struct falcon_rue_event event;	/* the latest that env_consume() got */
 	uint64_t wakes;			/* records that env_consume() got from falcon_wake */
+	uint64_t strays;		/* records in rings that are not of their connection's shard */
 	int ifindex;			/* of "fb" */
 	struct xsk_umem *umem;
 	struct xsk_socket *xsk;
@@ -91,6 +99,9 @@ void env_shape(const struct env *e, uint32_t cid, uint64_t iv, struct packet_sha
 /* A Push Data header for connection |cid| with |psn|, which acknowledges nothing new. */
 void env_push(const struct env *e, uint32_t cid, uint32_t psn, struct falcon_hdr *h);
 
+/* A BACK of one more data packet arrives for connection |cid|. */
+void env_ack(struct env *e, uint32_t cid);
+
 /* Run the program once on |frame|, arriving on "fb", queue |queue|. 0 or a negative errno. */
 int env_run(struct env *e, const uint8_t *frame, size_t len, uint32_t queue, struct env_result *r);
 /* The same, arriving on interface |ifindex|. */
@@ -106,7 +117,19 @@ void env_counters(struct env *e, struct falcon_counters *sum);
 int env_verdict(const struct falcon_counters *before, const struct falcon_counters *after);
 const char *env_verdict_name(int v);
 
-/* Drain falcon_rue and falcon_wake. Returns how many records there were. */
+/*
+ * Drain the rings of falcon_rue and falcon_wake, of all shards. Returns how many records there were; fails
+ * the test if one was not in the ring of its connection's shard.
+ */
 int env_consume(struct env *e);
+/* Drain the rings of |shard|, which has some. Returns how many records there were. */
+int env_consume_shard(struct env *e, uint32_t shard);
+/*
+ * Bit n: connection n is dirty, n below 64. Fails the test if the entry of another shard than the
+ * connection's says so, or a summary says something else.
+ */
+uint64_t env_dirty(const struct env *e);
+/* Forget what is dirty. */
+void env_dirty_clear(struct env *e);
 
 #endif /* FALCON_SELFTESTS_ENV_H */

@@ -62,17 +62,18 @@ static void rue(struct reference *ref, struct falcon_conn *c, const struct falco
 {
 	uint32_t total = falcon_ack_total(a);
 	int32_t acked = falcon_seq_diff(total, c->cc_event.last_acked);
+	uint32_t *used = &ref->rue_used[c->id.shard];
 
 	if (acked < 0)
 		acked = 0;
-	if (!falcon_rue_wants(ref->rue_used, ref->config.rue_threshold,
+	if (!falcon_rue_wants(*used, ref->config.rue_threshold,
 			      ref->config.rue_p1_ns != UINT64_MAX,
 			      (uint32_t)acked >= ref->config.rue_p2_packets) ||
-	    ref->rue_used + RUE_RECORD > FALCON_RUE_RING_BYTES) {
+	    *used + RUE_RECORD > FALCON_RUE_RING_BYTES) {
 		c->cc_event.suppressed++;
 		return;
 	}
-	ref->rue_used += RUE_RECORD;
+	*used += RUE_RECORD;
 	if (acked)
 		c->cc_event.last_acked = total;
 	c->cc_event.events++;

@@ -21,7 +21,7 @@ struct reference {
 	int64_t credits;
 	uint32_t max_frame;		/* bytes */
 	const uint8_t *mac;		/* of the interface */
-	uint32_t rue_used;		/* bytes waiting in falcon_rue */
+	uint32_t rue_used[FALCON_MAX_SHARDS];	/* bytes waiting in the shard's ring of falcon_rue */
 	uint64_t dirty;			/* bit n: connection n was made dirty */
 };
 

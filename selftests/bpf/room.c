@@ -128,7 +128,7 @@ static void run_at_the_end(int want)
 		assert_int_equal(verdict_of(buffer, sizeof(buffer), &r), want);
 		assert_int_equal(r.action, XDP_DROP);
 		assert_int_equal(env.conns[0].rx.answers_owed, 1U << FLOW);
-		assert_int_equal(env.dirty->word[0], 1);
+		assert_int_equal(env_dirty(&env), 1);
 		/* What the EACK would have told is still to be told. */
 		assert_int_equal(env.conns[0].rx.own, FALCON_OWN_REQ);
 	} else {

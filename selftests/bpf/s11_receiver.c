@@ -32,7 +32,7 @@ VERIFY(no_piggyback)
 	(void)r;
 	check_piggyback(c, false);
 	assert_memory_equal(c, before, sizeof(*c));
-	assert_int_equal(e->dirty->summary[0], 0);
+	assert_int_equal(env_dirty(e), 0);
 }
 
 /* What the answer says, and that it, like the frame before, has cost the agent nothing. */
@@ -46,7 +46,7 @@ static void check_answer(struct env *e, const struct falcon_conn *c,
 	assert_true(out->ip_csum_ok && out->udp_csum_ok);
 	assert_int_equal(out->frame.flow, p->shape.flow);
 	assert_int_equal(c->rx.accepted, 0);
-	assert_int_equal(e->dirty->word[0], 1ULL << c->id.cid);
+	assert_int_equal(env_dirty(e), 1ULL << c->id.cid);
 }
 
 VERIFY(acked)

@@ -45,8 +45,7 @@ static void check_common(struct env *e, const struct falcon_conn *c,
 	/* An ACK moves the peer's time, but T1 and T2 are of reliable packets. */
 	assert_int_equal(c->rx.remote_time, p->shape.iv);
 	assert_int_equal(c->rx.flow[p->shape.flow].t1_t2, before->rx.flow[p->shape.flow].t1_t2);
-	assert_int_equal(e->dirty->word[0], 1ULL << c->id.cid);
-	assert_int_equal(e->dirty->summary[0], 1);
+	assert_int_equal(env_dirty(e), 1ULL << c->id.cid);
 	assert_int_equal(e->credits[ENV_XSK].credits, 64);
 	assert_memory_equal(&c->cc, &before->cc, sizeof(c->cc));
 	assert_memory_equal(&c->rx_acked, &before->rx_acked, sizeof(c->rx_acked));
@@ -196,7 +195,7 @@ VERIFY(no_trace)
 	(void)c;
 	(void)p;
 	(void)r;
-	assert_int_equal(e->dirty->word[0], 0);
+	assert_int_equal(env_dirty(e), 0);
 	assert_int_equal(e->credits[ENV_XSK].credits, 64);
 	assert_int_equal(env_consume(e), 0);
 }
@@ -257,7 +256,7 @@ PACKED(just_enough_back)
 
 PACKED(agent_sleeps)
 {
-	e->config->agent_sleeping = 1;
+	e->config->shard[c->id.shard].sleeping = 1;
 	back(e, c, p);
 }
 

@@ -220,8 +220,7 @@ VERIFY(bases_moved)
 	check_measured(c, before, p);
 	assert_int_equal(c->tx_acked.data_base, ENV_PSN + 3);
 	assert_int_equal(c->tx_acked.req_base, ENV_PSN + 16);
-	assert_int_equal(e->dirty->word[0], 1ULL << p->hdr.cid);
-	assert_int_equal(e->dirty->summary[0], 1);
+	assert_int_equal(env_dirty(e), 1ULL << p->hdr.cid);
 }
 
 /* An acknowledgment of packets that were never sent is ignored, the packet is taken. */
@@ -236,7 +235,7 @@ VERIFY(bases_stay)
 {
 	check_delivery(e, p, r, FALCON_V_rx_data, p->len);
 	assert_memory_equal(&c->tx_acked, &before->tx_acked, sizeof(c->tx_acked));
-	assert_int_equal(e->dirty->word[0], 0);
+	assert_int_equal(env_dirty(e), 0);
 }
 
 HEADER(steer)
@@ -285,7 +284,7 @@ VERIFY(nack_applied)
 	assert_int_equal(c->tx_acked.t1_t4[p->shape.flow] >> 32, 77);
 	assert_int_equal(c->rx.remote_time, p->shape.iv);
 	assert_int_equal(c->rx.flow[p->shape.flow].t1_t2, before->rx.flow[p->shape.flow].t1_t2);
-	assert_int_equal(e->dirty->word[0], 1ULL << c->id.cid);
+	assert_int_equal(env_dirty(e), 1ULL << c->id.cid);
 	assert_int_equal(env_consume(e), 1);
 	assert_int_equal(falcon_ev_get(&e->event, event_type), kRueEventTypeNack);
 	assert_int_equal(falcon_ev_get(&e->event, nack_code), FALCON_NACK_RNR);

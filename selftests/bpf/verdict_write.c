@@ -145,14 +145,14 @@ VERIFY(placed)
 	check_placed(e, c, before, p);
 	assert_int_equal(c->rx.flow[p->shape.flow].told, before->rx.flow[p->shape.flow].told);
 	assert_int_equal(c->rx.acks_watched, c->exec.in_write ? 0 : 1U << p->shape.flow);
-	assert_int_equal(e->dirty->word[0], c->exec.in_write ? 0 : 1U << p->hdr.cid);
+	assert_int_equal(env_dirty(e), c->exec.in_write ? 0 : 1U << p->hdr.cid);
 }
 
 VERIFY(placed_watched)
 {
 	(void)r;
 	check_placed(e, c, before, p);
-	assert_int_equal(e->dirty->word[0], 0);
+	assert_int_equal(env_dirty(e), 0);
 }
 
 VERIFY(placed_acked)
@@ -162,7 +162,7 @@ VERIFY(placed_acked)
 
 	check_placed(e, c, before, p);
 	assert_int_equal(f->told, f->acked);
-	assert_int_equal(e->dirty->word[0], 0);
+	assert_int_equal(env_dirty(e), 0);
 	assert_int_equal(packet_parse_reply(r->buf + r->meta_len, r->len, &reply), 0);
 	assert_true(reply.udp_csum_ok && reply.ip_csum_ok);
 	assert_int_equal(reply.wire_error, 0);

@@ -125,7 +125,7 @@ static uint32_t turn(struct shard *s)
 	work = shard_receive(s);
 	work += loopback_run(s);
 	work += shard_take_dirty(s);
-	work += (uint32_t)maps_consume(&s->agent->maps);
+	work += (uint32_t)maps_consume(&s->agent->maps, s->index);
 	work += agent_rue_poll(s);
 	work += shard_ulps_pump(s);
 	work += fcore_run(s->core, s->now, LOOP_BUDGET);
@@ -145,7 +145,7 @@ static bool data_waiting(struct shard *s)
 			if (xsk_rx_ready(&a->ports[i].xsks[q]))
 				return true;
 	for (uint32_t w = 0; w * 4096 < a->maps.nconns; w++)
-		if (falcon_load(&a->maps.dirty->summary[w]))
+		if (falcon_load(&a->maps.dirty[s->index].summary[w]))
 			return true;
 	return false;
 }
@@ -201,10 +201,10 @@ static void sleep_until(struct shard *s, struct spin *spin)
 
 static void rest(struct shard *s, struct spin *spin)
 {
-	struct falcon_config *config = s->agent->maps.config;
+	struct falcon_shard *told = &s->agent->maps.config->shard[s->index];
 
 	watch_sockets(s, true);
-	sleep_announce(&config->agent_sleeping);
+	sleep_announce(&told->sleeping);
 	if (shard_ulps_sleep_begin(s)) {
 		if (call_sleep_begin(&s->call)) {
 			sleep_until(s, spin);
@@ -212,7 +212,7 @@ static void rest(struct shard *s, struct spin *spin)
 		}
 		shard_ulps_sleep_end(s);
 	}
-	sleep_over(&config->agent_sleeping);
+	sleep_over(&told->sleeping);
 	s->turned_at = 0;
 }
 
@@ -309,7 +309,7 @@ int shard_start(struct shard *s)
 	sigset_t all, before;
 	int rc;
 
-	rc = shard_watch(s, maps_fd(&s->agent->maps));
+	rc = shard_watch(s, maps_fd(&s->agent->maps, s->index));
 	if (rc == 0)
 		rc = shard_watch(s, stall_fd(s->stall));
 	if (rc < 0)

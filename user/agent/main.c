@@ -125,7 +125,7 @@ static void adopt_maps(struct agent *a)
 			 "connections=%u",
 			 cfg->agent_pid, left);
 	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
-	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty));
+	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty) * FALCON_MAX_SHARDS);
 	maps_sadb_empty(&a->maps);
 	memory_empty(&a->maps);
 	memset(cfg, 0, sizeof(*cfg));
@@ -139,12 +139,24 @@ static void adopt_maps(struct agent *a)
 	cfg->agent_pid = (uint32_t)getpid();
 }
 
+/* After adopt_maps(): no event of connections that are no more comes into new rings. */
+static int open_rings(struct agent *a)
+{
+	void *shards[] = { &a->shard };
+	char err[320];
+	int rc = maps_rings_open(&a->maps, 1, agent_on_rue_event, shards, err, sizeof(err));
+
+	if (rc < 0)
+		log_err("%s", err);
+	return rc;
+}
+
 /* SIGTERM leaves nothing behind in the maps; the program stays, it is the operator's. */
 static void leave_maps(struct agent *a)
 {
 	maps_quiesce();
 	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
-	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty));
+	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty) * FALCON_MAX_SHARDS);
 	maps_sadb_empty(&a->maps);
 	memset(a->maps.config, 0, sizeof(*a->maps.config));
 }
@@ -284,7 +296,7 @@ static int run(struct agent *a)
 		log_err("cannot set up the thread that carries packets: %s", strerror(-rc));
 		return rc;
 	}
-	rc = maps_open(&a->maps, a->config.agent.pin_path, agent_on_rue_event, &a->shard, err, sizeof(err));
+	rc = maps_open(&a->maps, a->config.agent.pin_path, err, sizeof(err));
 	if (rc < 0) {
 		log_err("%s", err);
 		return rc;
@@ -295,6 +307,8 @@ static int run(struct agent *a)
 	if ((rc = open_control(a)) < 0)
 		goto out_keys;
 	adopt_maps(a);
+	if ((rc = open_rings(a)) < 0)
+		goto out_ports;
 	/* Before the core, whose pools are as large as the sockets' buffers. */
 	if ((rc = agent_ports_open(a)) < 0)
 		goto out_ports;

@@ -17,7 +17,7 @@ static void count(struct shard *s, enum falcon_verdict v)
 
 void shard_mark_dirty(struct shard *s, uint32_t cid)
 {
-	struct falcon_dirty *d = s->agent->maps.dirty;
+	struct falcon_dirty *d = &s->agent->maps.dirty[s->index];
 
 	falcon_fetch_or(&d->word[cid / 64], 1ULL << (cid % 64));
 	falcon_fetch_or(&d->summary[cid / 4096], 1ULL << (cid / 64 % 64));
@@ -25,7 +25,8 @@ void shard_mark_dirty(struct shard *s, uint32_t cid)
 
 static uint32_t take_word(struct shard *s, uint32_t index)
 {
-	__u64 bits = __atomic_exchange_n(&s->agent->maps.dirty->word[index], 0, __ATOMIC_ACQ_REL);
+	struct falcon_dirty *d = &s->agent->maps.dirty[s->index];
+	__u64 bits = __atomic_exchange_n(&d->word[index], 0, __ATOMIC_ACQ_REL);
 	uint32_t n = 0;
 
 	for (; bits; bits &= bits - 1, n++) {
@@ -42,7 +43,7 @@ uint32_t shard_take_dirty(struct shard *s)
 	uint32_t n = 0;
 
 	for (uint32_t w = 0; w * 4096 < s->agent->maps.nconns; w++) {
-		__u64 *summary = &s->agent->maps.dirty->summary[w];
+		__u64 *summary = &s->agent->maps.dirty[s->index].summary[w];
 		__u64 bits;
 
 		if (!falcon_load(summary))

@@ -99,6 +99,7 @@ static void fill_identity(struct agent_conn *c)
 	id->peer_spi = c->peer.security.spi;
 	id->incarnation = c->ours.incarnation;
 	id->encap = falcon_encap_seen(c->sec.encap);
+	id->shard = c->shard->index;
 	/* Without a handshake nobody has said. */
 	id->rx_function = c->cfg.handshake ? c->peer.function : FALCON_FUNCTION_ANY;
 	id->pcid = c->sec.pcid;

@@ -44,6 +44,7 @@ struct shard_stats {
 
 struct shard {
 	struct agent *agent;
+	uint8_t index;			/* as XDP knows it, below FALCON_MAX_SHARDS */
 	struct fcore *core;
 	struct raw_ulp *raw;
 	struct agent_rdma *rdma;	/* verbs applications; NULL: none are served */

@@ -35,7 +35,7 @@ static const struct map_shape shape_config = { "falcon_config", BPF_MAP_TYPE_ARR
 static const struct map_shape shape_credits = { "falcon_credits", BPF_MAP_TYPE_ARRAY,
 						sizeof(struct falcon_credit), FALCON_MAX_XSKS };
 static const struct map_shape shape_dirty = { "falcon_dirty", BPF_MAP_TYPE_ARRAY,
-					      sizeof(struct falcon_dirty), 1 };
+					      sizeof(struct falcon_dirty), FALCON_MAX_SHARDS };
 static const struct map_shape shape_ports = { "falcon_ports", BPF_MAP_TYPE_HASH,
 					      sizeof(struct falcon_port), FALCON_MAX_PORTS };
 static const struct map_shape shape_sadb = { "falcon_sadb", BPF_MAP_TYPE_HASH, sizeof(__u32),
@@ -48,13 +48,14 @@ static const struct map_shape shape_xsks = { "falcon_xsks", BPF_MAP_TYPE_XSKMAP,
 					     FALCON_MAX_XSKS };
 static const struct map_shape shape_counters = { "falcon_counters", BPF_MAP_TYPE_PERCPU_ARRAY,
 						 sizeof(struct falcon_counters), 1 };
-static const struct map_shape shape_rue = { "falcon_rue", BPF_MAP_TYPE_RINGBUF, 0,
-					    FALCON_RUE_RING_BYTES };
-static const struct map_shape shape_wake = { "falcon_wake", BPF_MAP_TYPE_RINGBUF, 0,
-					     FALCON_WAKE_RING_BYTES };
+static const struct map_shape shape_rue = { "falcon_rue", BPF_MAP_TYPE_ARRAY_OF_MAPS, sizeof(__u32),
+					    FALCON_MAX_SHARDS };
+static const struct map_shape shape_wake = { "falcon_wake", BPF_MAP_TYPE_ARRAY_OF_MAPS, sizeof(__u32),
+					     FALCON_MAX_SHARDS };
 
 static const struct maps no_maps = { .ports_fd = -1, .xsks_fd = -1, .counters_fd = -1,
-				     .sadb_fd = -1, .memory_fd = -1, .regions_fd = -1 };
+				     .sadb_fd = -1, .memory_fd = -1, .regions_fd = -1,
+				     .rue_fd = -1, .wake_fd = -1 };
 
 static bool fits(const struct map_shape *s, const struct bpf_map_info *info)
 {
@@ -125,50 +126,6 @@ static int map_memory(struct maps *m, const struct map_shape *s, uint32_t *entri
 	return 0;
 }
 
-static int on_rue(void *ctx, void *data, size_t len)
-{
-	struct maps *m = ctx;
-
-	if (len >= sizeof(struct falcon_rue_event))
-		m->on_event(m->arg, data);
-	return 0;
-}
-
-/* A wake-up record has done its work by arriving. */
-static int on_wake(void *ctx, void *data, size_t len)
-{
-	(void)ctx;
-	(void)data;
-	(void)len;
-	return 0;
-}
-
-static int open_rings(struct maps *m, char *err, size_t errlen)
-{
-	uint32_t n;
-	int rue = open_map(m, &shape_rue, &n, err, errlen), wake, rc = 0;
-
-	if (rue < 0)
-		return rue;
-	wake = open_map(m, &shape_wake, &n, err, errlen);
-	if (wake < 0) {
-		close(rue);
-		return wake;
-	}
-	m->rings = ring_buffer__new(rue, on_rue, m, NULL);
-	if (!m->rings || ring_buffer__add(m->rings, wake, on_wake, m) < 0) {
-		snprintf(err, errlen, "cannot map the event rings in %s: %s", m->dir,
-			 strerror(errno));
-		rc = -errno;
-	}
-	/* libbpf holds the memory, not the descriptors, but its epoll set refers to them. */
-	if (rc < 0) {
-		close(rue);
-		close(wake);
-	}
-	return rc;
-}
-
 static void choose_dir(struct maps *m, const char *dir)
 {
 	size_t n = sizeof(usual_places) / sizeof(usual_places[0]);
@@ -202,21 +159,19 @@ static int open_all(struct maps *m, char *err, size_t errlen)
 	    (rc = m->sadb_fd = open_map(m, &shape_sadb, &n, err, errlen)) < 0 ||
 	    (rc = m->memory_fd = open_map(m, &shape_memory, &n, err, errlen)) < 0 ||
 	    (rc = m->regions_fd = open_map(m, &shape_regions, &n, err, errlen)) < 0 ||
+	    (rc = m->rue_fd = open_map(m, &shape_rue, &n, err, errlen)) < 0 ||
+	    (rc = m->wake_fd = open_map(m, &shape_wake, &n, err, errlen)) < 0 ||
 	    (rc = m->xsks_fd = open_map(m, &shape_xsks, &n, err, errlen)) < 0 ||
 	    (rc = m->counters_fd = open_map(m, &shape_counters, &n, err, errlen)) < 0)
 		return rc;
-	return open_rings(m, err, errlen);
+	return 0;
 }
 
-int maps_open(struct maps *m, const char *dir,
-	      void (*on_event)(void *arg, const struct falcon_rue_event *e), void *arg, char *err,
-	      size_t errlen)
+int maps_open(struct maps *m, const char *dir, char *err, size_t errlen)
 {
 	int rc;
 
 	*m = no_maps;
-	m->on_event = on_event;
-	m->arg = arg;
 	choose_dir(m, dir);
 	rc = open_all(m, err, errlen);
 	if (rc < 0) {
@@ -257,18 +212,12 @@ void maps_close(struct maps *m)
 		close(m->memory_fd);
 	if (m->regions_fd >= 0)
 		close(m->regions_fd);
-	ring_buffer__free(m->rings);
+	if (m->rue_fd >= 0)
+		close(m->rue_fd);
+	if (m->wake_fd >= 0)
+		close(m->wake_fd);
+	maps_rings_close(m);
 	*m = no_maps;
-}
-
-int maps_consume(struct maps *m)
-{
-	return ring_buffer__consume(m->rings);
-}
-
-int maps_fd(const struct maps *m)
-{
-	return ring_buffer__epoll_fd(m->rings);
 }
 
 int maps_counters(const struct maps *m, struct falcon_counters *sum)
