@@ -62,14 +62,14 @@ static bool watched[FDS_WATCHED];
 
 int shard_watch(struct shard *s, int fd)
 {
-	CHECK(s == &agent.shard && fd >= 0 && fd < FDS_WATCHED && !watched[fd]);
+	CHECK(s == &agent.shards[0] && fd >= 0 && fd < FDS_WATCHED && !watched[fd]);
 	watched[fd] = true;
 	return 0;
 }
 
 void shard_unwatch(struct shard *s, int fd)
 {
-	CHECK(s == &agent.shard && fd >= 0 && fd < FDS_WATCHED && watched[fd]);
+	CHECK(s == &agent.shards[0] && fd >= 0 && fd < FDS_WATCHED && watched[fd]);
 	watched[fd] = false;
 }
 
@@ -250,7 +250,7 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 	}
 	c = calloc(1, sizeof(*c));
 	c->agent = a;
-	c->shard = &a->shard;
+	c->shard = &a->shards[0];
 	c->cfg = *cfg;
 	if (cfg->local_cid < CONNS) {
 		c->core = &cores[cfg->local_cid];
@@ -338,14 +338,20 @@ const struct ulp_host shard_ulp_host;
 
 void shard_ulp_add(struct shard *s, const struct ulp_ops *ops, void *self)
 {
-	CHECK(s == &agent.shard && ops && self);
+	CHECK(s == &agent.shards[0] && ops && self);
+}
+
+struct shard *agent_shard_for(struct agent *a, uint8_t proto)
+{
+	CHECK(a == &agent && (proto == FALCON_PROTO_RAW || proto == FALCON_PROTO_NVME));
+	return &a->shards[0];
 }
 
 static bool broken;
 
 void news_clients(struct shard *s)
 {
-	CHECK(s == &agent.shard);
+	CHECK(s == &agent.shards[0]);
 	broken = true;
 }
 
@@ -376,8 +382,10 @@ static void set_up(void)
 	CHECK(config_load(NULL, &agent.config, err, sizeof(err)) == 0);
 	CHECK(quota_open(&agent.quota, agent.config.users, agent.config.nusers, err, sizeof(err)) == 0);
 	agent.maps.nconns = FALCON_MAX_CONNS;
-	agent.shard.agent = &agent;
-	CHECK(agent_rue_open(&agent.shard, err, sizeof(err)) == 0);
+	agent.shards[0].agent = &agent;
+	agent.nshards = 1;
+	agent.calls[0] = &agent.shards[0].call;
+	CHECK(agent_rue_open(&agent.shards[0], err, sizeof(err)) == 0);
 	agent.ports[0] = (struct port){ .ifname = "eth0", .nqueues = 1, .xsks = &xsk };
 	agent.nports = 1;
 	log_set_level(LOG_LEVEL_ERROR);
@@ -515,7 +523,7 @@ static int talk(int fd, const uint8_t *head, const uint8_t *text, size_t len)
 	/* The first turn may only accept. */
 	for (int i = 0; i < 3; i++)
 		control_process(agent.control);
-	raw_pump(agent.shard.raw, 1);
+	raw_pump(agent.shards[0].raw, 1);
 	if (broken)
 		agent_clients_broken(&agent);
 	broken = false;
@@ -565,7 +573,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!agent.control)
 		set_up();
 	before = open_fds();
-	agent.shard.raw = raw_create(&raw_ops, &agent.shard, CONNS);
+	agent.shards[0].raw = raw_create(&raw_ops, &agent.shards[0], CONNS);
 	CHECK(agent_nvme_prepare(&agent) == 0 && agent_nvme_open(&agent) == 0);
 	fd = dial();
 	for (int i = 0; i < MESSAGES && size >= 5; i++) {
@@ -579,7 +587,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	hang_up(fd);
 	agent_nvme_close(&agent);
-	raw_destroy(agent.shard.raw);
+	raw_destroy(agent.shards[0].raw);
 	wait_for_drops();
 	CHECK(open_fds() == before);
 	return 0;

@@ -73,6 +73,12 @@ void agent_frame_put(struct shard *s, struct xsk_frame *frame)
 	fail();
 }
 
+struct shard *agent_shard_for(struct agent *a, uint8_t proto)
+{
+	assert_int_equal(proto, FALCON_PROTO_RDMA);
+	return &a->shards[0];
+}
+
 /* Control is this file. */
 void news_verbs(struct shard *s)
 {
@@ -164,7 +170,7 @@ static int attach(struct app *app)
 
 static void process(void)
 {
-	agent_rdma_process(&agent.shard);
+	agent_rdma_process(&agent.shards[0]);
 }
 
 static void send_hello(const struct app *app)
@@ -200,7 +206,8 @@ static int set_up(void **state)
 
 	(void)state;
 	memset(&agent, 0, sizeof(agent));
-	agent.shard.agent = &agent;
+	agent.shards[0].agent = &agent;
+	agent.nshards = 1;
 	watched = 0;
 	section = (struct quota_section){ .name = "0" };
 	for (int k = 0; k < QUOTA_KINDS; k++)
@@ -209,14 +216,14 @@ static int set_up(void **state)
 	section.limit[QUOTA_MEMORY] = 2 * AREA;
 	snprintf(section.name, sizeof(section.name), "%u", getuid());
 	assert_int_equal(quota_open(&agent.quota, &section, 1, err, sizeof(err)), 0);
-	assert_int_equal(agent_rdma_open(&agent.shard), 0);
+	assert_int_equal(agent_rdma_open(&agent.shards[0]), 0);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	agent_rdma_close(&agent.shard);
+	agent_rdma_close(&agent.shards[0]);
 	assert_int_equal(quota_held(agent.quota, getuid(), QUOTA_CLIENTS), 0);
 	assert_int_equal(quota_held(agent.quota, getuid(), QUOTA_MEMORY), 0);
 	assert_int_equal(watched, 0);
@@ -239,7 +246,7 @@ static void attaches_and_leaves(void **state)
 	assert_int_equal(answer_of(&app), 0);
 	drop(&app);
 	process();
-	assert_int_equal(agent.shard.rdma->napps, 0);
+	assert_int_equal(agent.shards[0].rdma->napps, 0);
 	assert_int_equal(open_count(), before);
 }
 
@@ -326,7 +333,7 @@ static void misuse(void **state)
 		case 4: shutdown(app.command, SHUT_WR); break;
 		}
 		process();
-		assert_int_equal(agent.shard.rdma->napps, 0);
+		assert_int_equal(agent.shards[0].rdma->napps, 0);
 		assert_int_equal(answer_of(&app), -2);
 		drop(&app);
 		assert_int_equal(open_count(), before);
@@ -382,7 +389,7 @@ static void answers_that_are_not_read(void **state)
 			sent++;
 		process();
 	}
-	assert_int_equal(agent.shard.rdma->napps, 1);
+	assert_int_equal(agent.shards[0].rdma->napps, 1);
 	while (got < sent) {
 		process();
 		while ((rc = answer_of(&app)) == 0)
@@ -435,11 +442,11 @@ static void the_process_ends(void **state)
 	}
 	assert_int_equal(attach_as(&app, pid, getuid(), 4), 0);
 	process();
-	assert_int_equal(agent.shard.rdma->napps, 1);
+	assert_int_equal(agent.shards[0].rdma->napps, 1);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	process();
-	assert_int_equal(agent.shard.rdma->napps, 0);
+	assert_int_equal(agent.shards[0].rdma->napps, 0);
 	drop(&app);
 	close(talk[0]);
 	close(talk[1]);

@@ -7,6 +7,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <agent/call.h>
@@ -95,6 +96,66 @@ static void calls_are_made_once(void **state)
 	call_close(&slot);
 }
 
+/* ---- several ---- */
+
+enum { SERVERS = 3, ROUNDS = 3000 };
+
+static struct call_slot slots[SERVERS];
+static bool ends[SERVERS];
+static uint64_t turns_of[SERVERS];	/* each server's, without locks: read in calls of all */
+
+static void *turn(void *arg)
+{
+	struct call_slot *c = arg;
+	size_t i = (size_t)(c - slots);
+
+	while (!ends[i]) {
+		turns_of[i]++;
+		if (call_waits(c))
+			call_serve(c);
+	}
+	return NULL;
+}
+
+/* Nobody turns meanwhile: what they count stays as it is. */
+static void look_twice(void *arg)
+{
+	uint64_t seen[SERVERS];
+
+	for (int i = 0; i < SERVERS; i++)
+		seen[i] = turns_of[i];
+	sched_yield();
+	for (int i = 0; i < SERVERS; i++)
+		assert_true(seen[i] == turns_of[i]);
+	*(uint32_t *)arg += 1;
+}
+
+static void all_hold_still(void **state)
+{
+	struct call_slot *all[SERVERS];
+	pthread_t threads[SERVERS];
+	uint32_t n = 0;
+
+	(void)state;
+	for (int i = 0; i < SERVERS; i++) {
+		assert_int_equal(call_open(&slots[i]), 0);
+		slots[i].served = true;
+		all[i] = &slots[i];
+		assert_int_equal(pthread_create(&threads[i], NULL, turn, &slots[i]), 0);
+	}
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		call_run_all(all, SERVERS, look_twice, &n);
+		assert_int_equal(n, i + 1);
+		if (i % 7 == 0)
+			call_run(&slots[i % SERVERS], count, &n), n--;
+	}
+	for (int i = 0; i < SERVERS; i++) {
+		call_run(&slots[i], end, &ends[i]);
+		pthread_join(threads[i], NULL);
+		call_close(&slots[i]);
+	}
+}
+
 static void nobody_serves(void **state)
 {
 	uint32_t n = 0;
@@ -103,7 +164,8 @@ static void nobody_serves(void **state)
 	slot = (struct call_slot){};
 	call_run(&slot, count, &n);
 	call_run(&slot, count_nested, &n);
-	assert_int_equal(n, 2);
+	call_run_all(&(struct call_slot *){ &slot }, 1, count, &n);
+	assert_int_equal(n, 3);
 	assert_false(call_within());
 }
 
@@ -111,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_are_made_once),
+		cmocka_unit_test(all_hold_still),
 		cmocka_unit_test(nobody_serves),
 	};
 

@@ -183,7 +183,7 @@ static void open_conns(struct host *h, struct security *s)
 		if (e->host != h)
 			continue;
 		c->agent = &s->agent;
-		c->shard = &s->agent.shard;
+		c->shard = &s->agent.shards[0];
 		c->cfg.local_cid = e->cid;
 		snprintf(c->cfg.name, sizeof(c->cfg.name), "%u.%u", e->index / 2, e->index % 2);
 		c->sec = (struct sec){ .maps = &s->agent.maps, .cid = e->cid, .encap = secure_encap(e->cfg) };

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Connections without fixed CIDs: choosing one, and accepting what peers dial.
- *
- * CIDs are handed out in turn, so that one that was used lately comes last. An accepted connection
- * exists as long as it is up: when it is lost, agent_conns_run() removes it.
+ * Accepting what peers dial. An accepted connection exists as long as it is up: when it is lost,
+ * agent_conns_run() removes it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,69 +12,6 @@
 #include "agent/config_keys.h"
 #include "base/log.h"
 #include "agent/policy.h"
-
-static bool reserved(const struct agent *a, uint32_t cid)
-{
-	return a->reserved[cid / 64] >> cid % 64 & 1;
-}
-
-int agent_cid_reserve(struct agent *a, char *err, size_t errlen)
-{
-	for (uint32_t n = 1; n < a->maps.nconns; n++) {
-		a->last_cid = a->last_cid % (a->maps.nconns - 1) + 1;
-		if (a->conns[a->last_cid] || reserved(a, a->last_cid))
-			continue;
-		a->reserved[a->last_cid / 64] |= 1ULL << a->last_cid % 64;
-		return (int)a->last_cid;
-	}
-	snprintf(err, errlen, "all %u connections are in use", a->maps.nconns - 1);
-	return -ENOSPC;
-}
-
-struct choice {
-	struct agent *agent;
-	char *err;
-	size_t errlen;
-	int cid;
-};
-
-/* In a call. */
-static void release(void *arg)
-{
-	const struct choice *c = arg;
-	uint32_t cid = (uint32_t)c->cid;
-
-	c->agent->reserved[cid / 64] &= ~(1ULL << cid % 64);
-}
-
-void agent_cid_release(struct agent *a, uint32_t cid)
-{
-	struct choice c = { .agent = a, .cid = (int)cid };
-
-	call_run(&a->shard.call, release, &c);
-}
-
-/* In a call. */
-static void choose(void *arg)
-{
-	struct choice *c = arg;
-
-	c->cid = agent_cid_reserve(c->agent, c->err, c->errlen);
-}
-
-int agent_cid_choose(struct agent *a, char *err, size_t errlen)
-{
-	struct choice c = { .agent = a, .err = err, .errlen = errlen };
-	const struct agent_conn *leaving = TAILQ_FIRST(&a->leaving);
-
-	call_run(&a->shard.call, choose, &c);
-	/* Within a call nobody may wait for one that leaves; upper layers ask again. */
-	if (c.cid < 0 && leaving && !call_within()) {
-		agent_cid_free(a, leaving->cfg.local_cid);
-		call_run(&a->shard.call, choose, &c);
-	}
-	return c.cid;
-}
 
 static void configure(const struct agent *a, const struct peer_config *peer, int cid,
 		      const struct cm_request *req, struct conn_config *cfg)
@@ -94,6 +29,12 @@ static void configure(const struct agent *a, const struct peer_config *peer, int
 	cfg->params.ordered = req->ordered;
 	cfg->params.function = req->function;
 	cfg->security = config_security(req->version);
+}
+
+struct shard *agent_shard_for(struct agent *a, uint8_t proto)
+{
+	(void)proto;
+	return &a->shards[0];
 }
 
 struct consent {
@@ -114,7 +55,7 @@ static void ask(void *arg)
 }
 
 int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct cm_request *req,
-		  struct ulp **ulp, struct ulp_data *reply, char *err, size_t errlen)
+		  struct shard **shard, struct ulp **ulp, struct ulp_data *reply, char *err, size_t errlen)
 {
 	struct ulp_request r = {
 		.ends = {
@@ -128,7 +69,8 @@ int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct c
 	};
 	struct consent c = { .req = &r, .reply = reply, .err = err, .errlen = errlen };
 
-	*ulp = agent_ulp(&a->shard, req->ulp.proto);
+	*shard = agent_shard_for(a, req->ulp.proto);
+	*ulp = agent_ulp(*shard, req->ulp.proto);
 	if (!*ulp || !(*ulp)->ops->accept) {
 		snprintf(err, errlen, "no upper layer %u takes connections here", req->ulp.proto);
 		return -EOPNOTSUPP;
@@ -137,7 +79,7 @@ int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct c
 	memcpy(r.ends.remote, cfg->remote, sizeof(r.ends.remote));
 	memcpy(r.data.bytes, req->ulp.data, sizeof(r.data.bytes));
 	c.ulp = *ulp;
-	call_run(&a->shard.call, ask, &c);
+	call_run(&(*shard)->call, ask, &c);
 	return c.rc;
 }
 
@@ -155,11 +97,11 @@ static void tell_not_up(void *arg)
 	n->ulp->ops->conn_down(n->ulp->self, n->cid, n->why);
 }
 
-void agent_ulp_not_up(struct agent *a, struct ulp *ulp, uint32_t cid, const char *why)
+void agent_ulp_not_up(struct shard *s, struct ulp *ulp, uint32_t cid, const char *why)
 {
 	struct not_up n = { .ulp = ulp, .cid = cid, .why = why };
 
-	call_run(&a->shard.call, tell_not_up, &n);
+	call_run(&s->call, tell_not_up, &n);
 }
 
 static int refuse(struct agent *a, int rc, const char *err)
@@ -181,20 +123,21 @@ int agent_accept(void *arg, const struct cm_request *req, struct cm_local *out, 
 	struct ulp_data reply = {};
 	struct conn_config cfg;
 	struct agent_conn *c;
+	struct shard *shard;
 	struct ulp *ulp;
 	int rc;
 
 	if (cid < 0)
 		return refuse(a, cid, err);
 	configure(a, &a->config.peers[section], cid, req, &cfg);
-	rc = agent_ask_ulp(a, &cfg, req, &ulp, &reply, err, errlen);
+	rc = agent_ask_ulp(a, &cfg, req, &shard, &ulp, &reply, err, errlen);
 	if (rc < 0) {
 		agent_cid_release(a, (uint32_t)cid);
 		return refuse(a, rc, err);
 	}
-	c = agent_conn_new(a, &cfg, ulp, err, errlen);
+	c = agent_conn_new(shard, &cfg, ulp, err, errlen);
 	if (!c) {
-		agent_ulp_not_up(a, ulp, (uint32_t)cid, err);
+		agent_ulp_not_up(shard, ulp, (uint32_t)cid, err);
 		return -ENOMEM;
 	}
 	agent_conn_set_data(c, &reply);

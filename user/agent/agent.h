@@ -104,13 +104,19 @@ struct agent_conn {
 struct agent_stats {
 	uint64_t dials_refused;		/* connections that peers dialled and policy refused */
 	uint64_t setups;		/* times that a connection came up */
+	uint64_t drops_recovered;	/* times the sockets' drop counters had moved */
 	uint64_t clients_refused;	/* connections to the control socket that quota.h refused */
 };
+
+struct agent_nvme;
 
 struct agent {
 	struct agent_config config;
 	struct maps maps;
-	struct shard shard;
+	struct shard shards[FALCON_MAX_SHARDS];
+	unsigned int nshards;		/* that there are; fixed once the agent has begun */
+	struct call_slot *calls[FALCON_MAX_SHARDS];	/* theirs */
+	struct agent_nvme *nvme;
 	struct port ports[FALCON_MAX_PORTS];
 	unsigned nports;
 	struct agent_conn *conns[FALCON_MAX_CONNS];	/* by local CID */
@@ -131,18 +137,14 @@ struct agent {
 	struct control *control;
 	struct quota *quota;		/* what local users may, and hold */
 	struct agent_stats stats;
-	/* The shard's, and control's in calls: CIDs that are promised, one bit each; the last that was. */
-	uint64_t reserved[FALCON_MAX_CONNS / 64];
-	uint32_t last_cid;
+	uint64_t cids[FALCON_MAX_CONNS / 64];	/* that are taken, one bit each; atomic */
+	uint32_t last_cid;		/* that was; atomic */
 	uint32_t peer_conns[CONFIG_PEERS_MAX];	/* accepted connections by config.peers */
 	struct log_limit refusals;	/* messages about peers that dial in vain */
 	uint64_t now;			/* ns, CLOCK_MONOTONIC, taken once a turn */
 	int epoll_fd;			/* control's */
 	int signal_fd;
 	bool offload;			/* XDP runs the receive path */
-	uint64_t refused[FALCON_VERDICT_COUNT];	/* packets, by XDP and agent, when last looked at */
-	bool refused_known;		/* |refused| is set: what came before us is not news */
-	struct log_limit refused_limit;
 	bool stop;
 };
 
@@ -163,12 +165,18 @@ void agent_xlr_conn_gone(struct agent_conn *c);
  */
 int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen);
 /* The object of a connection of |ulp| that is to be set up, or NULL with the reason in |err|. */
-struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg, struct ulp *ulp,
+struct agent_conn *agent_conn_new(struct shard *s, const struct conn_config *cfg, struct ulp *ulp,
 				  char *err, size_t errlen);
 /* Start setting |c| up. 0, or a negative errno with the reason in |err|, and |c| is gone. */
 int agent_conn_start(struct agent_conn *c, char *err, size_t errlen);
 /* The same, but it is the upper layer that hears why not. */
 void agent_conn_begin(struct agent_conn *c);
+/* Run |fn| while no shard turns (call_run_all()): what belongs to any may be read and changed. */
+static inline void agent_call(struct agent *a, void (*fn)(void *arg), void *arg)
+{
+	call_run_all(a->calls, a->nshards, fn, arg);
+}
+
 /* Run |fn| of |c| by the thread of its shard (call.h). */
 static inline void agent_conn_call(struct agent_conn *c, void (*fn)(void *conn))
 {
@@ -177,7 +185,7 @@ static inline void agent_conn_call(struct agent_conn *c, void (*fn)(void *conn))
 /* setup.c: |c| was not up, and its upper layer might wait for it; the peer has |refused| it. */
 void agent_conn_tell_not_up(struct agent_conn *c, bool refused, const char *reason);
 /* accept.c: the same of connection |cid|, which could not be made. */
-void agent_ulp_not_up(struct agent *a, struct ulp *ulp, uint32_t cid, const char *why);
+void agent_ulp_not_up(struct shard *s, struct ulp *ulp, uint32_t cid, const char *why);
 /*
  * By c->ours and c->peer: protocol state, ready to receive. 0, or a negative errno with the reason in
  * |err|. Then, when the other end is ready, too: tell the upper layer. 0 or -ENOMEM.
@@ -241,11 +249,14 @@ void agent_security_used(void *arg, uint32_t cid, uint32_t generation);
  */
 int agent_agree_security(struct agent_conn *c, char *err, size_t errlen);
 /*
- * accept.c: a free CID, or -ENOSPC with a sentence in |err|. It is reserved: for the connection that is made
- * with it, or until agent_cid_release(). agent_cid_reserve() is for the shard, and does not wait.
+ * cid.c: a free CID, or -ENOSPC with a sentence in |err|. It is taken from then on: for the connection
+ * that is made with it, until that has gone, or agent_cid_release(). agent_cid_take() is for shards: it
+ * does not wait.
  */
 int agent_cid_choose(struct agent *a, char *err, size_t errlen);
-int agent_cid_reserve(struct agent *a, char *err, size_t errlen);
+int agent_cid_take(struct agent *a, char *err, size_t errlen);
+/* cid.c: take |cid|. False: it is taken. */
+bool agent_cid_claim(struct agent *a, uint32_t cid);
 void agent_cid_release(struct agent *a, uint32_t cid);
 /* accept.c: struct cm_ops.accept. */
 int agent_accept(void *arg, const struct cm_request *req, struct cm_local *out, char *err,
@@ -255,7 +266,7 @@ int agent_accept(void *arg, const struct cm_request *req, struct cm_local *out, 
  * errno with a sentence in |err|.
  */
 int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct cm_request *req,
-		  struct ulp **ulp, struct ulp_data *reply, char *err, size_t errlen);
+		  struct shard **shard, struct ulp **ulp, struct ulp_data *reply, char *err, size_t errlen);
 /* accept.c: listen where [agent] says. 0, or a negative errno with a sentence in |err|. */
 int agent_listen(struct agent *a, char *err, size_t errlen);
 
@@ -265,10 +276,13 @@ json_t *agent_keys_json(struct agent *a);
 /* pools.c: sizes of the core's pools, from configuration and sockets, which are open. */
 void agent_pools_config(const struct agent *a, struct fcore_config *cfg);
 /* pools.c: limits of hosts and functions in a core made with |cfg|. */
-void agent_pools_limit(struct agent *a, const struct fcore_config *cfg);
+void agent_pools_limit(struct shard *s, const struct fcore_config *cfg);
 
 /* dial.c: what |c|'s offers carry for the peer's upper layer. */
 void agent_conn_set_data(struct agent_conn *c, const struct ulp_data *data);
+/* accept.c: whose upper layer |proto| is to have a new connection or application. */
+struct shard *agent_shard_for(struct agent *a, uint8_t proto);
+
 /* dial.c: struct ulp_host.dial, but in a call only. Its connection is the shard's. */
 int agent_dial(struct shard *s, const struct ulp_dial *d, char *err, size_t errlen);
 /* dial.c: the same for |cid|, which is reserved; the upper layer hears what comes of it. In a call. */
@@ -286,11 +300,12 @@ void agent_notes_close(struct agent *a);
 /* tx.c: the template of a connection's frames, by the way to its peer. */
 void agent_conn_route(struct agent_conn *c);
 
-/* refused.c: tell which packets were refused since the last call. */
-void agent_log_refused(struct agent *a);
 
 /* loop.c: turn until a->stop. 0, or a negative errno: it could not begin. */
 int agent_loop(struct agent *a);
+/* drops.c: a socket has dropped frames: release the claims that never arrived. */
+void agent_recover_drops(struct agent *a);
+
 /* commands.c: a request on the control socket. */
 int agent_command(void *arg, struct control_client *cl, json_t *req, int *fds, int nfds,
 		  json_t **reply);

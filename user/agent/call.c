@@ -56,14 +56,54 @@ static void make(void (*fn)(void *arg), void *arg)
 	within = before;
 }
 
+static void begin(struct call_slot *c, void (*fn)(void *arg), void *arg)
+{
+	c->fn = fn;
+	c->arg = arg;
+	ask(c, &c->state, CALL_ASKED);
+}
+
+static void await(struct call_slot *c)
+{
+	wait_while(&c->state, CALL_ASKED);
+}
+
 void call_run(struct call_slot *c, void (*fn)(void *arg), void *arg)
 {
 	if (within || !c->served)
 		return make(fn, arg);
-	c->fn = fn;
-	c->arg = arg;
-	ask(c, &c->state, CALL_ASKED);
-	wait_while(&c->state, CALL_ASKED);
+	begin(c, fn, arg);
+	await(c);
+}
+
+/* What keeps all but one of those who serve, while that one makes the call. */
+struct gathering {
+	uint32_t waiting;		/* how many of them do, atomic: a futex */
+	uint32_t over;			/* atomic: a futex */
+};
+
+static void wait_for_end(void *arg)
+{
+	struct gathering *g = arg;
+	change(&g->waiting, g->waiting + 1);
+	wait_while(&g->over, 0);
+}
+
+void call_run_all(struct call_slot *const *all, unsigned int n, void (*fn)(void *arg), void *arg)
+{
+	struct gathering g = {};
+
+	if (within || n == 0 || !all[0]->served)
+		return make(fn, arg);
+	/* One after another: the count is then each one's to change. */
+	for (unsigned int i = 1; i < n; i++) {
+		begin(all[i], wait_for_end, &g);
+		wait_while(&g.waiting, i - 1);
+	}
+	call_run(all[0], fn, arg);
+	change(&g.over, 1);
+	for (unsigned int i = 1; i < n; i++)
+		await(all[i]);
 }
 
 bool call_within(void)

@@ -37,6 +37,11 @@ void call_close(struct call_slot *c);
  * thread serves, it is simply called.
  */
 void call_run(struct call_slot *c, void (*fn)(void *arg), void *arg);
+/*
+ * The same by the thread that serves |all[0]|, while those that serve the |n| - 1 others do nothing: what
+ * belongs to any of them may be read and changed. All are served, or none is.
+ */
+void call_run_all(struct call_slot *const *all, unsigned int n, void (*fn)(void *arg), void *arg);
 /* Whether the caller is within a call. */
 bool call_within(void);
 /* Wait until the thread that serves |c| has answered call_drained(). Not within a call. */

@@ -26,6 +26,7 @@ static int attach(struct agent *a, struct control_client *cl, json_t *req, int *
 		  json_t **reply)
 {
 	json_int_t service = json_integer_value(json_object_get(req, "service"));
+	struct shard *s = agent_shard_for(a, FALCON_PROTO_RAW);
 	struct client *app;
 	char err[256];
 	int rc;
@@ -35,7 +36,7 @@ static int attach(struct agent *a, struct control_client *cl, json_t *req, int *
 	if (nfds != 3 || service < 0 || service > UINT16_MAX)
 		return control_error(reply, -EINVAL,
 				     "attach wants a service of 0..65535 and three descriptors");
-	rc = raw_attach(a->shard.raw, fds[0], fds[1], fds[2], (uint16_t)service, &app, err, sizeof(err));
+	rc = raw_attach(s->raw, fds[0], fds[1], fds[2], (uint16_t)service, &app, err, sizeof(err));
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
 	/* The client owns them now. */
@@ -43,13 +44,13 @@ static int attach(struct agent *a, struct control_client *cl, json_t *req, int *
 		fds[i] = -1;
 	rc = quota_charge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app));
 	if (rc < 0) {
-		raw_detach(a->shard.raw, app);
+		raw_detach(s->raw, app);
 		quota_explain(a->quota, cl->uid, QUOTA_MEMORY, err, sizeof(err));
 		return control_error(reply, rc, "%s", err);
 	}
 	cl->user = app;
 	client_set_user(app, own_all(cl->uid) ? 0 : cl->uid);
-	shard_watch(&a->shard, client_doorbell(app));
+	shard_watch(s, client_doorbell(app));
 	log_info("application attached service=%u pid=%d uid=%u", client_service(app), cl->pid,
 		 cl->uid);
 	*reply = json_pack("{s:i}", "service", client_service(app));
@@ -243,7 +244,7 @@ int agent_command(void *arg, struct control_client *cl, json_t *req, int *fds, i
 			return control_error(reply, -EPERM, "%s is for root", op);
 		r.fn = commands[i].fn;
 		if (commands[i].call)
-			call_run(&r.agent->shard.call, serve, &r);
+			agent_call(r.agent, serve, &r);
 		else
 			serve(&r);
 		return r.rc;
@@ -276,9 +277,11 @@ static void detach(void *arg)
 {
 	struct agent *a = ((struct leaving *)arg)->agent;
 	struct control_client *cl = ((struct leaving *)arg)->client;
+	struct shard *s = agent_shard_for(a, FALCON_PROTO_RAW);
 	struct client *app = cl->user;
 
-	agent_rue_trace_end(&a->shard, cl);
+	for (unsigned int i = 0; i < a->nshards; i++)
+		agent_rue_trace_end(&a->shards[i], cl);
 	agent_nvme_gone(a, cl);
 	quota_uncharge(a->quota, cl->uid, QUOTA_CLIENTS, 1);
 	if (!app)
@@ -286,15 +289,15 @@ static void detach(void *arg)
 	cl->user = NULL;
 	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app));
 	log_info("application gone service=%u pid=%d", client_service(app), cl->pid);
-	shard_unwatch(&a->shard, client_doorbell(app));
-	raw_detach(a->shard.raw, app);
+	shard_unwatch(s, client_doorbell(app));
+	raw_detach(s->raw, app);
 }
 
 void agent_client_gone(void *arg, struct control_client *cl)
 {
 	struct leaving l = { .agent = arg, .client = cl };
 
-	call_run(&l.agent->shard.call, detach, &l);
+	agent_call(l.agent, detach, &l);
 }
 
 /* Looking for one that broke the rules. */
@@ -326,7 +329,7 @@ void agent_clients_broken(struct agent *a)
 
 	do {
 		s.found = NULL;
-		call_run(&a->shard.call, look_at_all, &s);
+		agent_call(a, look_at_all, &s);
 		if (!s.found)
 			return;
 		log_warn("application detached: impossible ring indexes in the shared memory pid=%d",

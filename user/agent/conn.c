@@ -105,14 +105,9 @@ static void take_cid(void *arg)
 	struct entering *e = arg;
 	struct agent_conn *c = e->conn;
 
-	if (c->agent->conns[c->cfg.local_cid]) {
-		snprintf(e->err, e->errlen, "CID %u has been taken meanwhile", c->cfg.local_cid);
-		e->rc = -EEXIST;
-		return;
-	}
 	c->agent->conns[c->cfg.local_cid] = c;
 	c->agent->nconns++;
-	agent_cid_release(c->agent, c->cfg.local_cid);
+	c->shard->nconns++;
 	e->rc = agent_rue_select(c, &c->cfg.cc, e->err, e->errlen);
 }
 
@@ -131,12 +126,6 @@ static int enter(struct agent_conn *c, char *err, size_t errlen)
 	return e.rc;
 }
 
-/* In a call. */
-static void forget_filters(void *arg)
-{
-	agent_xlr_conn_gone(arg);
-}
-
 /* It cannot be found any more. */
 static void hide(struct agent_conn *c)
 {
@@ -145,7 +134,7 @@ static void hide(struct agent_conn *c)
 	if (c->by_name.tbl)
 		HASH_DELETE(by_name, a->conn_names, c);
 	c->by_name.tbl = NULL;
-	agent_conn_call(c, forget_filters);
+	agent_xlr_conn_gone(c);
 	remotes_leave(&a->remotes, c);
 }
 
@@ -162,19 +151,22 @@ static void leave_cid(void *arg)
 	memset(c->shared, 0, sizeof(*c->shared));
 	a->conns[c->cfg.local_cid] = NULL;
 	a->nconns--;
+	c->shard->nconns--;
 }
 
 /* When no packet can be in its shared state. */
 static void forget(struct agent_conn *c)
 {
 	agent_conn_call(c, leave_cid);
+	agent_cid_release(c->agent, c->cfg.local_cid);
 	free(c);
 }
 
-struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg, struct ulp *ulp,
+struct agent_conn *agent_conn_new(struct shard *s, const struct conn_config *cfg, struct ulp *ulp,
 				  char *err, size_t errlen)
 {
 	struct agent_conn *c = calloc(1, sizeof(*c));
+	struct agent *a = s->agent;
 
 	if (!c) {
 		snprintf(err, errlen, "out of memory for connection %s", cfg->name);
@@ -182,7 +174,7 @@ struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg
 		return NULL;
 	}
 	c->agent = a;
-	c->shard = &a->shard;
+	c->shard = s;
 	c->cfg = *cfg;
 	c->ulp = ulp;
 	c->ulp_data.proto = ulp->ops->proto;
@@ -190,7 +182,6 @@ struct agent_conn *agent_conn_new(struct agent *a, const struct conn_config *cfg
 	c->shared = &a->maps.conns[cfg->local_cid];
 	if (enter(c, err, errlen) == 0)
 		return c;
-	agent_cid_release(a, cfg->local_cid);
 	hide(c);
 	forget(c);
 	return NULL;
@@ -261,7 +252,8 @@ void agent_conn_begin(struct agent_conn *c)
 /* Configured connections carry raw transactions. */
 static int add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
 {
-	struct agent_conn *c = agent_conn_new(a, cfg, agent_ulp(&a->shard, FALCON_PROTO_RAW), err, errlen);
+	struct shard *s = agent_shard_for(a, FALCON_PROTO_RAW);
+	struct agent_conn *c = agent_conn_new(s, cfg, agent_ulp(s, FALCON_PROTO_RAW), err, errlen);
 
 	return c ? agent_conn_start(c, err, errlen) : -EINVAL;
 }
@@ -271,12 +263,20 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 	int rc = check_conflicts(a, cfg, err, errlen);
 	struct conn_config chosen = *cfg;
 
-	if (rc == 0 && !cfg->local_cid) {
+	if (rc < 0)
+		return rc;
+	if (cfg->local_cid) {
+		agent_cid_free(a, cfg->local_cid);
+		if (!agent_cid_claim(a, cfg->local_cid)) {
+			snprintf(err, errlen,
+				 "connection %s: an application has made one with CID %u meanwhile",
+				 cfg->name, cfg->local_cid);
+			return -EEXIST;
+		}
+	} else {
 		rc = agent_cid_choose(a, err, errlen);
 		chosen.local_cid = (uint32_t)rc;
 	}
-	if (rc >= 0)
-		agent_cid_free(a, chosen.local_cid);
 	return rc < 0 ? rc : add(a, &chosen, err, errlen);
 }
 
@@ -423,8 +423,9 @@ void agent_conns_close(struct agent *a)
 			leave(c, "the agent stops");
 	}
 	maps_quiesce();
-	while (shard_receive(&a->shard))
-		;
+	for (unsigned int i = 0; i < a->nshards; i++)
+		while (shard_receive(&a->shards[i]))
+			;
 	while ((c = TAILQ_FIRST(&a->leaving))) {
 		TAILQ_REMOVE(&a->leaving, c, reap_link);
 		forget(c);

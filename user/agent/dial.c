@@ -40,7 +40,7 @@ static struct agent_conn *make(struct shard *s, int cid, const struct ulp_dial *
 	struct agent_conn *c;
 
 	configure(s->agent, ulp, d, cid, &cfg);
-	c = agent_conn_new(s->agent, &cfg, ulp, err, errlen);
+	c = agent_conn_new(s, &cfg, ulp, err, errlen);
 	if (c)
 		agent_conn_set_data(c, &d->data);
 	return c;
@@ -66,5 +66,5 @@ void agent_dial_reserved(struct shard *s, uint32_t cid, const struct ulp_dial *d
 	if (c)
 		agent_conn_begin(c);
 	else
-		agent_ulp_not_up(s->agent, agent_ulp(s, d->proto), cid, err);
+		agent_ulp_not_up(s, agent_ulp(s, d->proto), cid, err);
 }

@@ -68,17 +68,6 @@ static int look_at_events(struct shard *s, uint64_t wait_ns)
 	return n;
 }
 
-typedef void (*xsk_fn)(struct xsk *x);
-
-static void each_xsk(struct shard *s, xsk_fn fn)
-{
-	struct agent *a = s->agent;
-
-	for (unsigned i = 0; i < a->nports; i++)
-		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
-			fn(&a->ports[i].xsks[q]);
-}
-
 /* Take what was in the sockets when control asked. */
 static void drain(struct shard *s)
 {
@@ -130,7 +119,7 @@ static uint32_t turn(struct shard *s)
 	work += shard_ulps_pump(s);
 	work += fcore_run(s->core, s->now, LOOP_BUDGET);
 	fcore_exec_run(s->core);
-	each_xsk(s, xsk_kick);
+	shard_each_xsk(s, xsk_kick);
 	return work + serve_call(s);
 }
 
@@ -141,7 +130,7 @@ static bool data_waiting(struct shard *s)
 	if (loopback_waiting(s))
 		return true;
 	for (unsigned i = 0; i < a->nports; i++)
-		for (uint32_t q = 0; q < a->ports[i].nqueues; q++)
+		for (uint32_t q = s->index; q < a->ports[i].nqueues; q += a->nshards)
 			if (xsk_rx_ready(&a->ports[i].xsks[q]))
 				return true;
 	for (uint32_t w = 0; w * 4096 < a->maps.nconns; w++)
@@ -175,7 +164,7 @@ static void watch_sockets(struct shard *s, bool on)
 		return;
 	s->sockets_watched = on;
 	for (unsigned i = 0; i < a->nports; i++)
-		for (uint32_t q = 0; q < a->ports[i].nqueues; q++) {
+		for (uint32_t q = s->index; q < a->ports[i].nqueues; q += a->nshards) {
 			int fd = xsk_fd(&a->ports[i].xsks[q]);
 
 			if (on)
@@ -228,8 +217,8 @@ static void look_around(struct shard *s)
 
 static void tick(struct shard *s)
 {
-	shard_recover_drops(s);
-	agent_log_refused(s->agent);
+	shard_look_for_drops(s);
+	shard_log_refused(s);
 	agent_rue_tick(s);
 	agent_rdma_late(s);
 }
@@ -285,9 +274,11 @@ static void *run_loop(void *arg)
 	return NULL;
 }
 
-int shard_open(struct shard *s, struct agent *a)
+int shard_open(struct shard *s, struct agent *a, unsigned int index)
 {
 	s->agent = a;
+	s->index = index;
+	a->calls[index] = &s->call;
 	s->crowd.fd = -1;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	s->stall = stall_open();

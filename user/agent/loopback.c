@@ -99,8 +99,10 @@ int loopback_start(struct agent_conn *c, char *err, size_t errlen)
 
 void loopback_close(struct agent *a)
 {
-	loopq_destroy(a->shard.loopq);
-	a->shard.loopq = NULL;
+	for (unsigned int i = 0; i < a->nshards; i++) {
+		loopq_destroy(a->shards[i].loopq);
+		a->shards[i].loopq = NULL;
+	}
 	free(a->loop);
 	a->loop = NULL;
 }
@@ -136,6 +138,7 @@ static struct agent_conn *answer(struct agent_conn *c, char *err, size_t errlen)
 	struct conn_config cfg = c->cfg;
 	struct ulp_data reply = {};
 	struct agent_conn *twin;
+	struct shard *shard;
 	struct ulp *ulp;
 	int cid = agent_cid_choose(c->agent, err, errlen);
 
@@ -145,13 +148,13 @@ static struct agent_conn *answer(struct agent_conn *c, char *err, size_t errlen)
 	cfg.local_cid = (uint32_t)cid;
 	memcpy(cfg.local, c->cfg.remote, sizeof(cfg.local));
 	memcpy(cfg.remote, c->cfg.local, sizeof(cfg.remote));
-	if (agent_ask_ulp(c->agent, &cfg, &req, &ulp, &reply, err, errlen) < 0) {
+	if (agent_ask_ulp(c->agent, &cfg, &req, &shard, &ulp, &reply, err, errlen) < 0) {
 		agent_cid_release(c->agent, (uint32_t)cid);
 		return NULL;
 	}
-	twin = agent_conn_new(c->agent, &cfg, ulp, err, errlen);
+	twin = agent_conn_new(shard, &cfg, ulp, err, errlen);
 	if (!twin) {
-		agent_ulp_not_up(c->agent, ulp, (uint32_t)cid, err);
+		agent_ulp_not_up(shard, ulp, (uint32_t)cid, err);
 		return NULL;
 	}
 	agent_conn_set_data(twin, &reply);

@@ -87,7 +87,8 @@ static void on_neigh_change(void *arg)
 	struct agent *a = arg;
 
 	remotes_changed(&a->remotes);
-	agent_rdma_refresh(&a->shard);
+	for (unsigned int i = 0; i < a->nshards; i++)
+		agent_rdma_refresh(&a->shards[i]);
 }
 
 static int open_signals(struct agent *a)
@@ -142,10 +143,13 @@ static void adopt_maps(struct agent *a)
 /* After adopt_maps(): no event of connections that are no more comes into new rings. */
 static int open_rings(struct agent *a)
 {
-	void *shards[] = { &a->shard };
+	void *shards[FALCON_MAX_SHARDS];
 	char err[320];
-	int rc = maps_rings_open(&a->maps, 1, agent_on_rue_event, shards, err, sizeof(err));
+	int rc;
 
+	for (unsigned int i = 0; i < a->nshards; i++)
+		shards[i] = &a->shards[i];
+	rc = maps_rings_open(&a->maps, a->nshards, agent_on_rue_event, shards, err, sizeof(err));
 	if (rc < 0)
 		log_err("%s", err);
 	return rc;
@@ -161,27 +165,34 @@ static void leave_maps(struct agent *a)
 	memset(a->maps.config, 0, sizeof(*a->maps.config));
 }
 
+static int open_shard(struct shard *s, char *err, size_t errlen)
+{
+	struct agent *a = s->agent;
+	struct fcore_config cfg;
+	int rc = agent_rue_open(s, err, errlen);
+
+	if (rc < 0)
+		return rc;
+	agent_pools_config(a, &cfg);
+	s->core = fcore_create(&agent_core_ops, s, &cfg);
+	s->raw = s->core ? raw_create(&agent_raw_ops, s, a->maps.nconns) : NULL;
+	if (!s->raw)
+		return -ENOMEM;
+	shard_ulp_add(s, &raw_ulp_ops, s->raw);
+	agent_pools_limit(s, &cfg);
+	return a->config.agent.verbs ? agent_rdma_open(s) : 0;
+}
+
 static int open_protocol(struct agent *a)
 {
 	char err[256] = "out of memory";
-	struct fcore_config cfg;
-	int rc = agent_rue_open(&a->shard, err, sizeof(err));
+	int rc = 0;
 
-	agent_pools_config(a, &cfg);
-	if (rc == 0) {
-		a->shard.core = fcore_create(&agent_core_ops, &a->shard, &cfg);
-		a->shard.raw = a->shard.core ? raw_create(&agent_raw_ops, &a->shard, a->maps.nconns) : NULL;
-		rc = a->shard.raw ? 0 : -ENOMEM;
-	}
-	if (rc == 0) {
-		shard_ulp_add(&a->shard, &raw_ulp_ops, a->shard.raw);
-		agent_pools_limit(a, &cfg);
-		rc = a->config.agent.verbs ? agent_rdma_open(&a->shard) : 0;
-		if (rc == 0)
-			return agent_nvme_open(a);	/* it says itself what is wrong */
-	}
-	if (rc < 0)
-		log_err("%s", err);
+	for (unsigned int i = 0; i < a->nshards && rc == 0; i++)
+		rc = open_shard(&a->shards[i], err, sizeof(err));
+	if (rc == 0)
+		return agent_nvme_open(a);	/* it says itself what is wrong */
+	log_err("%s", err);
 	return rc;
 }
 
@@ -273,15 +284,30 @@ static int add_connections(struct agent *a)
 /* What open_protocol() has made, as far as it came, and what waits for the loop. */
 static void close_protocol(struct agent *a)
 {
-	agent_rdma_close(&a->shard);
-	if (a->shard.raw)
-		raw_destroy(a->shard.raw);
+	for (unsigned int i = 0; i < a->nshards; i++) {
+		agent_rdma_close(&a->shards[i]);
+		raw_destroy(a->shards[i].raw);
+	}
 	agent_nvme_close(a);
-	if (a->shard.core)
-		fcore_destroy(a->shard.core);
+	for (unsigned int i = 0; i < a->nshards; i++)
+		if (a->shards[i].core)
+			fcore_destroy(a->shards[i].core);
 	loopback_close(a);
 	agent_notes_close(a);
-	agent_rue_close(&a->shard);
+	for (unsigned int i = 0; i < a->nshards; i++)
+		agent_rue_close(&a->shards[i]);
+}
+
+static int open_shards(struct agent *a)
+{
+	int rc = 0;
+
+	a->nshards = 1;
+	for (unsigned int i = 0; i < a->nshards && rc == 0; i++)
+		rc = shard_open(&a->shards[i], a, i);
+	if (rc < 0)
+		log_err("cannot set up a thread that carries packets: %s", strerror(-rc));
+	return rc;
 }
 
 static int run(struct agent *a)
@@ -292,10 +318,8 @@ static int run(struct agent *a)
 	agent_conns_init(a);
 	if ((rc = open_signals(a)) < 0)
 		return rc;
-	if ((rc = shard_open(&a->shard, a)) < 0) {
-		log_err("cannot set up the thread that carries packets: %s", strerror(-rc));
+	if ((rc = open_shards(a)) < 0)
 		return rc;
-	}
 	rc = maps_open(&a->maps, a->config.agent.pin_path, err, sizeof(err));
 	if (rc < 0) {
 		log_err("%s", err);
@@ -338,7 +362,8 @@ out_keys:
 	sec_keys_close(a->keys);
 out_maps:
 	maps_close(&a->maps);
-	shard_close(&a->shard);
+	for (unsigned int i = 0; i < a->nshards; i++)
+		shard_close(&a->shards[i]);
 	log_info("stopped");
 	return rc;
 }

@@ -57,10 +57,14 @@ static void dispatch(struct agent *a, int fd)
 		neigh_process(a->neigh);
 	else if (fd == grace_fd(a->grace))
 		take_grace(a);
-	else if (fd == a->shard.news.fd)
-		news_serve(&a->shard);
-	else if (a->shard.rdma && fd == agent_rdma_fd(&a->shard))
-		agent_rdma_process(&a->shard);
+	for (unsigned int i = 0; i < a->nshards; i++) {
+		struct shard *s = &a->shards[i];
+
+		if (fd == s->news.fd)
+			news_serve(s);
+		else if (s->rdma && fd == agent_rdma_fd(s))
+			agent_rdma_process(s);
+	}
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -111,11 +115,16 @@ static bool turn(struct agent *a)
 static int watch_all(struct agent *a)
 {
 	const int fds[] = { a->signal_fd, control_fd(a->control), cm_fd(a->cm), neigh_fd(a->neigh),
-			    grace_fd(a->grace), a->shard.news.fd };
-	int rc = a->shard.rdma ? watch(a, agent_rdma_fd(&a->shard)) : 0;
+			    grace_fd(a->grace) };
+	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]) && rc == 0; i++)
 		rc = watch(a, fds[i]);
+	for (unsigned int i = 0; i < a->nshards && rc == 0; i++) {
+		rc = watch(a, a->shards[i].news.fd);
+		if (rc == 0 && a->shards[i].rdma)
+			rc = watch(a, agent_rdma_fd(&a->shards[i]));
+	}
 	return rc;
 }
 
@@ -123,15 +132,17 @@ int agent_loop(struct agent *a)
 {
 	int rc = watch_all(a);
 	bool more = true;
+	unsigned int n = 0;
 
-	if (rc == 0)
-		rc = shard_start(&a->shard);
-	if (rc < 0)
-		return rc;
-	while (!a->stop) {
+	while (rc == 0 && n < a->nshards) {
+		rc = shard_start(&a->shards[n]);
+		n += rc == 0;
+	}
+	while (rc == 0 && !a->stop) {
 		serve(a, more ? 0 : until_deadline(a));
 		more = turn(a);
 	}
-	shard_stop(&a->shard);
-	return 0;
+	while (n > 0)
+		shard_stop(&a->shards[--n]);
+	return rc;
 }

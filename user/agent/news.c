@@ -97,6 +97,12 @@ void news_verbs(struct shard *s)
 	wake_control(&s->news);
 }
 
+void news_drops(struct shard *s)
+{
+	s->news.drops = true;
+	wake_control(&s->news);
+}
+
 /* Within a call control's part is done at once, so that the caller hears of errors. */
 static int dial(void *shard, const struct ulp_dial *d, char *err, size_t errlen)
 {
@@ -107,7 +113,7 @@ static int dial(void *shard, const struct ulp_dial *d, char *err, size_t errlen)
 	if (call_within())
 		return agent_dial(s, d, err, errlen);
 	w = calloc(1, sizeof(*w));
-	cid = w ? agent_cid_reserve(s->agent, err, errlen) : -ENOMEM;
+	cid = w ? agent_cid_take(s->agent, err, errlen) : -ENOMEM;
 	if (cid < 0) {
 		if (!w)
 			snprintf(err, errlen, "out of memory");
@@ -186,7 +192,7 @@ struct taken {
 	} conns[CONNS_AT_ONCE];
 	unsigned int nconns;
 	struct notes_wanted notes;
-	bool clients, verbs, more;
+	bool clients, verbs, drops, more;
 };
 
 static void dial_all(struct shard *s)
@@ -219,7 +225,8 @@ static void take(void *arg)
 	n->nnotes = 0;
 	t->clients = n->clients;
 	t->verbs = n->verbs;
-	n->clients = n->verbs = false;
+	t->drops = n->drops;
+	n->clients = n->verbs = n->drops = false;
 	t->more = n->told = !TAILQ_EMPTY(&n->conns);
 }
 
@@ -267,6 +274,8 @@ void news_serve(struct shard *s)
 		serve_notes(s->agent, &t.notes);
 		if (t.clients)
 			agent_clients_broken(s->agent);
+		if (t.drops)
+			agent_recover_drops(s->agent);
 		if (t.verbs)
 			agent_rdma_reap(s);
 		more = t.more;

@@ -61,6 +61,7 @@ struct news {
 	STAILQ_HEAD(notes_wanted, note_wanted) notes;
 	unsigned int nnotes;
 	bool clients;			/* an application broke the rules of its shared memory */
+	bool drops;			/* a socket has dropped frames */
 	bool verbs;			/* a verbs application is to be detached, or freed (rdma_stall.c) */
 	bool told;			/* control has not looked since it was last woken */
 	int fd;				/* an eventfd that wakes it */
@@ -84,6 +85,7 @@ void news_forget(struct agent_conn *c);
 extern const struct ulp_host shard_ulp_host;
 void news_clients(struct shard *s);
 void news_verbs(struct shard *s);
+void news_drops(struct shard *s);
 
 /* ---- by control ---- */
 

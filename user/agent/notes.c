@@ -84,10 +84,11 @@ static void hand_over(void *arg)
 
 static void deliver(struct agent *a, uint8_t proto, const struct ulp_note *note, const char *peer)
 {
-	struct delivery d = { .ulp = agent_ulp(&a->shard, proto), .note = note, .peer = peer };
+	struct shard *s = agent_shard_for(a, proto);
+	struct delivery d = { .ulp = agent_ulp(s, proto), .note = note, .peer = peer };
 
 	if (d.ulp && d.ulp->ops->note)
-		call_run(&a->shard.call, hand_over, &d);
+		call_run(&s->call, hand_over, &d);
 }
 
 void agent_take_note(void *arg, const struct cm_note *in, const struct chan_identity *who)

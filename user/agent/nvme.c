@@ -68,28 +68,29 @@ int agent_nvme_prepare(struct agent *a)
 	const struct agent_config *cfg = &a->config;
 	char err[512];
 
-	a->shard.nvme = calloc(1, sizeof(*a->shard.nvme));
-	if (a->shard.nvme && cfg->nnamespaces)
-		a->shard.nvme->stores = calloc(cfg->nnamespaces, sizeof(*a->shard.nvme->stores));
-	if (a->shard.nvme && cfg->nnamespaces)
-		a->shard.nvme->metadata = calloc(cfg->nnamespaces, sizeof(*a->shard.nvme->metadata));
-	if (a->shard.nvme && cfg->nnvmes)
-		a->shard.nvme->ciphers = calloc(cfg->nnvmes, sizeof(*a->shard.nvme->ciphers));
-	if (!a->shard.nvme || (cfg->nnamespaces && (!a->shard.nvme->stores || !a->shard.nvme->metadata)) ||
-	    (cfg->nnvmes && !a->shard.nvme->ciphers)) {
+	a->nvme = calloc(1, sizeof(*a->nvme));
+	if (a->nvme && cfg->nnamespaces)
+		a->nvme->stores = calloc(cfg->nnamespaces, sizeof(*a->nvme->stores));
+	if (a->nvme && cfg->nnamespaces)
+		a->nvme->metadata = calloc(cfg->nnamespaces, sizeof(*a->nvme->metadata));
+	if (a->nvme && cfg->nnvmes)
+		a->nvme->ciphers = calloc(cfg->nnvmes, sizeof(*a->nvme->ciphers));
+	if (!a->nvme || (cfg->nnamespaces && (!a->nvme->stores || !a->nvme->metadata)) ||
+	    (cfg->nnvmes && !a->nvme->ciphers)) {
 		log_err("out of memory");
 		return -ENOMEM;
 	}
-	a->shard.nvme->a = a;
+	a->nvme->a = a;
+	a->nvme->shard = agent_shard_for(a, FALCON_PROTO_NVME);
 	for (unsigned int i = 0; i < cfg->nnvmes; i++) {
 		int rc = cfg->nvmes[i].key_file[0] ?
-				 open_cipher(&cfg->nvmes[i], &a->shard.nvme->ciphers[i]) : 0;
+				 open_cipher(&cfg->nvmes[i], &a->nvme->ciphers[i]) : 0;
 
 		if (rc < 0)
 			return rc;
 	}
 	for (unsigned int i = 0; i < cfg->nnamespaces; i++) {
-		if (open_stores(a->shard.nvme, i, err, sizeof(err)))
+		if (open_stores(a->nvme, i, err, sizeof(err)))
 			continue;
 		log_err("namespace %s: %s", cfg->namespaces[i].name, err);
 		return -EINVAL;
@@ -126,13 +127,13 @@ static int open_target(struct agent_nvme *n, char *err, size_t errlen)
 	n->ulp.target = nvme_target_create(config_nvme_memory(&n->a->config));
 	if (!n->ulp.target)
 		return -ENOMEM;
-	nvme_target_set_host(n->ulp.target, &shard_ulp_host, &n->a->shard);
+	nvme_target_set_host(n->ulp.target, &shard_ulp_host, n->shard);
 	memory = nvme_target_memory(n->ulp.target, &bytes);
 	rc = nvme_ring_open(&n->ring, memory, bytes, err, errlen);
 	for (unsigned int i = 0; i < n->a->config.nnamespaces && rc == 0; i++)
 		rc = add_namespace(n, i, err, errlen);
 	if (rc == 0)
-		rc = shard_watch(&n->a->shard, nvme_ring_fd(n->ring));
+		rc = shard_watch(n->shard, nvme_ring_fd(n->ring));
 	return rc;
 }
 
@@ -147,7 +148,7 @@ static int open_initiator(struct agent_nvme *n, char *err, size_t errlen)
 	n->ulp.initiator = nvme_initiator_create(id);
 	if (!n->ulp.initiator)
 		return -ENOMEM;
-	nvme_initiator_set_host(n->ulp.initiator, &shard_ulp_host, &n->a->shard);
+	nvme_initiator_set_host(n->ulp.initiator, &shard_ulp_host, n->shard);
 	for (unsigned int i = 0; i < n->a->config.nnvmes && rc == 0; i++) {
 		rc = config_nvme_dev(&n->a->config.nvmes[i], &attr, err, errlen);
 		if (n->ciphers[i].xts)
@@ -200,12 +201,12 @@ static void app_broken(void *arg, struct nvme_app *app, const char *why)
 	struct agent_nvme *n = arg;
 
 	(void)app, (void)why;
-	news_clients(&n->a->shard);
+	news_clients(n->shard);
 }
 
 int agent_nvme_open(struct agent *a)
 {
-	struct agent_nvme *n = a->shard.nvme;
+	struct agent_nvme *n = a->nvme;
 	char err[512] = "out of memory";
 	int rc = 0;
 
@@ -225,13 +226,13 @@ int agent_nvme_open(struct agent *a)
 	n->ulp.sleep_begin = sleep_begin;
 	n->ulp.sleep_end = sleep_end;
 	n->ulp.arg = n;
-	shard_ulp_add(&a->shard, &nvme_ulp_ops, &n->ulp);
+	shard_ulp_add(a->nvme->shard, &nvme_ulp_ops, &n->ulp);
 	return 0;
 }
 
 void agent_nvme_close(struct agent *a)
 {
-	struct agent_nvme *n = a->shard.nvme;
+	struct agent_nvme *n = a->nvme;
 
 	if (!n)
 		return;
@@ -249,7 +250,7 @@ void agent_nvme_close(struct agent *a)
 	free(n->stores);
 	free(n->metadata);
 	free(n);
-	a->shard.nvme = NULL;
+	a->nvme = NULL;
 }
 
 static struct nvme_dev *dev_of_request(struct agent *a, const json_t *req, json_t **reply)
@@ -258,7 +259,7 @@ static struct nvme_dev *dev_of_request(struct agent *a, const json_t *req, json_
 	struct nvme_dev *dev = NULL;
 
 	if (name)
-		dev = nvme_dev_find(a->shard.nvme->ulp.initiator, name);
+		dev = nvme_dev_find(a->nvme->ulp.initiator, name);
 	if (!name)
 		control_error(reply, -EINVAL, "\"name\" is missing");
 	else if (!dev)
@@ -281,7 +282,7 @@ int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, i
 		return control_error(reply, -EALREADY, "this connection has attached already");
 	if (nfds != 3)
 		return control_error(reply, -EINVAL, "nvme-attach wants three descriptors");
-	app = nvme_app_attach(a->shard.nvme->apps, dev, fds[0], fds[1], fds[2], err, sizeof(err));
+	app = nvme_app_attach(a->nvme->apps, dev, fds[0], fds[1], fds[2], err, sizeof(err));
 	if (!app)
 		return control_error(reply, -EINVAL, "%s", err);
 	/* The application's object owns them now. */
@@ -294,7 +295,7 @@ int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, i
 		return control_error(reply, rc, "%s", err);
 	}
 	cl->nvme = app;
-	shard_watch(&a->shard, client_doorbell(nvme_app_client(app)));
+	shard_watch(a->nvme->shard, client_doorbell(nvme_app_client(app)));
 	log_info("application attached nvme=%s pid=%d uid=%u", nvme_dev_attr(dev)->name, cl->pid,
 		 cl->uid);
 	/* A service number is what all attached applications are told. */
@@ -312,7 +313,7 @@ void agent_nvme_gone(struct agent *a, struct control_client *cl)
 	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(nvme_app_client(app)));
 	log_info("application gone nvme=%s pid=%d", nvme_dev_attr(nvme_app_dev(app))->name,
 		 cl->pid);
-	shard_unwatch(&a->shard, client_doorbell(nvme_app_client(app)));
+	shard_unwatch(a->nvme->shard, client_doorbell(nvme_app_client(app)));
 	nvme_app_detach(app);
 }
 
@@ -366,7 +367,7 @@ int agent_nvme_connect(struct agent *a, struct control_client *cl, json_t *req, 
 	if (rc == 0)
 		rc = config_nvme_dev(&cfg, &attr, err, sizeof(err));
 	if (rc == 0)
-		rc = nvme_initiator_add(a->shard.nvme->ulp.initiator, &attr, err, sizeof(err));
+		rc = nvme_initiator_add(a->nvme->ulp.initiator, &attr, err, sizeof(err));
 	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
 }
 
@@ -402,13 +403,13 @@ void agent_show_nvme(struct agent *a, const struct agent_conn *only, json_t *row
 	struct nvme_dev *dev;
 
 	(void)only;
-	for (unsigned int i = 0; (dev = nvme_dev_at(a->shard.nvme->ulp.initiator, i)); i++)
+	for (unsigned int i = 0; (dev = nvme_dev_at(a->nvme->ulp.initiator, i)); i++)
 		json_array_append_new(rows, dev_row(dev));
 }
 
 void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	struct nvme_target *t = a->shard.nvme->ulp.target;
+	struct nvme_target *t = a->nvme->ulp.target;
 	struct nvme_target_stats all;
 	struct nvme_ns_stats s;
 	struct nvme_ns_attr attr;

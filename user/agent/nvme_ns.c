@@ -75,7 +75,7 @@ int agent_namespace_set(struct agent *a, struct control_client *cl, json_t *req,
 	rc = config_namespace_limits(req, cfg, err, sizeof(err));
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
-	nvme_target_set_limits(a->shard.nvme->ulp.target, i, cfg->iops, cfg->bytes_per_s);
+	nvme_target_set_limits(a->nvme->ulp.target, i, cfg->iops, cfg->bytes_per_s);
 	return 0;
 }
 
@@ -113,7 +113,7 @@ int agent_namespace_resize(struct agent *a, struct control_client *cl, json_t *r
 	block = config_block_bytes(&a->config.namespaces[i]);
 	if (bytes < block || bytes % block)
 		return control_error(reply, -EINVAL, "\"bytes\" must be whole blocks of %u", block);
-	rc = resize(a->shard.nvme, i, (uint64_t)bytes);
+	rc = resize(a->nvme, i, (uint64_t)bytes);
 	if (rc < 0)
 		return control_error(reply, rc, "%s: %s", a->config.namespaces[i].path,
 				     rc == -EMEDIUMTYPE ? "only files can be resized here; of a "

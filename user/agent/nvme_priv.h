@@ -9,6 +9,7 @@
 
 struct agent_nvme {
 	struct agent *a;
+	struct shard *shard;		/* whose thread serves it */
 	struct nvme_ulp ulp;
 	struct nvme_store **stores;	/* |config.nnamespaces| */
 	struct nvme_store **metadata;	/* beside |stores|; NULL: no protection information */

@@ -54,9 +54,9 @@ void agent_pools_config(const struct agent *a, struct fcore_config *cfg)
 			cfg->total[r] = opt->total[r];
 }
 
-void agent_pools_limit(struct agent *a, const struct fcore_config *cfg)
+void agent_pools_limit(struct shard *s, const struct fcore_config *cfg)
 {
-	const struct pool_options *opt = &a->config.agent.pools;
+	const struct pool_options *opt = &s->agent->config.agent.pools;
 	uint32_t host[FCORE_RESOURCES], function[FCORE_RESOURCES];
 
 	for (int r = 0; r < FCORE_RESOURCES; r++) {
@@ -66,9 +66,9 @@ void agent_pools_limit(struct agent *a, const struct fcore_config *cfg)
 		set(&function[r], total * opt->function_percent / 100);
 	}
 	if (opt->host_percent < 100)
-		fcore_limit_host(a->shard.core, 0, host);
+		fcore_limit_host(s->core, 0, host);
 	for (uint32_t i = 0; opt->function_percent < 100 && i < cfg->functions; i++)
-		fcore_limit_function(a->shard.core, i, function);
+		fcore_limit_function(s->core, i, function);
 }
 
 static void show_account(json_t *rows, enum fcore_level level, const char *name,
@@ -97,24 +97,31 @@ static bool was_used(const struct fcore_account *acc)
 	return false;
 }
 
-void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_shared(const struct fcore *core, json_t *rows)
 {
 	const struct fcore_account *acc;
 	char name[16];
 
-	if (only) {
-		acc = fcore_resources(a->shard.core, FCORE_LEVEL_CONN, only->cfg.local_cid);
-		if (acc)
-			show_account(rows, FCORE_LEVEL_CONN, only->cfg.name, acc);
-		return;
-	}
-	show_account(rows, FCORE_LEVEL_NIC, "", fcore_resources(a->shard.core, FCORE_LEVEL_NIC, 0));
+	show_account(rows, FCORE_LEVEL_NIC, "", fcore_resources(core, FCORE_LEVEL_NIC, 0));
 	for (int level = FCORE_LEVEL_HOST; level < FCORE_LEVEL_CONN; level++) {
-		for (uint32_t i = 0; (acc = fcore_resources(a->shard.core, (enum fcore_level)level, i));
-		     i++) {
+		for (uint32_t i = 0; (acc = fcore_resources(core, (enum fcore_level)level, i)); i++) {
 			snprintf(name, sizeof(name), "%u", i);
 			if (was_used(acc))
 				show_account(rows, (enum fcore_level)level, name, acc);
 		}
 	}
+}
+
+void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows)
+{
+	const struct fcore_account *acc;
+
+	if (only) {
+		acc = fcore_resources(only->shard->core, FCORE_LEVEL_CONN, only->cfg.local_cid);
+		if (acc)
+			show_account(rows, FCORE_LEVEL_CONN, only->cfg.name, acc);
+		return;
+	}
+	for (unsigned int i = 0; i < a->nshards; i++)
+		show_shared(a->shards[i].core, rows);
 }

@@ -117,7 +117,7 @@ static int open_queues(struct agent *a, struct port *p, enum xsk_mode mode)
 			p->nqueues = q;
 			return rc;
 		}
-		agent_rx_level_init(&a->shard, &p->waiting[q]);
+		agent_rx_level_init(&a->shards[0], &p->waiting[q]);
 	}
 	return 0;
 }

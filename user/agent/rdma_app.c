@@ -213,12 +213,13 @@ static int start(struct rdma_app *app, int *fds, char *err, size_t errlen)
 int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		      json_t **reply)
 {
+	struct agent_rdma *v = agent_shard_for(a, FALCON_PROTO_RDMA)->rdma;
 	struct rdma_app *app;
 	char err[512];
 	int rc;
 
 	(void)req;
-	if (!a->shard.rdma)
+	if (!v)
 		return control_error(reply, -EOPNOTSUPP,
 				     "this agent serves no verbs applications: verbs = off in [agent]");
 	if (nfds != APP_FDS)
@@ -227,7 +228,7 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 	rc = check_fds(fds, err, sizeof(err));
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
-	if (agent_rdma_held(a->shard.rdma, cl->uid) >= APP_HELD)
+	if (agent_rdma_held(v, cl->uid) >= APP_HELD)
 		return control_error(reply, -EBUSY,
 				     "the agent still waits for memory of %u processes of user %u that it "
 				     "has detached",
@@ -235,7 +236,7 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 	app = calloc(1, sizeof(*app));
 	if (!app)
 		return control_error(reply, -ENOMEM, "out of memory");
-	*app = (struct rdma_app){ .rdma = a->shard.rdma, .command = -1, .doorbell = -1, .async = -1,
+	*app = (struct rdma_app){ .rdma = v, .command = -1, .doorbell = -1, .async = -1,
 				  .answer_fd = -1, .pid = cl->pid, .uid = cl->uid };
 	rc = charge(app, QUOTA_CLIENTS, 1, err, sizeof(err));
 	if (rc < 0) {

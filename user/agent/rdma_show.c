@@ -46,9 +46,9 @@ static void put_device(const struct rdma_ctx *ctx, json_t *row, uint32_t index)
 }
 
 /* A row for each object of |kind|, of all applications. */
-static void each(struct agent *a, enum rdma_kind kind, row_fn fn, json_t *rows)
+static void each_of(const struct agent_rdma *v, enum rdma_kind kind, row_fn fn, json_t *rows)
 {
-	for (const struct rdma_app *app = a->shard.rdma ? a->shard.rdma->apps : NULL; app; app = app->next) {
+	for (const struct rdma_app *app = v ? v->apps : NULL; app; app = app->next) {
 		const struct rdma_ctx *ctx = app->ctx;
 
 		for (uint32_t h = 1; h < ctx->handles_size; h++) {
@@ -62,6 +62,12 @@ static void each(struct agent *a, enum rdma_kind kind, row_fn fn, json_t *rows)
 			json_array_append_new(rows, row);
 		}
 	}
+}
+
+static void each(struct agent *a, enum rdma_kind kind, row_fn fn, json_t *rows)
+{
+	for (unsigned int i = 0; i < a->nshards; i++)
+		each_of(a->shards[i].rdma, kind, fn, rows);
 }
 
 static const char *name_of(const char *const *names, size_t n, uint32_t i)
@@ -209,6 +215,15 @@ void agent_show_pd(struct agent *a, const struct agent_conn *only, json_t *rows)
 	each(a, RDMA_KIND_PD, pd_row, rows);
 }
 
+static unsigned int applications(const struct agent *a)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < a->nshards; i++)
+		n += a->shards[i].rdma->napps;
+	return n;
+}
+
 /* A row for each address: what GID index an application has to give. */
 void agent_show_device(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
@@ -216,7 +231,7 @@ void agent_show_device(struct agent *a, const struct agent_conn *only, json_t *r
 	const struct fverbs_device *d;
 
 	(void)only;
-	for (uint32_t i = 0; a->shard.rdma && (d = rdma_device(a->shard.rdma->layer, i)); i++) {
+	for (uint32_t i = 0; a->shards[0].rdma && (d = rdma_device(a->shards[0].rdma->layer, i)); i++) {
 		for (uint32_t g = 0; g < d->ngids; g++) {
 			json_t *row;
 
@@ -226,7 +241,7 @@ void agent_show_device(struct agent *a, const struct agent_conn *only, json_t *r
 					"state", d->port_state == IBV_PORT_ACTIVE ? "active" : "down",
 					"mtu", 128 << d->active_mtu, "index", (int)g);
 			put_gid(row, "gid", d->gids[g].raw);
-			put(row, "applications", a->shard.rdma->napps);
+			put(row, "applications", applications(a));
 			json_array_append_new(rows, row);
 		}
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Packets that were refused, for the log. XDP can only count, so the counters of both XDP and the
- * agent are looked at once in a while, and what has moved is told, at a limited rate: anybody can send
+ * shard are looked at once in a while, and what has moved is told, at a limited rate: anybody can send
  * packets.
  */
 #include "agent/agent.h"
@@ -21,22 +21,23 @@ static bool refusal(unsigned int v)
 	return v == FALCON_V_ack_invalid || (v >= FALCON_V_drop_truncated && v < FALCON_V_drop_busy);
 }
 
-void agent_log_refused(struct agent *a)
+void shard_log_refused(struct shard *s)
 {
-	const uint64_t *own = (const uint64_t *)&a->shard.counters;
-	struct falcon_counters sum;
-	uint64_t *total = (uint64_t *)&sum;
+	const __u64 *own = (const __u64 *)&s->counters;
+	struct falcon_counters sum = {};
+	__u64 *total = (__u64 *)&sum;
 
-	if (maps_counters(&a->maps, &sum) < 0)
+	/* One shard tells of XDP's, for all. */
+	if (s->index == 0 && maps_counters(&s->agent->maps, &sum) < 0)
 		return;
 	for (unsigned int v = 0; v < FALCON_VERDICT_COUNT; v++) {
 		total[v] += own[v];
-		if (refusal(v) && a->refused_known && total[v] != a->refused[v])
-			log_ratelimited(LOG_LEVEL_WARN, &a->refused_limit,
+		if (refusal(v) && s->refused_known && total[v] != s->refused[v])
+			log_ratelimited(LOG_LEVEL_WARN, &s->refused_limit,
 					"packets refused reason=%s packets=%llu: %s", reasons[v].name,
-					(unsigned long long)(total[v] - a->refused[v]),
+					(unsigned long long)(total[v] - s->refused[v]),
 					reasons[v].text);
-		a->refused[v] = total[v];
+		s->refused[v] = total[v];
 	}
-	a->refused_known = true;
+	s->refused_known = true;
 }

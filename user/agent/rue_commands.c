@@ -117,6 +117,7 @@ int agent_rue_trace(struct agent *a, struct control_client *cl, json_t *req, int
 {
 	const char *name = json_string_value(json_object_get(req, "name"));
 	const struct agent_conn *c = name ? agent_conn_find(a, name) : NULL;
+	struct shard *shard = c ? c->shard : &a->shards[0];
 	char err[256];
 	int rc;
 
@@ -132,9 +133,9 @@ int agent_rue_trace(struct agent *a, struct control_client *cl, json_t *req, int
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
 	trace.owner = cl;
-	if (agent_rue_trace_set(&a->shard, trace.memory, fds[0], room(),
+	if (agent_rue_trace_set(shard, trace.memory, fds[0], room(),
 				c ? (int64_t)c->cfg.local_cid : -1))
 		return 0;
-	agent_rue_trace_end(&a->shard, cl);
+	agent_rue_trace_end(shard, cl);
 	return control_error(reply, -EAGAIN, "the engine's process does not answer");
 }

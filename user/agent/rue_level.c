@@ -19,7 +19,7 @@ void agent_rx_level_set(struct shard *s, struct fcore_occupancy *ring, uint32_t 
 	if (!fcore_occupancy_set(ring, n))
 		return;
 	for (unsigned i = 0; i < s->agent->nports; i++)
-		for (uint32_t q = 0; q < s->agent->ports[i].nqueues; q++)
+		for (uint32_t q = s->index; q < s->agent->ports[i].nqueues; q += s->agent->nshards)
 			if (s->agent->ports[i].waiting[q].level > level)
 				level = s->agent->ports[i].waiting[q].level;
 	fcore_rx_waiting(s->core, level);

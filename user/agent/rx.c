@@ -115,42 +115,34 @@ static uint32_t receive_burst(struct shard *s, struct xsk *x, struct fcore_occup
 
 uint32_t shard_receive(struct shard *s)
 {
+	struct agent *a = s->agent;
 	uint32_t n = 0;
 
-	for (unsigned i = 0; i < s->agent->nports; i++)
-		for (uint32_t q = 0; q < s->agent->ports[i].nqueues; q++)
-			n += receive_burst(s, &s->agent->ports[i].xsks[q], &s->agent->ports[i].waiting[q]);
+	for (unsigned i = 0; i < a->nports; i++)
+		for (uint32_t q = s->index; q < a->ports[i].nqueues; q += a->nshards)
+			n += receive_burst(s, &a->ports[i].xsks[q], &a->ports[i].waiting[q]);
 	s->rx_waiting = 0;
 	s->stats.rx_frames += n;
 	return n;
 }
 
-typedef void (*xsk_fn)(struct xsk *x);
-
-static void each_xsk(struct shard *s, xsk_fn fn)
+void shard_each_xsk(struct shard *s, void (*fn)(struct xsk *x))
 {
-	for (unsigned i = 0; i < s->agent->nports; i++)
-		for (uint32_t q = 0; q < s->agent->ports[i].nqueues; q++)
-			fn(&s->agent->ports[i].xsks[q]);
+	struct agent *a = s->agent;
+
+	for (unsigned i = 0; i < a->nports; i++)
+		for (uint32_t q = s->index; q < a->ports[i].nqueues; q += a->nshards)
+			fn(&a->ports[i].xsks[q]);
 }
 
-void shard_recover_drops(struct shard *s)
+void shard_look_for_drops(struct shard *s)
 {
+	struct agent *a = s->agent;
 	bool dropped = false;
 
-	for (unsigned i = 0; i < s->agent->nports; i++)
-		for (uint32_t q = 0; q < s->agent->ports[i].nqueues; q++)
-			dropped |= xsk_dropped(&s->agent->ports[i].xsks[q]);
-	if (!dropped)
-		return;
-	/* Nothing may be between claim and socket while claims are compared with arrivals. */
-	each_xsk(s, xsk_hold_credits);
-	maps_quiesce();
-	while (shard_receive(s))
-		;
-	for (uint32_t cid = 0; cid < s->agent->maps.nconns; cid++)
-		if (s->agent->conns[cid] && s->agent->conns[cid]->core)
-			fcore_release_claims(s->agent->conns[cid]->core);
-	each_xsk(s, xsk_regrant);
-	s->stats.drops_recovered++;
+	for (unsigned i = 0; i < a->nports; i++)
+		for (uint32_t q = s->index; q < a->ports[i].nqueues; q += a->nshards)
+			dropped |= xsk_dropped(&a->ports[i].xsks[q]);
+	if (dropped)
+		news_drops(s);
 }

@@ -56,7 +56,8 @@ void agent_conn_take_down(struct agent_conn *c, const char *why)
 /* Have what is in the sockets now taken. */
 static void drain(struct agent *a)
 {
-	call_drain(&a->shard.call);
+	for (unsigned int i = 0; i < a->nshards; i++)
+		call_drain(&a->shards[i].call);
 }
 
 bool agent_conn_settled(struct agent_conn *c)
@@ -99,7 +100,7 @@ static void fill_identity(struct agent_conn *c)
 	id->peer_spi = c->peer.security.spi;
 	id->incarnation = c->ours.incarnation;
 	id->encap = falcon_encap_seen(c->sec.encap);
-	id->shard = c->shard->index;
+	id->shard = (uint8_t)c->shard->index;
 	/* Without a handshake nobody has said. */
 	id->rx_function = c->cfg.handshake ? c->peer.function : FALCON_FUNCTION_ANY;
 	id->pcid = c->sec.pcid;

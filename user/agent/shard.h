@@ -15,6 +15,7 @@
 #include "agent/call.h"
 #include "agent/crowd.h"
 #include "agent/news.h"
+#include "base/log.h"
 #include "core/core.h"
 #include "falcon/maps.h"
 #include "io/xsk.h"
@@ -23,7 +24,6 @@
 
 struct agent;
 struct agent_conn;
-struct agent_nvme;
 struct agent_rdma;
 struct agent_rue;
 struct loopq;
@@ -38,17 +38,16 @@ struct shard_stats {
 	uint64_t calls;			/* of control */
 	uint64_t longest_turn_ns;	/* the calls made between turns included */
 	uint64_t longest_call_ns;
-	uint64_t drops_recovered;	/* times the sockets' drop counters had moved */
 	uint64_t ce_marked;		/* packets accepted with ECN CE that XDP had only steered here */
 };
 
 struct shard {
 	struct agent *agent;
-	uint8_t index;			/* as XDP knows it, below FALCON_MAX_SHARDS */
+	unsigned int index;		/* in agent.shards, and as XDP knows it */
 	struct fcore *core;
 	struct raw_ulp *raw;
+	uint32_t nconns;		/* connections of it; changed in calls */
 	struct agent_rdma *rdma;	/* verbs applications; NULL: none are served */
-	struct agent_nvme *nvme;
 	struct ulp ulps[ULP_MAX];
 	unsigned nulps;
 	struct agent_rue *rue;
@@ -70,16 +69,24 @@ struct shard {
 	uint64_t tx_now;		/* ns, the time that frames are stamped with */
 	uint64_t tx_iv;			/* ps, IV of the latest frame: they only grow */
 	uint32_t tx_stamps;		/* frames stamped with it */
+	uint64_t refused[FALCON_VERDICT_COUNT];	/* packets, by XDP and the shard, when last looked at */
+	bool refused_known;		/* |refused| is set: what came before us is not news */
+	struct log_limit refused_limit;
 };
 
 /* rx.c: take what the sockets hold, at most a burst each. Returns frames handled. */
 uint32_t shard_receive(struct shard *s);
 /* rx.c: hand connections with new ACK state to the core. Returns how many. */
 uint32_t shard_take_dirty(struct shard *s);
-/* rx.c: a socket has dropped frames: release the claims that never arrived. */
-void shard_recover_drops(struct shard *s);
+/* rx.c: |fn| of each socket that is the shard's: those of every nshards-th queue. */
+void shard_each_xsk(struct shard *s, void (*fn)(struct xsk *x));
+/* rx.c: have a socket dropped frames? Control will see to it (drops.c). */
+void shard_look_for_drops(struct shard *s);
 /* rx.c: mark |cid| as having new ACK state, as XDP does. */
 void shard_mark_dirty(struct shard *s, uint32_t cid);
+
+/* refused.c: tell which packets were refused since the last call. */
+void shard_log_refused(struct shard *s);
 
 /* tx.c: struct fcore_ops.transmit. */
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p);
@@ -116,7 +123,7 @@ void shard_ulps_sleep_end(struct shard *s);
 uint64_t shard_ulps_deadline(const struct shard *s);
 
 /* loop.c: what the thread of |a|'s shard needs around it. 0, or a negative errno. */
-int shard_open(struct shard *s, struct agent *a);
+int shard_open(struct shard *s, struct agent *a, unsigned int index);
 void shard_close(struct shard *s);
 /* loop.c: turn, in a thread of its own, until shard_stop(). 0, or a negative errno. */
 int shard_start(struct shard *s);

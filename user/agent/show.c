@@ -49,7 +49,7 @@ void agent_show_each(struct agent *a, const struct agent_conn *only, bool up,
 	struct each_conn e = { .agent = a, .only = only, .up = up, .fn = fn, .rows = rows };
 
 	while (e.cid < a->maps.nconns)
-		call_run(&a->shard.call, some_conns, &e);
+		agent_call(a, some_conns, &e);
 }
 
 static void put_addr(json_t *row, const char *key, int family, const uint8_t *addr)
@@ -229,31 +229,50 @@ static void put_counter(json_t *rows, const char *name, const char *text, uint64
 	json_array_append_new(rows, row);
 }
 
+/* What all shards have counted. */
+static void sum_up(const struct agent *a, struct falcon_counters *counters, struct shard_stats *stats,
+		   uint64_t *stalls)
+{
+	for (unsigned int i = 0; i < a->nshards; i++) {
+		const struct shard *s = &a->shards[i];
+
+		for (size_t k = 0; k < sizeof(*counters) / sizeof(__u64); k++)
+			((__u64 *)counters)[k] += ((const __u64 *)&s->counters)[k];
+		stats->turns += s->stats.turns;
+		stats->sleeps += s->stats.sleeps;
+		stats->rue_events += s->stats.rue_events;
+		stats->ce_marked += s->stats.ce_marked;
+		*stalls += s->rdma ? s->rdma->stalls : 0;
+	}
+}
+
 static void show_counters(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	const struct falcon_counters *g = &a->shard.counters;
-	struct falcon_counters x;
+	struct falcon_counters x, g = {};
+	struct shard_stats s = {};
+	uint64_t stalls = 0;
 
 	(void)only;
 	if (maps_counters(&a->maps, &x) < 0)
 		return;
-#define PUT_VERDICT(name, text) put_counter(rows, #name, text, x.name, g->name);
+	sum_up(a, &g, &s, &stalls);
+#define PUT_VERDICT(name, text) put_counter(rows, #name, text, x.name, g.name);
 	FALCON_VERDICTS(PUT_VERDICT)
 #undef PUT_VERDICT
 	put_counter(rows, "xdp_tx", "frames turned round and sent by XDP_TX", x.xdp_tx, 0);
 	put_counter(rows, "xdp_acked", "ACKs among them of packets that XDP has accepted", x.xdp_acked, 0);
 	put_counter(rows, "rue_events", "events for the rate update engine", x.rue_events,
-		    a->shard.stats.rue_events);
+		    s.rue_events);
 	put_counter(rows, "rue_suppressed", "events withheld by the policy of Falcon 10.6.1",
 		    x.rue_suppressed, 0);
 	put_counter(rows, "wakeups", "times XDP woke the sleeping agent", x.wakeups, 0);
 	put_counter(rows, "ce_marked", "packets accepted with ECN CE", x.ce_marked,
-		    a->shard.stats.ce_marked);
-	put_counter(rows, "loop_turns", "turns of the agent's loop", 0, a->shard.stats.turns);
-	if (a->shard.rdma)
+		    s.ce_marked);
+	put_counter(rows, "loop_turns", "turns of the agent's loop", 0, s.turns);
+	if (a->config.agent.verbs)
 		put_counter(rows, "verbs_stalls", "calls in which applications' memory did not answer", 0,
-			    a->shard.rdma->stalls);
-	put_counter(rows, "loop_sleeps", "times the agent went to sleep", 0, a->shard.stats.sleeps);
+			    stalls);
+	put_counter(rows, "loop_sleeps", "times the agent went to sleep", 0, s.sleeps);
 	put_counter(rows, "key_rotations", "rotations of the master keys", 0, a->rekey.rotations);
 	put_counter(rows, "keys_replaced", "keys of connections replaced while in use", 0,
 		    a->rekey.rekeyed);
@@ -264,7 +283,7 @@ static void show_counters(struct agent *a, const struct agent_conn *only, json_t
 	put_counter(rows, "clients_refused", "programs whose user may not use the agent", 0,
 		    a->stats.clients_refused);
 	put_counter(rows, "drops_recovered", "times dropped frames made the agent release claims", 0,
-		    a->shard.stats.drops_recovered);
+		    a->stats.drops_recovered);
 }
 
 static void show_one_client(void *arg, struct control_client *cl)
@@ -355,7 +374,8 @@ static void show_version(struct agent *a, const struct agent_conn *only, json_t 
 	json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:s, s:b}",
 					      "version", FALCON_VERSION_STRING, "pid", (int)getpid(),
 					      "maps", a->maps.dir, "rue", a->config.agent.cc.algorithm,
-					      "rue_runs", agent_rue_where(&a->shard), "offload", a->offload));
+					      "rue_runs", agent_rue_where(&a->shards[0]), "offload",
+					      a->offload));
 }
 
 /* One path of a connection, both ways: what we send on it, what of the peer's flow has come. */
@@ -391,19 +411,21 @@ static void show_flow(struct agent *a, const struct agent_conn *only, json_t *ro
 
 static void show_shard(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	const struct shard_stats *s = &a->shard.stats;
-	json_t *row = json_object();
-
 	(void)only;
-	put(row, "shard", 0);
-	put(row, "connections", a->nup);
-	put(row, "turns", s->turns);
-	put(row, "sleeps", s->sleeps);
-	put(row, "rx_frames", s->rx_frames);
-	put(row, "calls", s->calls);
-	json_object_set_new(row, "longest_turn_us", json_real((double)s->longest_turn_ns / 1000));
-	json_object_set_new(row, "longest_call_us", json_real((double)s->longest_call_ns / 1000));
-	json_array_append_new(rows, row);
+	for (unsigned int i = 0; i < a->nshards; i++) {
+		const struct shard_stats *s = &a->shards[i].stats;
+		json_t *row = json_object();
+
+		put(row, "shard", i);
+		put(row, "connections", a->shards[i].nconns);
+		put(row, "turns", s->turns);
+		put(row, "sleeps", s->sleeps);
+		put(row, "rx_frames", s->rx_frames);
+		put(row, "calls", s->calls);
+		json_object_set_new(row, "longest_turn_us", json_real((double)s->longest_turn_ns / 1000));
+		json_object_set_new(row, "longest_call_us", json_real((double)s->longest_call_ns / 1000));
+		json_array_append_new(rows, row);
+	}
 }
 
 static const struct {
@@ -468,7 +490,7 @@ int agent_show(struct agent *a, json_t *req, json_t **reply)
 		if (tables[i].by_itself)
 			fill_table(&t);
 		else
-			call_run(&a->shard.call, fill_table, &t);
+			agent_call(a, fill_table, &t);
 		*reply = json_pack("{s:o}", "rows", t.rows);
 		return 0;
 	}

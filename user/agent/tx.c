@@ -74,6 +74,13 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 	return 0;
 }
 
+static struct xsk *shard_xsk(const struct shard *s, const struct port *p, uint32_t cid)
+{
+	uint32_t all = s->agent->nshards, own = (p->nqueues - s->index + all - 1) / all;
+
+	return &p->xsks[s->index + cid % own * all];
+}
+
 struct routing {
 	struct agent_conn *conn;
 	struct port *port;
@@ -91,8 +98,8 @@ static void take_route(void *arg)
 	c->port = r->port;
 	if (!r->routed || c->loop)
 		return;
-	/* All flows of a connection share a queue, and thereby a doorbell. */
-	c->tx = &c->port->xsks[c->cfg.local_cid % c->port->nqueues];
+	/* All flows of a connection share a queue, one of its shard's, and thereby a doorbell. */
+	c->tx = shard_xsk(c->shard, c->port, c->cfg.local_cid);
 	c->tmpl = r->tmpl;
 }
 

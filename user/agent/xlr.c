@@ -137,13 +137,24 @@ int agent_xlr_add(struct agent *a, struct control_client *cl, json_t *req, int *
 	(void)cl, (void)fds, (void)nfds;
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
-	rc = fcore_xlr_add(a->shard.core, &rule);
+	/* All have the same filters, by the same numbers. */
+	for (unsigned int i = 0; i < a->nshards; i++)
+		rc = fcore_xlr_add(a->shards[i].core, &rule);
 	if (rc < 0)
 		return control_error(reply, rc, "there are %d filters, which is all there can be",
 				     FCORE_XLR_RULES);
 	log_info("xlr filter added number=%d where=%s", rc, text_of(wheres, rule.where));
 	*reply = json_pack("{s:i}", "number", rc);
 	return 0;
+}
+
+static int remove_rule(struct agent *a, uint32_t number)
+{
+	int rc = -ENOENT;
+
+	for (unsigned int i = 0; i < a->nshards; i++)
+		rc = fcore_xlr_del(a->shards[i].core, number);
+	return rc;
 }
 
 int agent_xlr_del(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
@@ -153,29 +164,63 @@ int agent_xlr_del(struct agent *a, struct control_client *cl, json_t *req, int *
 	json_int_t n = json_is_integer(number) ? json_integer_value(number) : -1;
 
 	(void)cl, (void)fds, (void)nfds;
-	if (n < 0 || n >= FCORE_XLR_RULES || fcore_xlr_del(a->shard.core, (uint32_t)n) < 0)
+	if (n < 0 || n >= FCORE_XLR_RULES || remove_rule(a, (uint32_t)n) < 0)
 		return control_error(reply, -ENOENT,
 				     "there is no such filter; falconctl xlr show lists them");
 	log_info("xlr filter deleted number=%d", (int)n);
 	return 0;
 }
 
-void agent_xlr_conn_gone(struct agent_conn *c)
+/* Rules change in calls of all shards only, so control may look at any shard's. */
+static bool names(struct agent *a, uint32_t number, uint32_t cid)
 {
-	struct fcore *core = c->shard->core;
 	struct fcore_xlr_rule rule;
 	uint64_t hits;
 
-	for (uint32_t i = 0; i < FCORE_XLR_RULES; i++)
-		if (fcore_xlr_get(core, i, &rule, &hits) == 0 && rule.fields & FCORE_XLR_CID &&
-		    rule.cid == c->cfg.local_cid)
-			fcore_xlr_del(core, i);
+	return fcore_xlr_get(a->shards[0].core, number, &rule, &hits) == 0 &&
+	       rule.fields & FCORE_XLR_CID && rule.cid == cid;
+}
+
+struct naming {
+	struct agent *agent;
+	uint32_t number;
+};
+
+/* In a call. */
+static void remove_naming(void *arg)
+{
+	const struct naming *n = arg;
+
+	remove_rule(n->agent, n->number);
+}
+
+void agent_xlr_conn_gone(struct agent_conn *c)
+{
+	struct naming n = { .agent = c->agent };
+
+	for (; n.number < FCORE_XLR_RULES; n.number++)
+		if (names(c->agent, n.number, c->cfg.local_cid))
+			agent_call(c->agent, remove_naming, &n);
 }
 
 static void put_text(json_t *row, const char *key, bool compared, const struct word *words, uint8_t value)
 {
 	if (compared)
 		json_object_set_new(row, key, json_string(text_of(words, value)));
+}
+
+/* |*hits|: of all shards. */
+static bool get_rule(struct agent *a, uint32_t number, struct fcore_xlr_rule *rule, uint64_t *hits)
+{
+	bool there = false;
+	uint64_t n;
+
+	*hits = 0;
+	for (unsigned int i = 0; i < a->nshards; i++) {
+		there = fcore_xlr_get(a->shards[i].core, number, rule, &n) == 0;
+		*hits += there ? n : 0;
+	}
+	return there;
 }
 
 void agent_show_xlr(struct agent *a, const struct agent_conn *only, json_t *rows)
@@ -187,7 +232,7 @@ void agent_show_xlr(struct agent *a, const struct agent_conn *only, json_t *rows
 		const struct agent_conn *c;
 		json_t *row;
 
-		if (fcore_xlr_get(a->shard.core, i, &r, &hits) < 0)
+		if (!get_rule(a, i, &r, &hits))
 			continue;
 		c = r.fields & FCORE_XLR_CID ? agent_conn_at(a, r.cid) : NULL;
 		if (only && c != only)
