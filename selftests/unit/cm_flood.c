@@ -9,6 +9,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include <cm/priv.h>
 #include <cm/wire.h>
 
 static int setup(void **state)
@@ -157,6 +158,28 @@ static void truncated(void **state)
 	SSL_CTX_free(ctx);
 }
 
+/* An orderly end is none the less one if the channel has not read all that we have said. */
+static void ends_with_words_unread(void **state)
+{
+	SSL_CTX *ctx = client_context(ALPN);
+	SSL *ssl = greet(ctx);
+	struct cm_session *s = b.cm->sessions;
+	int pair[2];
+
+	(void)state;
+	/* In place of the channel's thread, which mostly is too quick. */
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(dup2(pair[0], s->fd), s->fd);
+	assert_int_equal(send(s->fd, "unread", 6, MSG_NOSIGNAL), 6);
+	close(pair[0]);
+	close(pair[1]);
+	cm_session_event(b.cm, s);
+	assert_true(env_until(&b, NULL, b_told, "agent has gone"));
+	close(SSL_get_fd(ssl));
+	SSL_free(ssl);
+	SSL_CTX_free(ctx);
+}
+
 /* A record that is not authentic ends the session. */
 static void forged_record(void **state)
 {
@@ -233,8 +256,9 @@ static void garbage(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(half_open_flood), TEST(share_of_one), TEST(truncated), TEST(forged_record),
-		TEST(other_clients),   TEST(no_protocol),  TEST(garbage),
+		TEST(half_open_flood), TEST(share_of_one), TEST(truncated),
+		TEST(ends_with_words_unread), TEST(forged_record), TEST(other_clients),
+		TEST(no_protocol), TEST(garbage),
 	};
 
 	if (!env_namespace()) {

@@ -315,6 +315,9 @@ static void receive(struct cm *cm, struct cm_session *s)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	/* The channels' thread may close its end, done with the peer, before it has read all that we sent. */
+	if (n < 0 && errno == ECONNRESET && !chan_plain(cm->chan))
+		n = 0;
 	if (n < 0)
 		return ended(cm, s, strerror(errno));
 	if (n == 0 && s->phase == CM_HELLO)
