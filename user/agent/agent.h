@@ -280,7 +280,7 @@ void agent_pools_limit(struct shard *s, const struct fcore_config *cfg);
 
 /* dial.c: what |c|'s offers carry for the peer's upper layer. */
 void agent_conn_set_data(struct agent_conn *c, const struct ulp_data *data);
-/* accept.c: whose upper layer |proto| is to have a new connection or application. */
+/* accept.c: whose upper layer |proto| is to have a new connection or application: the only one's so far. */
 struct shard *agent_shard_for(struct agent *a, uint8_t proto);
 
 /* dial.c: struct ulp_host.dial, but in a call only. Its connection is the shard's. */
@@ -300,8 +300,7 @@ void agent_notes_close(struct agent *a);
 /* tx.c: the template of a connection's frames, by the way to its peer. */
 void agent_conn_route(struct agent_conn *c);
 
-
-/* loop.c: turn until a->stop. 0, or a negative errno: it could not begin. */
+/* main_loop.c: turn until a->stop. 0, or a negative errno: it could not begin. */
 int agent_loop(struct agent *a);
 /* drops.c: a socket has dropped frames: release the claims that never arrived. */
 void agent_recover_drops(struct agent *a);

@@ -85,6 +85,7 @@ struct gathering {
 static void wait_for_end(void *arg)
 {
 	struct gathering *g = arg;
+
 	change(&g->waiting, g->waiting + 1);
 	wait_while(&g->over, 0);
 }
