@@ -5,7 +5,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/traces.sh"
 
 CLEANUP_SECONDS=20	# that a program has for tidying up when it is ended
-LEFT_SECONDS=5		# that what it started has for ending after it
+LEFT_SECONDS=${FALCON_TEST_LEFT:-5}	# that what it started has for ending after it
 side_by_side=0		# 1: others run at the same time
 
 # KIND/NAME of a test file.

@@ -47,7 +47,7 @@ accuses()
 {
 	local out rc=0
 
-	out=$(run "$1") || rc=$?
+	out=$(FALCON_TEST_LEFT=1 run "$1") || rc=$?
 	tap_is "$rc, $(tail -n 1 <<<"$out")" "1, 1 passed, 1 failed, 0 skipped" "$2: the run fails"
 	tap_run "$2: it is named" grep -q "$1/it.*left behind: $3" <<<"$out"
 }
@@ -77,7 +77,7 @@ probe unit <<-END
 	setsid sleep 7$$ >/dev/null &
 	mktemp >/dev/null; echo ok 1; echo 1..1
 END
-out=$(run unit)
+out=$(FALCON_TEST_LEFT=1 run unit)
 tap_run "side by side with others: processes and files, too" \
 	grep -q "left behind: process [0-9]*: sleep" <<<"$out"
 tap_run "they are gone" none_sleeps
