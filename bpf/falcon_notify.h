@@ -9,7 +9,7 @@
 #include "falcon_maps.h"
 #include "falcon_work.h"
 
-FALCON_INLINE __u32 falcon_shard_of(const struct falcon_work *w)
+FALCON_INLINE __u32 falcon_shard_index(const struct falcon_work *w)
 {
 	return w->rx.conn->id.shard & (FALCON_MAX_SHARDS - 1);
 }
@@ -38,7 +38,7 @@ FALCON_INLINE void falcon_wake_shard(struct falcon_work *w, __u32 shard)
  */
 static __noinline void falcon_mark_dirty(struct falcon_work *w)
 {
-	__u32 shard = falcon_shard_of(w), cid = w->rx.frame.cid & (FALCON_MAX_CONNS - 1), word = cid / 64;
+	__u32 shard = falcon_shard_index(w), cid = w->rx.frame.cid & (FALCON_MAX_CONNS - 1), word = cid / 64;
 	struct falcon_dirty *d = bpf_map_lookup_elem(&falcon_dirty, &shard);
 
 	if (!d)
@@ -68,7 +68,7 @@ FALCON_INLINE bool falcon_rue_emit(struct falcon_work *w, void *ring, const stru
 static __noinline void falcon_rue_ack(struct falcon_work *w, const struct falcon_ack *a)
 {
 	struct falcon_cc_event *s = &w->rx.conn->cc_event;
-	__u32 total = falcon_ack_total(a), shard = falcon_shard_of(w);
+	__u32 total = falcon_ack_total(a), shard = falcon_shard_index(w);
 	__s32 acked = falcon_seq_diff(total, falcon_load(&s->last_acked));
 	void *ring = bpf_map_lookup_elem(&falcon_rue, &shard);
 	__u32 used = ring ? (__u32)bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) : 0;

@@ -17,8 +17,8 @@
 #
 # Time limit: 120 s; a script changes its own with a line "# timeout: SECONDS", a compiled test
 # with a file NAME.timeout beside its source. FALCON_TEST_FULL=1 gives ten times as much.
-# FALCON_TEST_TIMEOUT overrides all. FALCON_TEST_LEFT is how many seconds what a program started has for ending
-# after it, 5 unless it says otherwise.
+# FALCON_TEST_TIMEOUT overrides all. FALCON_TEST_LEFT: seconds that what a program started has for ending
+# after it (5).
 set -uo pipefail
 # shellcheck source=selftests/program.sh
 . "$(dirname "$0")/program.sh"

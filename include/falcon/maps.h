@@ -238,10 +238,12 @@ struct falcon_conn {
 
 /*
  * A shard of the agent: a thread that carries packets, with connections of its own. Writer: that shard. Each
- * has a cache line of its own, and none that XDP writes or that every packet reads: shards go to sleep often.
+ * has a cache line of its own, which XDP does not write: shards go to sleep often.
  */
 struct falcon_shard {
 	__u32 sleeping;		/* 1: XDP must wake the shard when it makes one of its connections dirty */
+	__u32 zone;		/* enum falcon_zone of all its connections together */
+	__u32 rx_level;		/* Falcon 10.2, the quantized buffer level that their ACKs carry, 0..31 */
 } FALCON_ALIGNED;
 
 /* Map falcon_config: one entry, mmapable. Writer: agent, unless said otherwise. */
@@ -260,8 +262,6 @@ struct falcon_config {
 		__u64 spi_check;		/* union falcon_spi_check */
 	};
 	__u32 agent_pid;	/* the running agent; 0: none */
-	__u32 zone;		/* enum falcon_zone of all connections together */
-	__u32 rx_level;		/* Falcon 10.2, the quantized buffer level that ACKs carry, 0..31 */
 	struct falcon_shard shard[FALCON_MAX_SHARDS];
 } FALCON_ALIGNED;
 

@@ -157,6 +157,13 @@ enum falcon_rx_const {
 	FALCON_RED_AHEAD = 32,	/* RSNs that may become the head of the line on their way */
 };
 
+/* What the shard of |c| has published. */
+FALCON_INLINE const struct falcon_shard *falcon_shard_of(const struct falcon_conn *c,
+							 const struct falcon_config *cfg)
+{
+	return &cfg->shard[c->id.shard & (FALCON_MAX_SHARDS - 1)];
+}
+
 /*
  * May a request be claimed, or is there room only for others (Falcon 8.2.4)? What the agent has
  * published may be out of date by what it is about to do. Too strict, and a packet is NACKed that
@@ -167,7 +174,7 @@ enum falcon_rx_const {
 FALCON_INLINE bool falcon_rx_admits(const struct falcon_conn *c, const struct falcon_config *cfg,
 				    const struct falcon_hdr *h)
 {
-	__u32 zone = falcon_load(&c->rx_acked.zone), all = falcon_load(&cfg->zone);
+	__u32 zone = falcon_load(&c->rx_acked.zone), all = falcon_load(&falcon_shard_of(c, cfg)->zone);
 	bool ordered = falcon_load(&c->id.flags) & FALCON_CONN_ORDERED;
 	__s32 ahead = falcon_seq_diff(h->rsn, falcon_load(&c->rx_acked.next_rsn));
 
@@ -267,7 +274,7 @@ FALCON_INLINE __u32 falcon_rx_answer(struct falcon_conn *c, const struct falcon_
 	} else {
 		acked = falcon_ack_compose(c, flow, a);
 	}
-	a->buffer_level = (__u8)falcon_load(&cfg->rx_level);
+	a->buffer_level = (__u8)falcon_load(&falcon_shard_of(c, cfg)->rx_level);
 	return acked;
 }
 

@@ -38,7 +38,8 @@ static void restart(void)
 	env.conns[2].id.flags |= FALCON_CONN_NO_CSUM;
 	env.conns[1].id.flags |= FALCON_CONN_ORDERED;
 	env.config->replay_margin = 2000000;
-	env.config->zone = traffic_random(&traffic, 8) ? FALCON_ZONE_GREEN : FALCON_ZONE_RED;
+	for (uint32_t i = 0; i < FALCON_MAX_SHARDS; i++)
+		env.config->shard[i].zone = traffic_random(&traffic, 8) ? FALCON_ZONE_GREEN : FALCON_ZONE_RED;
 	env.config->rue_p1_ns = traffic_random(&traffic, 2) ? 0 : UINT64_MAX;
 	env.config->rue_p2_packets = traffic_random(&traffic, 4);
 	for (unsigned int i = 0; i < 3; i++)
@@ -72,7 +73,7 @@ static void agent_step(uint32_t cid)
 		falcon_ring_release(h->rx.data_rx, FALCON_DATA_WORDS, psn);
 		falcon_ring_release(b->rx.data_rx, FALCON_DATA_WORDS, psn);
 	}
-	env.config->rx_level = ref.config.rx_level = traffic_random(&traffic, 32);
+	env.config->shard[0].rx_level = ref.config.shard[0].rx_level = traffic_random(&traffic, 32);
 	h->id.flags &= ~(uint32_t)FALCON_CONN_STEER;
 	if (traffic_random(&traffic, 50) == 0)
 		h->id.flags |= FALCON_CONN_STEER;

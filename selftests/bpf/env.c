@@ -245,7 +245,8 @@ void env_reset(struct env *e)
 	memset(e->config, 0, sizeof(*e->config));
 	e->config->replay_margin = 1000000;
 	e->config->cur_spi_gen = CONN_SPI_GEN;
-	e->config->rx_level = 17;
+	for (uint32_t i = 0; i < FALCON_MAX_SHARDS; i++)
+		e->config->shard[i].rx_level = 17 + i % 8;
 	e->config->rue_threshold[0] = 1 << 18;
 	e->config->rue_threshold[1] = 1 << 19;
 	e->config->rue_threshold[2] = 3 << 18;

@@ -208,14 +208,23 @@ HEADER(red_pull_not_next)
 HEADER(red_everywhere)
 {
 	UNUSED;
-	e->config->zone = FALCON_ZONE_RED;
+	e->config->shard[c->id.shard].zone = FALCON_ZONE_RED;
+	p->hdr.rsn += FALCON_RED_AHEAD;
+}
+
+/* The resources of one shard are not another's. */
+HEADER(red_in_other_shards)
+{
+	UNUSED;
+	for (uint32_t i = 0; i < FALCON_MAX_SHARDS; i++)
+		e->config->shard[i].zone = i == c->id.shard ? FALCON_ZONE_GREEN : FALCON_ZONE_RED;
 	p->hdr.rsn += FALCON_RED_AHEAD;
 }
 
 HEADER(red_next)
 {
 	UNUSED;
-	c->rx_acked.zone = e->config->zone = FALCON_ZONE_RED;
+	c->rx_acked.zone = e->config->shard[c->id.shard].zone = FALCON_ZONE_RED;
 }
 
 HEADER(red_unordered)
@@ -241,7 +250,7 @@ HEADER(closed_everywhere)
 {
 	UNUSED;
 	c->rx_acked.zone = FALCON_ZONE_RED;
-	e->config->zone = FALCON_ZONE_CLOSED;
+	e->config->shard[c->id.shard].zone = FALCON_ZONE_CLOSED;
 }
 
 HEADER(closed_unordered)
@@ -309,6 +318,7 @@ static const struct verdict_case cases[] = {
 	ROW(s11_receiver_limit_red_soon_head_of_line, rx_data, red_soon_next, delivered),
 	ROW(s11_receiver_limit_red_pull, zone_nacked, red_pull_not_next, zone_nacked),
 	ROW(s11_receiver_limit_red_everywhere, zone_nacked, red_everywhere, zone_nacked),
+	ROW(s11_receiver_limit_red_in_other_shards, rx_data, red_in_other_shards, delivered),
 	ROW(s11_receiver_limit_red_head_of_line, rx_data, red_next, delivered),
 	ROW(s11_receiver_limit_red_unordered, rx_data, red_unordered, delivered),
 	ROW(s11_receiver_limit_closed, zone_nacked, closed, zone_nacked),

@@ -51,7 +51,7 @@ static void check_statement(const struct env *e, const struct falcon_conn *c,
 	assert_int_equal(out->ack.t1, falcon_time_of_iv(p->shape.iv));
 	assert_int_equal(out->ack.t2, (uint32_t)c->rx.flow[p->shape.flow].t1_t2);
 	assert_int_equal(out->ack.hops, FALCON_DEFAULT_TTL - p->shape.ttl);
-	assert_int_equal(out->ack.buffer_level, e->config->rx_level);
+	assert_int_equal(out->ack.buffer_level, e->config->shard[c->id.shard].rx_level);
 	assert_int_equal(out->ack.rue_info, before->rx_acked.rue_info);
 	assert_int_equal(out->ack.ecn, before->rx.flow[p->shape.flow].ecn_count + 1);
 }

@@ -262,7 +262,7 @@ HEADER(watched)
 HEADER(all_resources_used)
 {
 	UNUSED;
-	e->config->zone = c->rx_acked.zone = FALCON_ZONE_CLOSED;
+	e->config->shard[c->id.shard].zone = c->rx_acked.zone = FALCON_ZONE_CLOSED;
 	c->rx_acked.next_rsn = RSN - 5;
 }
 

@@ -383,6 +383,7 @@ static void set_up(void)
 	CHECK(quota_open(&agent.quota, agent.config.users, agent.config.nusers, err, sizeof(err)) == 0);
 	agent.maps.nconns = FALCON_MAX_CONNS;
 	agent.shards[0].agent = &agent;
+	agent.shards[0].conns = agent.conns;
 	agent.nshards = 1;
 	agent.calls[0] = &agent.shards[0].call;
 	CHECK(agent_rue_open(&agent.shards[0], err, sizeof(err)) == 0);

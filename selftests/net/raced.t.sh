@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 #
-# The agent built with ThreadSanitizer, while control and the thread that carries packets have as much to do
+# The agent built with ThreadSanitizer, while control and the threads that carry packets have as much to do
 # with each other as can be: files are copied, verbs applications come and go, keys are rotated, connections
 # reset, everything is shown, the link's MTU changes. It reports nothing.
 # shellcheck source=selftests/apps/apps.sh disable=SC2317 # functions that tap_run calls
@@ -78,5 +78,5 @@ try()
 
 random_file big $((SIZE_MB * 1024 * 1024 / 8 + 5))
 try --clear
-try --security psp
+try --security psp --set threads=2
 tap_done

@@ -96,6 +96,7 @@ static int start(enum config_rue_mode mode)
 	agent.shards[0].agent = &agent;
 	agent.nshards = 1;
 	assert_int_equal(agent_rue_open(&agent.shards[0], err, sizeof(err)), 0);
+	agent.shards[0].conns = agent.conns;
 	agent.conns[CID] = &conn;
 	conn.agent = &agent;
 	conn.shard = &agent.shards[0];

@@ -185,6 +185,39 @@ static void xsk_refill__wakes_a_driver_that_has_run_dry(void **state)
 	assert_int_equal(x.rx_kicks, 1);
 }
 
+/* Frames that other threads had, and this one is short of: it is told when they come, and not before. */
+static void xsk_frame_return__is_told_when_frames_are_short(void **state)
+{
+	static struct xsk_rx_item held[XSK_RX_FRAMES];
+	uint32_t n = 0;
+
+	(void)state;
+	xsk_refill(&x);
+	while (n < XSK_RX_FRAMES) {
+		driver_refills(XSK_RING_SIZE);
+		driver_receives(kernel.taken);
+		n += xsk_rx(&x, held + n, XSK_RX_FRAMES - n);
+		if (n == XSK_FILL_TARGET)
+			assert_false(xsk_frame_return(held[--n].frame));
+		xsk_refill(&x);
+	}
+	assert_int_equal(x.in_fill, 0);
+	assert_false(xsk_refillable(&x));
+	assert_true(xsk_frame_return(held[--n].frame));
+	assert_true(xsk_refillable(&x));
+	xsk_refill(&x);
+	assert_int_equal(x.in_fill, 1);
+	assert_false(xsk_refillable(&x));
+	while (n > 0)
+		xsk_frame_return(held[--n].frame);
+	xsk_refill(&x);
+	assert_int_equal(x.in_fill, XSK_FILL_TARGET);
+	assert_int_equal(x.rx_nfree, XSK_RX_FRAMES - XSK_FILL_TARGET);
+	/* It has what it needs. */
+	assert_false(xsk_refillable(&x));
+	assert_int_equal(credit.credits, XSK_RX_FRAMES + 1 + XSK_FILL_TARGET);
+}
+
 /* Its flag is set after the agent has looked: the next turn, which adds no frame, sees it. */
 static void xsk_refill__wakes_a_driver_with_a_full_ring(void **state)
 {
@@ -212,6 +245,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(xsk_dropped__not_while_a_driver_refills, setup, teardown),
 		cmocka_unit_test_setup_teardown(xsk_dropped__tells_each_loss_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(xsk_frame_return__is_told_when_frames_are_short, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(xsk_refill__wakes_a_driver_that_has_run_dry, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(xsk_refill__wakes_a_driver_with_a_full_ring, setup,

@@ -9,7 +9,7 @@
 
 static int setup(void **state)
 {
-	*state = loopq_create();
+	*state = loopq_create(3);
 	return !*state;
 }
 
@@ -88,6 +88,32 @@ static void bounded(void **state)
 	}
 }
 
+/* Held by another shard, they come back another way. */
+static void returned(void **state)
+{
+	static struct loopq_frame *held[LOOPQ_FRAMES];
+	struct fcore_packet p = packet(0);
+
+	for (int round = 0; round < 3; round++) {
+		for (unsigned int i = 0; i < LOOPQ_FRAMES; i++) {
+			held[i] = loopq_frame_of(*state, &p);
+			assert_non_null(held[i]);
+			assert_int_equal(held[i]->shard, 3);
+		}
+		/* Nobody waits for it. */
+		assert_false(loopq_return(held[0]));
+		assert_false(loopq_refillable(*state));
+		assert_ptr_equal(loopq_frame_of(*state, &p), held[0]);
+		assert_null(loopq_frame_of(*state, &p));
+		assert_false(loopq_refillable(*state));
+		for (unsigned int i = 0; i < LOOPQ_FRAMES; i++)
+			assert_true(loopq_return(held[i]));
+		assert_true(loopq_refillable(*state));
+		loopq_put(loopq_frame_of(*state, &p));
+		assert_false(loopq_refillable(*state));
+	}
+}
+
 static void too_long(void **state)
 {
 	static const uint8_t big[XSK_MAX_FRAME];
@@ -109,6 +135,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(contents, setup, teardown),
 		cmocka_unit_test_setup_teardown(order, setup, teardown),
 		cmocka_unit_test_setup_teardown(bounded, setup, teardown),
+		cmocka_unit_test_setup_teardown(returned, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_long, setup, teardown),
 	};
 

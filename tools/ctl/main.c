@@ -222,8 +222,8 @@ static const struct ctl_column counters_columns[] = {
 };
 static const struct ctl_column shard_columns[] = {
 	{"shard", "SHARD"}, {"connections", "CONNECTIONS"}, {"turns", "TURNS"}, {"sleeps", "SLEEPS"},
-	{"rx_frames", "RX_FRAMES"}, {"calls", "CALLS"}, {"longest_turn_us", "LONGEST_TURN_US"},
-	{"longest_call_us", "LONGEST_CALL_US"}, {NULL, NULL},
+	{"rx_frames", "RX_FRAMES"}, {"handed_over", "HANDED_OVER"}, {"calls", "CALLS"},
+	{"longest_turn_us", "LONGEST_TURN_US"}, {"longest_call_us", "LONGEST_CALL_US"}, {NULL, NULL},
 };
 static const struct ctl_column window_columns[] = {
 	{"name", "NAME"},

@@ -170,9 +170,10 @@ void check_ack(struct endpoint *e, const struct falcon_ack *a, uint32_t flow)
 		sim_fail(e->sim, e, "ACK echoes T1 %u T2 %u, not %u and %u", a->t1, a->t2, m->t1,
 			 m->t2);
 	if (m->any && (a->hops != m->hops || a->rue_info != e->rue_info ||
-		       a->buffer_level != e->host->config.rx_level))
+		       a->buffer_level != e->host->config.shard[0].rx_level))
 		sim_fail(e->sim, e, "ACK tells of %u hops, RUE Info %u, level %u; not %u, %u, %u", a->hops,
-			 a->rue_info, a->buffer_level, m->hops, e->rue_info, e->host->config.rx_level);
+			 a->rue_info, a->buffer_level, m->hops, e->rue_info,
+			 e->host->config.shard[0].rx_level);
 	if (a->ecn != (m->ecn & 0x3fff))
 		sim_fail(e->sim, e, "ACK tells of %u ECN marks, not %u", a->ecn, m->ecn & 0x3fff);
 	if (a->type == FALCON_NACK) {

@@ -95,14 +95,14 @@ static void on_zone(void *arg, enum falcon_zone zone)
 {
 	struct host *h = arg;
 
-	h->config.zone = zone;
+	h->config.shard[0].zone = zone;
 }
 
 static void on_rx_level(void *arg, uint32_t level)
 {
 	struct host *h = arg;
 
-	h->config.rx_level = level;
+	h->config.shard[0].rx_level = level;
 }
 
 /* Not what waits for its turn, its memory or the upper layer: then XDP has to wait, too. */

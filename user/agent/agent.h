@@ -94,6 +94,7 @@ struct agent_conn {
 	uint64_t setups;		/* times it came up */
 	bool loop;			/* both ends are here: loopback.h */
 	struct agent_conn *twin;	/* loop: the other end, while there is one */
+	uint32_t twin_shard;		/* whose it is, or was last */
 	uint64_t loop_at;		/* loop: ns, when it is to be dialled; UINT64_MAX: not */
 	TAILQ_ENTRY(agent_conn) loop_link;	/* unless that is never */
 	uint8_t rue_engine;		/* number in the RUE's host: event_queue_select */
@@ -119,7 +120,8 @@ struct agent {
 	struct agent_nvme *nvme;
 	struct port ports[FALCON_MAX_PORTS];
 	unsigned nports;
-	struct agent_conn *conns[FALCON_MAX_CONNS];	/* by local CID */
+	struct agent_conn *conns[FALCON_MAX_CONNS];	/* by local CID; control's */
+	uint8_t shard_of[FALCON_MAX_CONNS];	/* that has that connection, or had it last; atomic */
 	uint32_t nconns;		/* of them, those that leave included */
 	uint32_t nup;
 	struct agent_conn *conn_names;	/* by name */
@@ -228,6 +230,8 @@ void agent_cid_free(struct agent *a, uint32_t cid);
  */
 void agent_conn_fail(struct agent_conn *c, const char *why);
 
+/* setup.c: have what is in the sockets now taken, by the shards whose connections it is for. */
+void agent_drain(struct agent *a);
 /* setup.c: close |c| to XDP and end its transactions with kCmplDeadConn, if it is set up. */
 void agent_conn_take_down(struct agent_conn *c, const char *why);
 /* setup.c: whether nothing that was claimed for |c| before it was closed is on its way any more. */

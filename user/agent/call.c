@@ -29,9 +29,14 @@ static void change(uint32_t *word, uint32_t value)
  */
 static void ask(struct call_slot *c, uint32_t *word, uint32_t value)
 {
+	__atomic_store_n(word, value, __ATOMIC_SEQ_CST);
+	call_nudge(c);
+}
+
+void call_nudge(struct call_slot *c)
+{
 	static const uint64_t one = 1;
 
-	__atomic_store_n(word, value, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&c->sleeping, __ATOMIC_SEQ_CST))
 		(void)!write(c->fd, &one, sizeof(one));
 }

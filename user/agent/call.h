@@ -47,6 +47,9 @@ bool call_within(void);
 /* Wait until the thread that serves |c| has answered call_drained(). Not within a call. */
 void call_drain(struct call_slot *c);
 
+/* By any thread: end the sleep of the one that serves, which has got something beside calls to look at. */
+void call_nudge(struct call_slot *c);
+
 /* By the thread that serves, once a turn: whether a call waits; and make it. */
 bool call_waits(struct call_slot *c);
 void call_serve(struct call_slot *c);

@@ -76,6 +76,7 @@ struct agent_options {
 	bool sandbox;				/* give up privileges at the start */
 	bool verbs;				/* serve verbs applications */
 	bool offload;				/* false: XDP only steers */
+	uint32_t threads;			/* that carry packets, 1..FALCON_MAX_SHARDS */
 	uint16_t control_port;			/* TCP port of the agents' sessions */
 	uint32_t control_grace_ms;		/* that connections stay up without a session */
 	enum config_control control;

@@ -71,6 +71,8 @@ static const struct config_key agent_keys[] = {
 	 .help = "serve verbs applications, whose memory the agent reads and writes"},
 	{"offload", ENUM(off_on), AT(struct agent_options, offload), .def = "on",
 	 .help = "let XDP run the receive path; off: the agent does"},
+	{"threads", UINT(1, FALCON_MAX_SHARDS), AT(struct agent_options, threads), .def = "1",
+	 .help = "threads that carry packets, each with its share of every interface's queues"},
 	{"control_port", UINT(1, 65535), AT(struct agent_options, control_port), .def = "1000",
 	 .help = "TCP port of the sessions between agents"},
 	{"control_grace_ms", UINT(0, 600000), AT(struct agent_options, control_grace_ms),

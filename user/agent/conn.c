@@ -105,9 +105,9 @@ static void take_cid(void *arg)
 	struct entering *e = arg;
 	struct agent_conn *c = e->conn;
 
-	c->agent->conns[c->cfg.local_cid] = c;
-	c->agent->nconns++;
+	c->shard->conns[c->cfg.local_cid] = c;
 	c->shard->nconns++;
+	falcon_store(&c->agent->shard_of[c->cfg.local_cid], (uint8_t)c->shard->index);
 	e->rc = agent_rue_select(c, &c->cfg.cc, e->err, e->errlen);
 }
 
@@ -122,6 +122,8 @@ static int enter(struct agent_conn *c, char *err, size_t errlen)
 		snprintf(err, errlen, "out of memory for connection %s", c->cfg.name);
 		return -ENOMEM;
 	}
+	a->conns[c->cfg.local_cid] = c;
+	a->nconns++;
 	call_run(&c->shard->call, take_cid, &e);
 	return e.rc;
 }
@@ -142,23 +144,28 @@ static void hide(struct agent_conn *c)
 static void leave_cid(void *arg)
 {
 	struct agent_conn *c = arg;
-	struct agent *a = c->agent;
+	struct shard *s = c->shard;
 
 	if (c->noted.what)
-		TAILQ_REMOVE(&c->shard->news.conns, c, noted.link);
-	if (a->conns[c->cfg.local_cid] != c)
+		TAILQ_REMOVE(&s->news.conns, c, noted.link);
+	if (s->conns[c->cfg.local_cid] != c)
 		return;
 	memset(c->shared, 0, sizeof(*c->shared));
-	a->conns[c->cfg.local_cid] = NULL;
-	a->nconns--;
-	c->shard->nconns--;
+	s->conns[c->cfg.local_cid] = NULL;
+	s->nconns--;
 }
 
 /* When no packet can be in its shared state. */
 static void forget(struct agent_conn *c)
 {
+	struct agent *a = c->agent;
+
 	agent_conn_call(c, leave_cid);
-	agent_cid_release(c->agent, c->cfg.local_cid);
+	if (a->conns[c->cfg.local_cid] == c) {
+		a->conns[c->cfg.local_cid] = NULL;
+		a->nconns--;
+	}
+	agent_cid_release(a, c->cfg.local_cid);
 	free(c);
 }
 
@@ -426,6 +433,8 @@ void agent_conns_close(struct agent *a)
 	for (unsigned int i = 0; i < a->nshards; i++)
 		while (shard_receive(&a->shards[i]))
 			;
+	for (unsigned int i = 0; i < a->nshards; i++)
+		handover_take(&a->shards[i]);
 	while ((c = TAILQ_FIRST(&a->leaving))) {
 		TAILQ_REMOVE(&a->leaving, c, reap_link);
 		forget(c);

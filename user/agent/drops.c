@@ -29,8 +29,7 @@ void agent_recover_drops(struct agent *a)
 	for (unsigned int i = 0; i < a->nshards; i++)
 		call_run(&a->shards[i].call, hold, &a->shards[i]);
 	maps_quiesce();
-	for (unsigned int i = 0; i < a->nshards; i++)
-		call_drain(&a->shards[i].call);
+	agent_drain(a);
 	agent_call(a, release, a);
 	a->stats.drops_recovered++;
 }

@@ -68,7 +68,7 @@ static int look_at_events(struct shard *s, uint64_t wait_ns)
 	return n;
 }
 
-/* Take what was in the sockets when control asked. */
+/* Take what was in the sockets, and what other shards had handed over, when control asked. */
 static void drain(struct shard *s)
 {
 	uint32_t number = call_drain_wanted(&s->call);
@@ -77,6 +77,7 @@ static void drain(struct shard *s)
 		return;
 	for (int n = 0; n <= XSK_RING_SIZE && shard_receive(s); n++)
 		;
+	handover_take(s);
 	call_drained(&s->call, number);
 }
 
@@ -112,6 +113,7 @@ static uint32_t turn(struct shard *s)
 	s->stats.turns++;
 	drain(s);
 	work = shard_receive(s);
+	work += handover_take(s);
 	work += loopback_run(s);
 	work += shard_take_dirty(s);
 	work += (uint32_t)maps_consume(&s->agent->maps, s->index);
@@ -119,6 +121,7 @@ static uint32_t turn(struct shard *s)
 	work += shard_ulps_pump(s);
 	work += fcore_run(s->core, s->now, LOOP_BUDGET);
 	fcore_exec_run(s->core);
+	handover_flush(s);
 	shard_each_xsk(s, xsk_kick);
 	return work + serve_call(s);
 }
@@ -127,11 +130,11 @@ static bool data_waiting(struct shard *s)
 {
 	struct agent *a = s->agent;
 
-	if (loopback_waiting(s))
+	if (loopback_waiting(s) || handover_waiting(s))
 		return true;
 	for (unsigned i = 0; i < a->nports; i++)
 		for (uint32_t q = s->index; q < a->ports[i].nqueues; q += a->nshards)
-			if (xsk_rx_ready(&a->ports[i].xsks[q]))
+			if (xsk_rx_ready(&a->ports[i].xsks[q]) || xsk_refillable(&a->ports[i].xsks[q]))
 				return true;
 	for (uint32_t w = 0; w * 4096 < a->maps.nconns; w++)
 		if (falcon_load(&a->maps.dirty[s->index].summary[w]))
@@ -282,7 +285,8 @@ int shard_open(struct shard *s, struct agent *a, unsigned int index)
 	s->crowd.fd = -1;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	s->stall = stall_open();
-	if (s->epoll_fd < 0 || !s->stall || call_open(&s->call) < 0 || news_open(&s->news) < 0)
+	s->conns = calloc(FALCON_MAX_CONNS, sizeof(*s->conns));
+	if (s->epoll_fd < 0 || !s->stall || !s->conns || call_open(&s->call) < 0 || news_open(&s->news) < 0)
 		return -errno;
 	return shard_watch(s, s->call.fd);
 }
@@ -290,6 +294,7 @@ int shard_open(struct shard *s, struct agent *a, unsigned int index)
 void shard_close(struct shard *s)
 {
 	close(s->epoll_fd);
+	free(s->conns);
 	stall_close(s->stall);
 	call_close(&s->call);
 	news_close(&s->news);

@@ -65,13 +65,17 @@ static void make_queue(void *arg)
 	struct shard *s = arg;
 
 	if (!s->loopq)
-		s->loopq = loopq_create();
+		s->loopq = loopq_create(s->index);
 }
 
-static int prepare(struct agent_conn *c)
+static int have_queue(struct shard *s)
 {
-	struct agent *a = c->agent;
+	call_run(&s->call, make_queue, s);
+	return s->loopq ? 0 : -ENOMEM;
+}
 
+static int prepare(struct agent *a)
+{
 	if (!a->loop) {
 		a->loop = calloc(1, sizeof(*a->loop));
 		if (!a->loop)
@@ -79,15 +83,14 @@ static int prepare(struct agent_conn *c)
 		TAILQ_INIT(&a->loop->due);
 		a->loop->next_at = UINT64_MAX;
 	}
-	call_run(&c->shard->call, make_queue, c->shard);
-	return c->shard->loopq ? 0 : -ENOMEM;
+	return 0;
 }
 
 int loopback_start(struct agent_conn *c, char *err, size_t errlen)
 {
 	struct agent *a = c->agent;
 
-	if (prepare(c) < 0) {
+	if (prepare(a) < 0 || have_queue(c->shard) < 0) {
 		snprintf(err, errlen, "out of memory for connection %s", c->cfg.name);
 		return -ENOMEM;
 	}
@@ -194,6 +197,10 @@ static void join(struct agent_conn *c, struct agent_conn *twin)
 	twin->peer = c->ours;
 	c->cfg.remote_cid = twin->cfg.local_cid;
 	twin->cfg.remote_cid = c->cfg.local_cid;
+	c->twin_shard = twin->shard->index;
+	twin->twin_shard = c->shard->index;
+	if (have_queue(twin->shard) < 0)
+		return agent_conn_fail(c, "out of memory");
 	if (agent_conn_set_up(c, err, sizeof(err)) < 0 ||
 	    agent_conn_set_up(twin, err, sizeof(err)) < 0) {
 		agent_conn_fail(c, err);
@@ -241,14 +248,17 @@ int loopback_transmit(struct agent_conn *c, const struct fcore_packet *p, uint64
 	f->cid = c->cfg.remote_cid;
 	f->incarnation = c->ours.incarnation;
 	f->iv = iv;
-	loopq_send(f);
+	if (c->twin_shard == c->shard->index)
+		loopq_send(f);
+	else
+		handover_add(c->shard, c->twin_shard, &f->handle);
 	return 0;
 }
 
 /* As steer.c has it when all that a stranger could have forged has been checked. */
 static void deliver(struct shard *s, struct loopq_frame *f)
 {
-	struct agent_conn *c = s->agent->conns[f->cid];
+	struct agent_conn *c = s->conns[f->cid];
 	const struct falcon_frame frame = {
 		.falcon_len = f->len,
 		.ttl = FALCON_DEFAULT_TTL,
@@ -263,7 +273,12 @@ static void deliver(struct shard *s, struct loopq_frame *f)
 	if (c && c->core && c->loop && c->ours.incarnation == f->incarnation)
 		agent_checked(c, &frame, s->now, &it, &kept);
 	if (!kept)
-		loopq_put(f);
+		loopback_release(s, &f->handle);
+}
+
+void loopback_deliver(struct shard *s, struct xsk_frame *f)
+{
+	deliver(s, (struct loopq_frame *)f);
 }
 
 uint32_t loopback_run(struct shard *s)
@@ -280,7 +295,7 @@ uint32_t loopback_run(struct shard *s)
 
 bool loopback_waiting(const struct shard *s)
 {
-	return s->loopq && !loopq_empty(s->loopq);
+	return s->loopq && (!loopq_empty(s->loopq) || loopq_refillable(s->loopq));
 }
 
 uint64_t loopback_deadline(const struct agent *a)
@@ -288,12 +303,12 @@ uint64_t loopback_deadline(const struct agent *a)
 	return a->loop ? a->loop->next_at : UINT64_MAX;
 }
 
-bool loopback_frame_put(void *frame)
+void loopback_release(struct shard *s, struct xsk_frame *f)
 {
-	struct xsk_frame *handle = frame;
+	struct loopq_frame *frame = (struct loopq_frame *)f;
 
-	if (handle->xsk)
-		return false;
-	loopq_put((struct loopq_frame *)handle);
-	return true;
+	if (frame->shard == s->index)
+		loopq_put(frame);
+	else if (loopq_return(frame))
+		call_nudge(&s->agent->shards[frame->shard].call);
 }

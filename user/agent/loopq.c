@@ -7,10 +7,11 @@
 struct loopq {
 	struct loopq_frame *free;
 	struct loopq_frame *first, **last;
+	struct pile returned;		/* by other shards */
 	struct loopq_frame frames[LOOPQ_FRAMES];
 };
 
-struct loopq *loopq_create(void)
+struct loopq *loopq_create(uint32_t shard)
 {
 	size_t size = (sizeof(struct loopq) + 63) / 64 * 64;
 	struct loopq *q = aligned_alloc(64, size);
@@ -20,9 +21,11 @@ struct loopq *loopq_create(void)
 	q->free = NULL;
 	q->first = NULL;
 	q->last = &q->first;
+	q->returned = (struct pile){};
 	for (unsigned int i = LOOPQ_FRAMES; i-- > 0;) {
 		q->frames[i].handle = (struct xsk_frame){ .index = i };
 		q->frames[i].queue = q;
+		q->frames[i].shard = shard;
 		loopq_put(&q->frames[i]);
 	}
 	return q;
@@ -33,14 +36,37 @@ void loopq_destroy(struct loopq *q)
 	free(q);
 }
 
+static void take_returned(struct loopq *q)
+{
+	for (struct xsk_frame *f = pile_take(&q->returned), *next; f; f = next) {
+		next = f->next;
+		loopq_put((struct loopq_frame *)f);
+	}
+}
+
+static struct loopq_frame *take_free(struct loopq *q)
+{
+	struct loopq_frame *f;
+
+	if (!q->free)
+		take_returned(q);
+	pile_want(&q->returned, !q->free);
+	/* What was put before that was announced. */
+	if (!q->free)
+		take_returned(q);
+	f = q->free;
+	if (f)
+		q->free = f->next;
+	return f;
+}
+
 struct loopq_frame *loopq_frame_of(struct loopq *q, const struct fcore_packet *p)
 {
-	struct loopq_frame *f = q->free;
 	uint32_t len = p->hdr_len + p->ulp_hdr_len + p->payload_len;
+	struct loopq_frame *f = len > sizeof(f->data) ? NULL : take_free(q);
 
-	if (!f || len > sizeof(f->data))
+	if (!f)
 		return NULL;
-	q->free = f->next;
 	memcpy(f->data, p->hdr, p->hdr_len);
 	if (p->ulp_hdr_len)
 		memcpy(f->data + p->hdr_len, p->ulp_hdr, p->ulp_hdr_len);
@@ -77,6 +103,16 @@ void loopq_put(struct loopq_frame *f)
 {
 	f->next = f->queue->free;
 	f->queue->free = f;
+}
+
+bool loopq_return(struct loopq_frame *f)
+{
+	return pile_put(&f->queue->returned, &f->handle, &f->handle);
+}
+
+bool loopq_refillable(const struct loopq *q)
+{
+	return q->returned.wanted && !q->free && !pile_empty(&q->returned);
 }
 
 bool loopq_empty(const struct loopq *q)

@@ -302,7 +302,7 @@ static int open_shards(struct agent *a)
 {
 	int rc = 0;
 
-	a->nshards = 1;
+	a->nshards = a->config.agent.threads;
 	for (unsigned int i = 0; i < a->nshards && rc == 0; i++)
 		rc = shard_open(&a->shards[i], a, i);
 	if (rc < 0)

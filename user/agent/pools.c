@@ -4,7 +4,8 @@
  *
  * What the core holds of received packets are frames of the AF_XDP sockets: network requests, and
  * pull data that came too early. Pools that promise more frames than there are would let requests
- * that wait use up what the request that they wait for arrives in.
+ * that wait use up what the request that they wait for arrives in. So each shard's core has its part of what
+ * there is, though a frame may come by any shard's queue.
  */
 #include <stdio.h>
 
@@ -12,14 +13,14 @@
 
 enum { FRAMES_NET = 5, FRAMES_ALL = 8 };	/* of frames, so many eighths for network requests */
 
-/* Frames of all sockets that may be held without starving their fill rings. */
+/* Frames of all sockets that one shard may hold without starving their fill rings. */
 static uint64_t frames_to_hold(const struct agent *a)
 {
 	uint64_t n = 0;
 
 	for (unsigned i = 0; i < a->nports; i++)
 		n += (uint64_t)a->ports[i].nqueues * (XSK_RX_FRAMES - XSK_FILL_TARGET);
-	return n;
+	return n / a->nshards;
 }
 
 /* A packet takes at least one cell, and a frame holds so many. */
@@ -51,7 +52,7 @@ void agent_pools_config(const struct agent *a, struct fcore_config *cfg)
 	set(&cfg->total[FCORE_REQ_BUF_RX], cells(frames - net, cfg->rx_cell));
 	for (int r = 0; r < FCORE_RESOURCES; r++)
 		if (opt->total[r])
-			cfg->total[r] = opt->total[r];
+			cfg->total[r] = (opt->total[r] + a->nshards - 1) / a->nshards;
 }
 
 void agent_pools_limit(struct shard *s, const struct fcore_config *cfg)

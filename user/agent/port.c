@@ -117,7 +117,8 @@ static int open_queues(struct agent *a, struct port *p, enum xsk_mode mode)
 			p->nqueues = q;
 			return rc;
 		}
-		agent_rx_level_init(&a->shards[0], &p->waiting[q]);
+		p->xsks[q].thread = q % a->nshards;
+		agent_rx_level_init(&a->shards[q % a->nshards], &p->waiting[q]);
 	}
 	return 0;
 }
@@ -141,6 +142,11 @@ static int open_port(struct agent *a, const struct port_config *cfg)
 	p->nqueues = count_queues(p->ifname);
 	if (cfg->queues && cfg->queues < p->nqueues)
 		p->nqueues = cfg->queues;
+	if (p->nqueues < a->nshards) {
+		log_err("threads = %u, but %s has only %u receive queues to serve: give it more (ethtool -L) "
+			"or set fewer threads", a->nshards, p->ifname, p->nqueues);
+		return -EINVAL;
+	}
 	a->nports++;
 	rc = open_queues(a, p, socket_mode(cfg->mode));
 	if (rc == 0)

@@ -308,7 +308,7 @@ static void offer(struct shard *s, struct agent_conn *c, const struct falcon_rue
 
 struct agent_conn *agent_rue_conn(struct shard *s, uint32_t connection_id)
 {
-	struct agent_conn *c = s->agent->conns[connection_id % FALCON_MAX_CONNS];
+	struct agent_conn *c = s->conns[connection_id % FALCON_MAX_CONNS];
 
 	return c && c->core ? c : NULL;
 }

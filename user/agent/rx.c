@@ -30,7 +30,7 @@ static uint32_t take_word(struct shard *s, uint32_t index)
 	uint32_t n = 0;
 
 	for (; bits; bits &= bits - 1, n++) {
-		const struct agent_conn *c = s->agent->conns[index * 64 + (uint32_t)__builtin_ctzll(bits)];
+		const struct agent_conn *c = s->conns[index * 64 + (uint32_t)__builtin_ctzll(bits)];
 
 		if (c && c->core)
 			fcore_acked(c->core, s->now);
@@ -76,24 +76,42 @@ static bool accepted(struct shard *s, struct agent_conn *c, const struct falcon_
 	return true;
 }
 
-static void handle(struct shard *s, const struct xsk_rx_item *it)
+static const struct falcon_meta *meta_of(const struct xsk_rx_item *it)
 {
-	const struct falcon_meta *m = (const void *)(it->data - sizeof(*m));
+	return (const void *)(it->data - sizeof(struct falcon_meta));
+}
+
+void shard_handle(struct shard *s, const struct xsk_rx_item *it)
+{
+	const struct falcon_meta *m = meta_of(it);
+	struct agent_conn *c = s->conns[m->cid];
 	bool kept = false;
 
-	if (m->magic == FALCON_META_MAGIC && m->cid < s->agent->maps.nconns &&
-	    (uint32_t)m->falcon_off + m->falcon_len <= it->len) {
-		struct agent_conn *c = s->agent->conns[m->cid];
-
-		if (!c || !c->core)
-			count(s, FALCON_V_drop_not_alive);
-		else if (m->verdict == FALCON_V_steered)
-			count(s, agent_steered(c, m, it, &kept));
-		else
-			kept = accepted(s, c, m, it);
-	}
+	if (!c || !c->core)
+		count(s, FALCON_V_drop_not_alive);
+	else if (m->verdict == FALCON_V_steered)
+		count(s, agent_steered(c, m, it, &kept));
+	else
+		kept = accepted(s, c, m, it);
 	if (!kept)
-		xsk_frame_put(it->frame);
+		handover_release(s, it->frame);
+}
+
+/* A frame out of a socket of the shard's, for it or for another. */
+static void sort(struct shard *s, const struct xsk_rx_item *it)
+{
+	const struct falcon_meta *m = meta_of(it);
+	uint8_t to;
+
+	if (m->magic != FALCON_META_MAGIC || m->cid >= s->agent->maps.nconns ||
+	    (uint32_t)m->falcon_off + m->falcon_len > it->len)
+		return xsk_frame_put(it->frame);
+	to = falcon_load(&s->agent->shard_of[m->cid]);
+	if (to == s->index)
+		return shard_handle(s, it);
+	it->frame->data = it->data;
+	it->frame->len = it->len;
+	handover_add(s, to, it->frame);
 }
 
 static uint32_t receive_burst(struct shard *s, struct xsk *x, struct fcore_occupancy *waiting)
@@ -107,8 +125,9 @@ static uint32_t receive_burst(struct shard *s, struct xsk *x, struct fcore_occup
 	for (uint32_t i = 0; i < n; i++) {
 		if (i + 1 < n)
 			__builtin_prefetch(items[i + 1].data - sizeof(struct falcon_meta));
-		handle(s, &items[i]);
+		sort(s, &items[i]);
 	}
+	handover_flush(s);
 	xsk_refill(x);
 	return n;
 }

@@ -53,11 +53,12 @@ void agent_conn_take_down(struct agent_conn *c, const char *why)
 	rekey_leave(c);
 }
 
-/* Have what is in the sockets now taken. */
-static void drain(struct agent *a)
+void agent_drain(struct agent *a)
 {
-	for (unsigned int i = 0; i < a->nshards; i++)
-		call_drain(&a->shards[i].call);
+	/* A second time for what was handed over to a shard that had had its turn. */
+	for (unsigned int times = a->nshards > 1 ? 2 : 1; times > 0; times--)
+		for (unsigned int i = 0; i < a->nshards; i++)
+			call_drain(&a->shards[i].call);
 }
 
 bool agent_conn_settled(struct agent_conn *c)
@@ -69,7 +70,7 @@ bool agent_conn_settled(struct agent_conn *c)
 		over = grace_over(a->grace);
 		if (over < c->closed_in)
 			return false;
-		drain(a);
+		agent_drain(a);
 		a->drained = over;
 	}
 	c->closed_in = 0;
@@ -81,7 +82,7 @@ void agent_conn_settle(struct agent_conn *c)
 	if (agent_conn_settled(c))
 		return;
 	maps_quiesce();
-	drain(c->agent);
+	agent_drain(c->agent);
 	c->closed_in = 0;
 }
 

@@ -2,8 +2,8 @@
 /*
  * A shard: one thread, and all that it needs to carry packets: the core, its upper layers, and the engines
  * that compute rates. It waits for nobody. What control wants of it comes as calls (call.h), what it has to
- * tell control it leaves as news (news.h). Of struct agent it reads what changes in calls only: maps, ports,
- * connections by CID, and the configuration.
+ * tell control it leaves as news (news.h), and frames for another shard it hands over (handover.h). Of struct
+ * agent it reads what changes in calls of all shards only (maps, ports, the configuration), and |shard_of|.
  */
 #ifndef FALCON_AGENT_SHARD_H
 #define FALCON_AGENT_SHARD_H
@@ -14,6 +14,7 @@
 
 #include "agent/call.h"
 #include "agent/crowd.h"
+#include "agent/handover.h"
 #include "agent/news.h"
 #include "base/log.h"
 #include "core/core.h"
@@ -34,6 +35,7 @@ struct shard_stats {
 	uint64_t turns;			/* loop iterations */
 	uint64_t sleeps;		/* times it went to sleep */
 	uint64_t rx_frames;
+	uint64_t handed_over;		/* to shards whose connections they are for */
 	uint64_t rue_events;
 	uint64_t calls;			/* of control */
 	uint64_t longest_turn_ns;	/* the calls made between turns included */
@@ -46,12 +48,14 @@ struct shard {
 	unsigned int index;		/* in agent.shards, and as XDP knows it */
 	struct fcore *core;
 	struct raw_ulp *raw;
-	uint32_t nconns;		/* connections of it; changed in calls */
+	struct agent_conn **conns;	/* its own by local CID, FALCON_MAX_CONNS; changed in its calls */
+	uint32_t nconns;		/* of them; changed in calls */
 	struct agent_rdma *rdma;	/* verbs applications; NULL: none are served */
 	struct ulp ulps[ULP_MAX];
 	unsigned nulps;
 	struct agent_rue *rue;
 	struct loopq *loopq;		/* packets to this host itself; NULL: there was no connection yet */
+	struct handover handover;
 	struct call_slot call;		/* control's calls */
 	struct news news;		/* for control */
 	pthread_t thread;		/* that watches the one that turns */
@@ -76,6 +80,8 @@ struct shard {
 
 /* rx.c: take what the sockets hold, at most a burst each. Returns frames handled. */
 uint32_t shard_receive(struct shard *s);
+/* rx.c: a frame for a connection that is, or was, the shard's own. */
+void shard_handle(struct shard *s, const struct xsk_rx_item *it);
 /* rx.c: hand connections with new ACK state to the core. Returns how many. */
 uint32_t shard_take_dirty(struct shard *s);
 /* rx.c: |fn| of each socket that is the shard's: those of every nshards-th queue. */

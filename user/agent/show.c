@@ -421,6 +421,7 @@ static void show_shard(struct agent *a, const struct agent_conn *only, json_t *r
 		put(row, "turns", s->turns);
 		put(row, "sleeps", s->sleeps);
 		put(row, "rx_frames", s->rx_frames);
+		put(row, "handed_over", s->handed_over);
 		put(row, "calls", s->calls);
 		json_object_set_new(row, "longest_turn_us", json_real((double)s->longest_turn_ns / 1000));
 		json_object_set_new(row, "longest_call_us", json_real((double)s->longest_call_ns / 1000));

@@ -18,9 +18,8 @@ static void core_rue_event(void *arg, struct fcore_conn *c, const struct falcon_
 
 void agent_frame_put(struct shard *s, struct xsk_frame *frame)
 {
-	if (agent_rdma_keeps(s, frame) || loopback_frame_put(frame))
-		return;
-	xsk_frame_put(frame);
+	if (!agent_rdma_keeps(s, frame))
+		handover_release(s, frame);
 }
 
 static void frame_put(void *arg, void *frame)
@@ -124,14 +123,14 @@ static void on_zone(void *arg, enum falcon_zone zone)
 {
 	struct shard *s = arg;
 
-	falcon_store(&s->agent->maps.config->zone, (__u32)zone);
+	falcon_store(&s->agent->maps.config->shard[s->index].zone, (__u32)zone);
 }
 
 static void on_rx_level(void *arg, uint32_t level)
 {
 	struct shard *s = arg;
 
-	falcon_store(&s->agent->maps.config->rx_level, level);
+	falcon_store(&s->agent->maps.config->shard[s->index].rx_level, level);
 }
 
 /* Only what is in the clear, and does not go through the agent anyway. */
@@ -194,9 +193,9 @@ const struct fcore_ops agent_core_ops = {
 	.on_xon = on_xon,
 	.on_rnr = on_rnr,
 	.on_zone = on_zone,
-		.exec_give = exec_give,
-		.exec_taken = exec_taken,
-		.on_rx_level = on_rx_level,
+	.on_rx_level = on_rx_level,
+	.exec_give = exec_give,
+	.exec_taken = exec_taken,
 	.on_path = on_path,
 	.on_fatal = on_fatal,
 };

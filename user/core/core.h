@@ -131,9 +131,9 @@ struct fcore_ops {
 	 * push to end sooner closes the connection.
 	 */
 	bool (*on_rnr)(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times);
-	/* Target side. What all connections together may be sent: for falcon_config.zone. */
+	/* Target side. What all connections together may be sent: for falcon_shard.zone. */
 	void (*on_zone)(void *arg, enum falcon_zone zone);
-	/* Target side. fcore_rx_level() has become |level|: for falcon_config.rx_level. */
+	/* Target side. fcore_rx_level() has become |level|: for falcon_shard.rx_level. */
 	void (*on_rx_level)(void *arg, uint32_t level);
 
 	/*

@@ -170,15 +170,43 @@ void xsk_frame_put(struct xsk_frame *f)
 	x->rx_free[x->rx_nfree++] = f->index;
 }
 
+bool xsk_frame_return(struct xsk_frame *f)
+{
+	return pile_put(&f->xsk->returned, f, f);
+}
+
+bool xsk_refillable(const struct xsk *x)
+{
+	return x->returned.wanted && x->in_fill < XSK_FILL_TARGET && !pile_empty(&x->returned);
+}
+
+static void take_returned(struct xsk *x)
+{
+	for (struct xsk_frame *f = pile_take(&x->returned), *next; f; f = next) {
+		next = f->next;
+		xsk_frame_put(f);
+	}
+}
+
+/* Free frames, |n| of them if there are as many. Returns how many. */
+static uint32_t have_free(struct xsk *x, uint32_t n)
+{
+	if (x->rx_nfree < n)
+		take_returned(x);
+	pile_want(&x->returned, x->rx_nfree < n);
+	/* What was put before that was announced. */
+	if (x->rx_nfree < n)
+		take_returned(x);
+	return x->rx_nfree < n ? x->rx_nfree : n;
+}
+
 static void fill(struct xsk *x)
 {
 	uint32_t n, pos = 0;
 
 	if (x->in_fill >= XSK_FILL_TARGET)
 		return;
-	n = XSK_FILL_TARGET - x->in_fill;
-	if (n > x->rx_nfree)
-		n = x->rx_nfree;
+	n = have_free(x, XSK_FILL_TARGET - x->in_fill);
 	n = n ? xsk_ring_prod__reserve(&x->fill, n, &pos) : 0;
 	if (n == 0)
 		return;

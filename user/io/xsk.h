@@ -4,7 +4,10 @@
  *
  * The buffer area is cut into frames: the first XSK_RX_FRAMES belong to reception, the rest to
  * transmission, so that neither can starve the other. A receive frame is in one place at a time:
- * the free stack, the fill ring, the receive ring, or with the owner who got it from xsk_rx().
+ * the free stack, the fill ring, the receive ring, with the caller who got it from xsk_rx(), or on the
+ * pile of those that other threads have given back.
+ *
+ * One thread uses a socket, but for xsk_frame_return().
  */
 #ifndef FALCON_IO_XSK_H
 #define FALCON_IO_XSK_H
@@ -15,6 +18,7 @@
 #include <xdp/xsk.h>
 
 #include "falcon/maps.h"
+#include "io/pile.h"
 
 enum xsk_const {
 	XSK_FRAME_SIZE = 4096,
@@ -37,12 +41,6 @@ enum xsk_mode {
 	XSK_MODE_ZEROCOPY,
 };
 
-/* A received frame. The address of this struct is the handle that the core holds. */
-struct xsk_frame {
-	struct xsk *xsk;
-	uint32_t index;		/* frame number in the buffer area */
-};
-
 struct xsk {
 	uint8_t *area;			/* XSK_FRAMES * XSK_FRAME_SIZE bytes */
 	struct xsk_umem *umem;
@@ -53,6 +51,8 @@ struct xsk {
 	struct xsk_frame *frames;	/* XSK_RX_FRAMES handles */
 	uint32_t rx_free[XSK_RX_FRAMES];	/* stack of frame numbers */
 	uint32_t rx_nfree;
+	struct pile returned;		/* by other threads */
+	uint32_t thread;		/* that uses it: the caller's number for it, which does not change */
 	uint32_t tx_free[XSK_TX_FRAMES];
 	uint32_t tx_nfree;
 	uint32_t in_fill;		/* frames in the fill or receive ring */
@@ -67,7 +67,8 @@ struct xsk {
 
 /*
  * Open the socket of |queue| on |ifname|, enter it into falcon_xsks (|xsks_fd|) at |index| and
- * grant its first credits in |credit|. 0, or a negative errno with the reason in |err|.
+ * grant its first credits in |credit|. 0, or a negative errno with the reason in |err|. The caller sets
+ * x->thread then, if there are several.
  */
 int xsk_open(struct xsk *x, const char *ifname, uint32_t queue, enum xsk_mode mode, int xsks_fd,
 	     uint32_t index, struct falcon_credit *credit, char *err, size_t errlen);
@@ -77,7 +78,7 @@ int xsk_fd(const struct xsk *x);
 
 /* A frame out of the receive ring. */
 struct xsk_rx_item {
-	struct xsk_frame *frame;	/* give back with xsk_frame_put() */
+	struct xsk_frame *frame;	/* give back with xsk_frame_put() or xsk_frame_return() */
 	uint8_t *data;			/* Ethernet header on; metadata lies before it */
 	uint32_t len;			/* bytes */
 };
@@ -89,6 +90,10 @@ uint32_t xsk_rx_waiting(const struct xsk *x);
 /* True if a frame waits in the receive ring. */
 bool xsk_rx_ready(struct xsk *x);
 void xsk_frame_put(struct xsk_frame *f);
+/* By a thread that does not use the socket. True: the one that does waits for frames. */
+bool xsk_frame_return(struct xsk_frame *f);
+/* Frames that the socket is short of have been returned: xsk_refill() will take them. */
+bool xsk_refillable(const struct xsk *x);
 /* Its memory, XSK_FRAME_SIZE bytes. */
 static inline uint8_t *xsk_frame_data(const struct xsk_frame *f)
 {

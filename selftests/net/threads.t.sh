@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+#
+# An agent with several threads that carry packets: whatever queue a packet comes by, it gets to the thread
+# that has its connection. A sends each connection's packets by another queue, and B receives them by the
+# same; B's first thread has all these connections. An interface with fewer queues than there are threads is
+# refused.
+# shellcheck source=selftests/net/lab.sh disable=SC2317 # functions that tap_run calls
+. "$(dirname "$0")/lab.sh"
+tap_need falcond falconctl falcon-cp jq
+
+# threads HOST N: its agent has N threads from now on.
+threads()
+{
+	local conf=/run/falcon-$FALCON_LAB/$1/falcond.conf
+
+	falcon-lab agent "$1" stop &&
+		sed -i "/^threads = /d; s/^\[agent\]/&\nthreads = $2/" "$conf" &&
+		falcon-lab agent "$1" start
+}
+
+# Which of the host's threads have handed frames over, as "no yes".
+handed_over()
+{
+	on "$1" falconctl -j shard show |
+		jq -r '[.[] | if .handed_over > 0 then "yes" else "no" end] | join(" ")'
+}
+
+conn_up()
+{
+	on "$1" falconctl -j conn show "$2" | jq -e '.[0].up'
+}
+
+too_many()
+{
+	! threads b 3
+}
+
+random_file big $((SIZE_MB * 1024 * 1024 / 4 + 7))
+lab_up --queues 2 --loss 1
+tap_run "the agent starts with two threads" threads b 2
+for conn in b b-unordered b6; do
+	tap_run "connection $conn" tap_wait 20 conn_up a "$conn"
+done
+serve b
+for conn in b b-unordered b6; do
+	tap_run "a file arrives by $conn" put a "$conn" b big
+done
+tap_is "$(handed_over b)" "no yes" "the second thread has handed over what came by its queue"
+stop_serving
+tap_run "more threads than queues: refused" too_many
+tap_run "and the log says why" grep -q 'threads = 3, but eth0 has only 2 receive queues' \
+	"/run/falcon-$FALCON_LAB/b/falcond.log"
+tap_done
