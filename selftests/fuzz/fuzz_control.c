@@ -341,12 +341,6 @@ void shard_ulp_add(struct shard *s, const struct ulp_ops *ops, void *self)
 	CHECK(s == &agent.shards[0] && ops && self);
 }
 
-struct shard *agent_shard_for(struct agent *a, uint8_t proto)
-{
-	CHECK(a == &agent && (proto == FALCON_PROTO_RAW || proto == FALCON_PROTO_NVME));
-	return &a->shards[0];
-}
-
 static bool broken;
 
 void news_clients(struct shard *s)

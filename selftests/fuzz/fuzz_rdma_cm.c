@@ -112,6 +112,7 @@ static void start(void)
 	memcpy(t.r.devices[0].gids[0].raw + 10, "\xff\xff\x0a\x00\x00\x01", 6);
 	for (int i = 0; i < APPS; i++)
 		t.apps[i].r = &t.r;
+	rdma_join(&t.r, NULL);
 	CHECK(rdma_cm_open(&t.r) == 0);
 }
 

@@ -73,12 +73,6 @@ void agent_frame_put(struct shard *s, struct xsk_frame *frame)
 	fail();
 }
 
-struct shard *agent_shard_for(struct agent *a, uint8_t proto)
-{
-	assert_int_equal(proto, FALCON_PROTO_RDMA);
-	return &a->shards[0];
-}
-
 /* Control is this file. */
 void news_verbs(struct shard *s)
 {

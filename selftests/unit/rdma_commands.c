@@ -145,7 +145,7 @@ static void busy(void **state)
 	(void)state;
 	assert_int_equal(env_call(&app, FVERBS_CREATE_AH, &ah, sizeof(ah), -1), 0);
 	handle = ((const struct fverbs_handle *)env_answer(&app))->handle;
-	assert_non_null(rdma_ah_link(rdma_ah_find(app.ctx, handle), true));
+	assert_non_null(rdma_ah_link(rdma_ah_find(app.ctx, handle), 0, true));
 	assert_int_equal(env_drop(&app, FVERBS_DEALLOC_PD, pd), EBUSY);
 	assert_int_equal(env_drop(&app, FVERBS_DESTROY_CQ, cq), EBUSY);
 	assert_int_equal(env_drop(&app, FVERBS_DESTROY_QP, qp), 0);

@@ -228,7 +228,7 @@ static void ud_drops_silently(void **state)
 	env_post_send(&aqp, &w, &sge);
 	done(&acq, 1, IBV_WC_SEND);
 	w.remote_qkey = 0x1111;
-	w.remote_qpn ^= 1U << 16;
+	w.remote_qpn ^= 1U << 19;
 	env_post_send(&aqp, &w, &sge);
 	done(&acq, 1, IBV_WC_SEND);
 	env_steps(100);

@@ -12,10 +12,20 @@ $(RDMA_LINK_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 TESTS += $(RDMA_LINK_TESTS)
 
 # RDMA connection management, likewise.
-$(B)/selftests/unit/rdma_cm.t: $(B)/asan/selftests/unit/rdma_cm.o \
+RDMA_CM_TESTS := $(patsubst %,$(B)/selftests/unit/%.t,rdma_cm rdma_cm_group)
+
+$(RDMA_CM_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 	$(patsubst %.c,$(B)/asan/%.o,$(wildcard user/ulp/rdma/cm_*.c))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
 
-TESTS += $(B)/selftests/unit/rdma_cm.t
+TESTS += $(RDMA_CM_TESTS)
+
+# Keys of several layers.
+$(B)/selftests/unit/rdma_group.t: $(B)/asan/selftests/unit/rdma_group.o $(B)/asan/user/ulp/rdma/key.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+
+TESTS += $(B)/selftests/unit/rdma_group.t

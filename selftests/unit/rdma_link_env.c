@@ -72,6 +72,7 @@ static void make(struct env_host *h, struct env_host *peer, struct env_queue *ou
 	link_gid(AF_INET, addr, h->r.devices[0].gids[0].raw);
 	inet_pton(AF_INET6, v6, h->r.devices[0].gids[1].raw);
 	h->ctx.r = &h->r;
+	rdma_join(&h->r, NULL);
 	assert_int_equal(rdma_links_open(&h->r), 0);
 }
 

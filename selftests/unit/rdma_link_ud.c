@@ -18,17 +18,24 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct rdma_link *handle_of(struct env_host *h, const struct env_host *to, unsigned int gid,
-				    bool ordered)
+/* That of an address handle for datagrams to layer |member| of |to|. */
+static struct rdma_link *handle_for(struct env_host *h, const struct env_host *to, unsigned int gid,
+				    uint32_t member, bool ordered)
 {
 	struct fverbs_ah_attr ah;
 	struct rdma_link *link;
 	char err[128];
 
 	env_path(to, gid, &ah);
-	link = rdma_link_datagram(&h->r, 0, &ah, ordered, err, sizeof(err));
+	link = rdma_link_datagram(&h->r, 0, &ah, member, ordered, err, sizeof(err));
 	assert_non_null(link);
 	return link;
+}
+
+static struct rdma_link *handle_of(struct env_host *h, const struct env_host *to, unsigned int gid,
+				   bool ordered)
+{
+	return handle_for(h, to, gid, 0, ordered);
 }
 
 static struct rdma_link *handle(struct env_host *h, const struct env_host *to, unsigned int gid)
@@ -283,7 +290,7 @@ static void bytes(void **state)
 {
 	const struct link_offer o = { LINK_RC, RDMA_LINK_UNORDERED | RDMA_LINK_CIE, LINK_REASONS, 0x123456,
 				      0xabcdef, 0x1000 };
-	static const uint8_t want[LINK_OFFER_LEN] = { 2, 1, 6, 1, 0, 0x12, 0x34, 0x56, 0, 0xab,
+	static const uint8_t want[LINK_OFFER_LEN] = { 3, 1, 6, 1, 0, 0x12, 0x34, 0x56, 0, 0xab,
 						      0xcd, 0xef, 0, 0, 0x10, 0 };
 	struct link_offer back;
 	struct ulp_data d;
@@ -302,6 +309,29 @@ static void bytes(void **state)
 	assert_int_equal(back.max_len, o.max_len);
 }
 
+/* Each pair of layers has its own, found from both ends. */
+static void between_layers(void **state)
+{
+	struct rdma_link *first = handle_for(&env_a, &env_b, 0, 0, true);
+	struct rdma_link *second = handle_for(&env_a, &env_b, 0, 1, true), *back;
+
+	(void)state;
+	assert_ptr_not_equal(first, second);
+	assert_ptr_equal(handle_for(&env_a, &env_b, 0, 1, true), second);
+	env_settle(1000);
+	assert_non_null(rdma_link_core(first));
+	assert_non_null(rdma_link_core(second));
+	assert_int_equal(env_live(&env_b), 2);
+	/* What layer 1 there sends to layer 0 here. */
+	env_b.r.member = 1;
+	back = handle_for(&env_b, &env_a, 0, 0, true);
+	assert_non_null(rdma_link_core(back));
+	assert_int_equal(back->qpn, 1);
+	assert_int_equal(env_b.dials, 0);
+	rdma_link_put(back);
+	env_b.r.member = 0;
+}
+
 static void malformed(void **state)
 {
 	static const struct {
@@ -309,7 +339,7 @@ static void malformed(void **state)
 		uint8_t value;
 		const char *why;
 	} cases[] = {
-		{ 0, 1, "version 2" },	       { 1, 0, "no such kind" },
+		{ 0, 1, "version 3" },	       { 1, 0, "no such kind" },
 		{ 1, 3, "no such kind" },      { 1, LINK_DATAGRAM, "out of range" },
 		{ 2, 3, "no such mode" },      { 2, 16, "no such mode" },
 		{ 4, 1, "out of range" },      { 8, 1, "out of range" },
@@ -358,6 +388,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(waiting_for_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(to_oneself, setup, teardown),
 		cmocka_unit_test_setup_teardown(bytes, setup, teardown),
+		cmocka_unit_test_setup_teardown(between_layers, setup, teardown),
 		cmocka_unit_test_setup_teardown(malformed, setup, teardown),
 	};
 

@@ -174,6 +174,12 @@ const struct rdma_qp_init *rdma_qp_parts(const struct rdma_qp *qp)
 	return &qp->init;
 }
 
+uint32_t rdma_links_dial_for(const struct ulp_data *data)
+{
+	(void)data;
+	return 0;
+}
+
 int rdma_links_open(struct rdma *r)
 {
 	(void)r;
@@ -236,10 +242,10 @@ struct rdma_link *rdma_link_of(struct rdma *r, const struct fcore_conn *c)
 	return NULL;
 }
 
-struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device,
-				     const struct fverbs_ah_attr *ah, bool ordered, char *err, size_t errlen)
+struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device, const struct fverbs_ah_attr *ah,
+				     uint32_t peer_member, bool ordered, char *err, size_t errlen)
 {
-	(void)r, (void)device, (void)ordered;
+	(void)r, (void)device, (void)peer_member, (void)ordered;
 	if (!ah->is_global) {
 		snprintf(err, errlen, "no GID");
 		return NULL;

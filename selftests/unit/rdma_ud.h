@@ -153,7 +153,7 @@ static inline void stage_full(void)
 	env_steps(20);
 	env.host[1].dark = true;
 	for (uint32_t i = 0; i < 256; i++)
-		post(&filler, there, bqp.num ^ 1U << 16, i);
+		post(&filler, there, bqp.num ^ 1U << 19, i);
 	env_steps(8);
 	assert_int_equal(polled(&fillcq), 256);
 }

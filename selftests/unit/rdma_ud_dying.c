@@ -70,7 +70,7 @@ static void dying_of_many(void **state)
 	env_steps(20);
 	env.host[1].dark = true;
 	for (uint32_t i = 0; i < PEERS * EACH; i++) {
-		post(&aqp, ahs[i / EACH], bqp.num ^ 1U << 16, i);
+		post(&aqp, ahs[i / EACH], bqp.num ^ 1U << 19, i);
 		if (i % EACH < EACH - 1)
 			continue;
 		run_for(10000000);

@@ -31,10 +31,13 @@ static void configure(const struct agent *a, const struct peer_config *peer, int
 	cfg->security = config_security(req->version);
 }
 
-struct shard *agent_shard_for(struct agent *a, uint8_t proto)
+/* Whose upper layer |proto| is to have what is dialled with |data|. */
+static struct shard *dialled_for(struct agent *a, uint8_t proto, const struct ulp_data *data)
 {
-	(void)proto;
-	return &a->shards[0];
+	const struct ulp *ulp = agent_ulp(&a->shards[0], proto);
+	uint32_t i = ulp && ulp->ops->dial_for ? ulp->ops->dial_for(data) : 0;
+
+	return &a->shards[i < a->nshards ? i : 0];
 }
 
 struct consent {
@@ -69,7 +72,8 @@ int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct c
 	};
 	struct consent c = { .req = &r, .reply = reply, .err = err, .errlen = errlen };
 
-	*shard = agent_shard_for(a, req->ulp.proto);
+	memcpy(r.data.bytes, req->ulp.data, sizeof(r.data.bytes));
+	*shard = dialled_for(a, req->ulp.proto, &r.data);
 	*ulp = agent_ulp(*shard, req->ulp.proto);
 	if (!*ulp || !(*ulp)->ops->accept) {
 		snprintf(err, errlen, "no upper layer %u takes connections here", req->ulp.proto);
@@ -77,7 +81,6 @@ int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct c
 	}
 	memcpy(r.ends.local, cfg->local, sizeof(r.ends.local));
 	memcpy(r.ends.remote, cfg->remote, sizeof(r.ends.remote));
-	memcpy(r.data.bytes, req->ulp.data, sizeof(r.data.bytes));
 	c.ulp = *ulp;
 	call_run(&(*shard)->call, ask, &c);
 	return c.rc;

@@ -110,6 +110,7 @@ struct agent_stats {
 };
 
 struct agent_nvme;
+struct rdma_group;
 
 struct agent {
 	struct agent_config config;
@@ -117,6 +118,8 @@ struct agent {
 	struct shard shards[FALCON_MAX_SHARDS];
 	unsigned int nshards;		/* that there are; fixed once the agent has begun */
 	struct call_slot *calls[FALCON_MAX_SHARDS];	/* theirs */
+	struct rdma_group *rdma_group;	/* the shards' RDMA layers; NULL: there is one at most */
+	uint64_t boot;			/* random: tells runs of the agent apart */
 	struct agent_nvme *nvme;
 	struct port ports[FALCON_MAX_PORTS];
 	unsigned nports;
@@ -284,8 +287,11 @@ void agent_pools_limit(struct shard *s, const struct fcore_config *cfg);
 
 /* dial.c: what |c|'s offers carry for the peer's upper layer. */
 void agent_conn_set_data(struct agent_conn *c, const struct ulp_data *data);
-/* accept.c: whose upper layer |proto| is to have a new connection or application: the only one's so far. */
-struct shard *agent_shard_for(struct agent *a, uint8_t proto);
+/* That which serves all of raw transactions and of NVMe. */
+static inline struct shard *agent_first_shard(struct agent *a)
+{
+	return &a->shards[0];
+}
 
 /* dial.c: struct ulp_host.dial, but in a call only. Its connection is the shard's. */
 int agent_dial(struct shard *s, const struct ulp_dial *d, char *err, size_t errlen);

@@ -26,7 +26,7 @@ static int attach(struct agent *a, struct control_client *cl, json_t *req, int *
 		  json_t **reply)
 {
 	json_int_t service = json_integer_value(json_object_get(req, "service"));
-	struct shard *s = agent_shard_for(a, FALCON_PROTO_RAW);
+	struct shard *s = agent_first_shard(a);
 	struct client *app;
 	char err[256];
 	int rc;
@@ -277,7 +277,7 @@ static void detach(void *arg)
 {
 	struct agent *a = ((struct leaving *)arg)->agent;
 	struct control_client *cl = ((struct leaving *)arg)->client;
-	struct shard *s = agent_shard_for(a, FALCON_PROTO_RAW);
+	struct shard *s = agent_first_shard(a);
 	struct client *app = cl->user;
 
 	for (unsigned int i = 0; i < a->nshards; i++)

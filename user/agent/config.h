@@ -20,6 +20,7 @@
 #include "core/core.h"
 
 enum config_const {
+	CONFIG_THREADS_MAX = 8,		/* that carry packets */
 	CONFIG_PEERS_MAX = 256,		/* [peer] sections */
 	CONFIG_NAME_MAX = 64,		/* bytes of a connection's name, with the final 0 */
 	CONFIG_PATH_MAX = 256,
@@ -76,7 +77,7 @@ struct agent_options {
 	bool sandbox;				/* give up privileges at the start */
 	bool verbs;				/* serve verbs applications */
 	bool offload;				/* false: XDP only steers */
-	uint32_t threads;			/* that carry packets, 1..FALCON_MAX_SHARDS */
+	uint32_t threads;			/* that carry packets, 1..CONFIG_THREADS_MAX */
 	uint16_t control_port;			/* TCP port of the agents' sessions */
 	uint32_t control_grace_ms;		/* that connections stay up without a session */
 	enum config_control control;

@@ -259,7 +259,7 @@ void agent_conn_begin(struct agent_conn *c)
 /* Configured connections carry raw transactions. */
 static int add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
 {
-	struct shard *s = agent_shard_for(a, FALCON_PROTO_RAW);
+	struct shard *s = agent_first_shard(a);
 	struct agent_conn *c = agent_conn_new(s, cfg, agent_ulp(s, FALCON_PROTO_RAW), err, errlen);
 
 	return c ? agent_conn_start(c, err, errlen) : -EINVAL;

@@ -294,6 +294,7 @@ static void close_protocol(struct agent *a)
 			fcore_destroy(a->shards[i].core);
 	loopback_close(a);
 	agent_notes_close(a);
+	free(a->rdma_group);
 	for (unsigned int i = 0; i < a->nshards; i++)
 		agent_rue_close(&a->shards[i]);
 }

@@ -69,6 +69,8 @@ int agent_send_note(struct agent *a, uint8_t proto, const struct ulp_note *note,
 }
 
 struct delivery {
+	struct agent *agent;
+	uint8_t proto;
 	const struct ulp *ulp;
 	const struct ulp_note *note;
 	const char *peer;
@@ -82,13 +84,35 @@ static void hand_over(void *arg)
 	d->ulp->ops->note(d->ulp->self, d->note, d->peer);
 }
 
+static struct shard *shard_at(struct agent *a, int i)
+{
+	return &a->shards[i > 0 && (unsigned int)i < a->nshards ? i : 0];
+}
+
+/* In a call of all shards. */
+static void find_and_hand_over(void *arg)
+{
+	struct delivery *d = arg;
+	int i = d->ulp->ops->note_for(d->ulp->self, d->note, true);
+
+	d->ulp = agent_ulp(shard_at(d->agent, i), d->proto);
+	hand_over(d);
+}
+
 static void deliver(struct agent *a, uint8_t proto, const struct ulp_note *note, const char *peer)
 {
-	struct shard *s = agent_shard_for(a, proto);
-	struct delivery d = { .ulp = agent_ulp(s, proto), .note = note, .peer = peer };
+	const struct ulp *first = agent_ulp(&a->shards[0], proto);
+	struct delivery d = { .agent = a, .proto = proto, .ulp = first, .note = note, .peer = peer };
+	int i = 0;
 
-	if (d.ulp && d.ulp->ops->note)
-		call_run(&s->call, hand_over, &d);
+	if (!first || !first->ops->note)
+		return;
+	if (a->nshards > 1 && first->ops->note_for)
+		i = first->ops->note_for(first->self, note, false);
+	if (i < 0)
+		return agent_call(a, find_and_hand_over, &d);
+	d.ulp = agent_ulp(shard_at(a, i), proto);
+	call_run(&shard_at(a, i)->call, hand_over, &d);
 }
 
 void agent_take_note(void *arg, const struct cm_note *in, const struct chan_identity *who)

@@ -81,7 +81,7 @@ int agent_nvme_prepare(struct agent *a)
 		return -ENOMEM;
 	}
 	a->nvme->a = a;
-	a->nvme->shard = agent_shard_for(a, FALCON_PROTO_NVME);
+	a->nvme->shard = agent_first_shard(a);
 	for (unsigned int i = 0; i < cfg->nnvmes; i++) {
 		int rc = cfg->nvmes[i].key_file[0] ?
 				 open_cipher(&cfg->nvmes[i], &a->nvme->ciphers[i]) : 0;

@@ -182,13 +182,25 @@ static int make_layer(struct agent_rdma *v)
 		.memory_free = host_memory_free,
 		.region_add = host_region_add,
 		.region_del = host_region_del,
+		.boot = v->agent->boot,
+		.group = v->agent->rdma_group,
 		.arg = v,
 	};
 
-	if (getrandom(&host.boot, sizeof(host.boot), 0) != (ssize_t)sizeof(host.boot))
-		return -EIO;
 	v->layer = rdma_create(&host);
 	return v->layer ? 0 : -ENOMEM;
+}
+
+/* What the layers have in common, made with the first. */
+static int share(struct agent *a)
+{
+	_Static_assert((int)CONFIG_THREADS_MAX <= (int)RDMA_GROUP_MAX, "each thread has a layer");
+
+	if (!a->boot && getrandom(&a->boot, sizeof(a->boot), 0) != (ssize_t)sizeof(a->boot))
+		return -EIO;
+	if (a->nshards > 1 && !a->rdma_group)
+		a->rdma_group = calloc(1, sizeof(*a->rdma_group));
+	return a->nshards > 1 && !a->rdma_group ? -ENOMEM : 0;
 }
 
 int agent_rdma_open(struct shard *s)
@@ -202,7 +214,8 @@ int agent_rdma_open(struct shard *s)
 		STAILQ_INIT(&v->let_go);
 		v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 		v->ndevices = agent_rdma_look(s->agent, v->devices);
-		rc = v->epoll_fd < 0 ? -errno : make_layer(v);
+		rc = v->epoll_fd < 0 ? -errno : share(s->agent);
+		rc = rc == 0 ? make_layer(v) : rc;
 	}
 	if (rc < 0) {
 		if (v && v->epoll_fd >= 0)

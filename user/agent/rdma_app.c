@@ -210,15 +210,33 @@ static int start(struct rdma_app *app, int *fds, char *err, size_t errlen)
 	return 0;
 }
 
+/* The one that |wanted| numbers, or, if that is NULL, the one with the fewest applications. */
+static struct agent_rdma *choose(const struct agent *a, const json_t *wanted)
+{
+	struct agent_rdma *v = a->shards[0].rdma;
+
+	if (wanted)
+		return a->shards[json_integer_value(wanted)].rdma;
+	for (unsigned int i = 1; i < a->nshards && v; i++)
+		if (a->shards[i].rdma->napps < v->napps)
+			v = a->shards[i].rdma;
+	return v;
+}
+
 int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		      json_t **reply)
 {
-	struct agent_rdma *v = agent_shard_for(a, FALCON_PROTO_RDMA)->rdma;
+	const json_t *thread = json_object_get(req, "thread");
 	struct rdma_app *app;
+	struct agent_rdma *v;
 	char err[512];
 	int rc;
 
-	(void)req;
+	if (thread && (!json_is_integer(thread) || json_integer_value(thread) < 0 ||
+		       json_integer_value(thread) >= a->nshards))
+		return control_error(reply, -EINVAL, "thread: this agent has threads 0 to %u",
+				     a->nshards - 1);
+	v = choose(a, thread);
 	if (!v)
 		return control_error(reply, -EOPNOTSUPP,
 				     "this agent serves no verbs applications: verbs = off in [agent]");
@@ -248,7 +266,8 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 		agent_rdma_detach(app);
 		return control_error(reply, rc, "%s", err);
 	}
-	log_info("verbs application attached pid=%d uid=%u", (int)cl->pid, cl->uid);
+	log_info("verbs application attached pid=%d uid=%u thread=%u", (int)cl->pid, cl->uid,
+		 v->shard->index);
 	return 0;
 }
 
@@ -315,7 +334,10 @@ static void carry_out(struct command *c)
 
 	STAILQ_INIT(&c->let_go);
 	agent_rdma_prepare(app, c->bytes, c->len, c->fd);
-	call_run(&app->rdma->shard->call, execute, c);
+	if (rdma_command_of_group(c->bytes, c->len))
+		agent_call(app->rdma->agent, execute, c);
+	else
+		call_run(&app->rdma->shard->call, execute, c);
 	agent_rdma_unprepare(app);
 	agent_rdma_give_back(app->rdma, &c->let_go);
 }

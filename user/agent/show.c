@@ -418,6 +418,7 @@ static void show_shard(struct agent *a, const struct agent_conn *only, json_t *r
 
 		put(row, "shard", i);
 		put(row, "connections", a->shards[i].nconns);
+		put(row, "applications", a->shards[i].rdma ? a->shards[i].rdma->napps : 0);
 		put(row, "turns", s->turns);
 		put(row, "sleeps", s->sleeps);
 		put(row, "rx_frames", s->rx_frames);

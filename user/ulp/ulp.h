@@ -104,6 +104,16 @@ struct ulp_ops {
 	uint8_t proto;			/* enum falcon_protocol_type */
 
 	/*
+	 * If there are several shards, each with a layer of this kind: for which of them a peer dials with
+	 * |data|. NULL: for the first.
+	 */
+	uint32_t (*dial_for)(const struct ulp_data *data);
+	/*
+	 * For which of them |note| is, or -1, if only |all| of them together know. That is asked, of the
+	 * first one's, while no shard runs. NULL: for the first.
+	 */
+	int (*note_for)(const void *ulp, const struct ulp_note *note, bool all);
+	/*
 	 * A peer dials. 0, with what the other end is to know in |reply|: conn_up() or conn_down()
 	 * follows; or a negative errno with a sentence for the peer in |err|: -ENOENT
 	 * if all that is missing is an application that may still come. NULL: nobody may.

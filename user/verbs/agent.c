@@ -83,6 +83,17 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, in_child);
 }
 
+static json_t *attach_request(void)
+{
+	json_t *req = json_pack("{s:s}", "op", "verbs-attach");
+	unsigned int thread = fv_env_choice(FV_ENV_THREAD);
+
+	/* 0 is "auto", 1 the thread 0. */
+	if (req && thread)
+		json_object_set_new(req, "thread", json_integer(thread - 1));
+	return req;
+}
+
 /* Hand descriptors over through the control socket. */
 static int attach(struct fv_agent *agent, int memfd)
 {
@@ -101,7 +112,7 @@ static int attach(struct fv_agent *agent, int memfd)
 	fds[3] = event[1];
 	rc = ipc_client_connect(&control, fv_env_string(FV_ENV_SOCKET));
 	if (!rc)
-		rc = ipc_client_call(&control, json_pack("{s:s}", "op", "verbs-attach"), fds, 4, NULL);
+		rc = ipc_client_call(&control, attach_request(), fds, 4, NULL);
 	if (rc) {
 		rc = fv_fail(-rc, "%s", control.err);
 		goto out;

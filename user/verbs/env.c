@@ -27,6 +27,8 @@ static const struct variable {
 		"bytes of payload that are copied into the work request, at most" },
 	[FV_ENV_MEMORY] = { "FALCON_VERBS_MEMORY", "auto|offload|shared|plain", 0, "plain",
 		"where the pages of registered memory may go: what XDP reaches, or the agent" },
+	[FV_ENV_THREAD] = { "FALCON_VERBS_THREAD", "auto|0|1|2|3|4|5|6|7", 0, "auto",
+		"which of the agent's threads serves the application" },
 };
 
 static const char *set_to(enum fv_env which)

@@ -12,6 +12,7 @@ enum fv_env {
 	FV_ENV_POLL,
 	FV_ENV_COPY,
 	FV_ENV_MEMORY,
+	FV_ENV_THREAD,
 	FV_ENVS,
 };
 

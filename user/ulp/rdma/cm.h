@@ -18,6 +18,8 @@ void rdma_cm_close(struct rdma *r);
 uint32_t rdma_cm_run(struct rdma *r);
 uint64_t rdma_cm_deadline(const struct rdma *r);
 void rdma_cm_note(struct rdma *r, const struct ulp_note *note);
+/* As struct ulp_ops.note_for(). */
+int rdma_cm_note_for(const struct rdma *r, const struct ulp_note *note, bool all);
 
 /* ---- cm_wire.c: messages ---------------------------------------------------------------------------- */
 
@@ -115,7 +117,7 @@ struct rcm_id {
 	LIST_ENTRY(rcm_id) entry;	/* all of the layer */
 	struct rdma *r;
 	struct rcm_channel *channel;
-	uint32_t number;		/* 16 bits of place, 16 of generation */
+	uint32_t number;		/* 16 bits of place, 13 of generation, 3 of the layer's number */
 	enum rcm_state state;
 	uint64_t cookie;
 	uint16_t ps;
@@ -171,7 +173,7 @@ bool rcm_event_take(struct rcm_channel *ch, struct fverbs_cm_event *out);
 void rcm_migrate(struct rcm_id *id, struct rcm_channel *to);
 /* Bytes that channels owe. False: some socket is still full. */
 bool rcm_settle(struct rdma *r);
-/* 0, -EADDRINUSE, -EADDRNOTAVAIL. */
+/* 0, -EADDRINUSE, -EADDRNOTAVAIL. No port is twice in a group: none of its layers runs meanwhile. */
 int rcm_bind(struct rcm_id *id, const struct fverbs_cm_addr *addr);
 /* The device and GID that has the address |id->src|. 0 or -ENODEV. */
 int rcm_find_device(struct rcm_id *id);

@@ -284,6 +284,19 @@ int rdma_cm_command(struct rdma_call *call)
 	return handlers[q->what].fn(call, q, id);
 }
 
+bool rdma_command_of_group(const void *msg, size_t len)
+{
+	struct fverbs_cmd cmd;
+	struct fverbs_cm_req q;
+
+	if (len != sizeof(cmd) + sizeof(q))
+		return false;
+	memcpy(&cmd, msg, sizeof(cmd));
+	memcpy(&q, (const uint8_t *)msg + sizeof(cmd), sizeof(q));
+	/* They take ports, of which a host has one set. */
+	return cmd.op == FVERBS_CM && (q.what == FVERBS_CM_BIND || q.what == FVERBS_CM_RESOLVE_ADDR);
+}
+
 const struct rdma_command_def rdma_cm_commands[] = {
 	{ FVERBS_CM, sizeof(struct fverbs_cm_req), true, rdma_cm_command },
 };

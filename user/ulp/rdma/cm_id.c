@@ -30,6 +30,7 @@ struct rcm_id *rcm_id_new(struct rdma *r, struct rcm_channel *ch, uint16_t ps, u
 	id->r = r;
 	id->channel = ch;
 	id->number = (uint32_t)++cm->generation[cm->last_place] << 16 | cm->last_place;
+	id->number = (id->number & ((1U << RDMA_CM_ID_BITS) - 1)) | r->member << RDMA_CM_ID_BITS;
 	id->ps = ps;
 	id->qp_type = qp_type;
 	id->datagram = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB;
@@ -231,7 +232,7 @@ static bool is_any(const struct fverbs_cm_addr *a)
 	return !memcmp(a->addr, none, a->family == AF_INET ? 4 : 16);
 }
 
-/* Whether two ids can be told apart by where requests go. */
+/* Whether two ids cannot be told apart by where requests go. */
 static bool collide(const struct rcm_id *a, const struct rcm_id *b)
 {
 	if (a == b || a->ps != b->ps || b->state == RCM_IDLE || b->peer ||
@@ -242,11 +243,13 @@ static bool collide(const struct rcm_id *a, const struct rcm_id *b)
 
 static bool is_free(const struct rcm_id *id)
 {
+	const struct rdma_group *g = id->r->group;
 	const struct rcm_id *other;
 
-	LIST_FOREACH(other, &id->r->cm->ids, entry)
-		if (collide(id, other))
-			return false;
+	for (uint32_t i = 0; i < g->n; i++)
+		LIST_FOREACH(other, &g->all[i]->cm->ids, entry)
+			if (collide(id, other))
+				return false;
 	return true;
 }
 

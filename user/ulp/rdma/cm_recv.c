@@ -256,19 +256,64 @@ static void swap_depths(struct fverbs_cm_param *p)
 	p->responder_resources = depth;
 }
 
+/* False: it is no message. */
+static bool read_note(const struct ulp_note *note, struct rcm_msg *m, struct fverbs_cm_addr *to,
+		      struct fverbs_cm_addr *from)
+{
+	if (!rcm_unpack(note->data, note->len, m))
+		return false;
+	*to = *from = (struct fverbs_cm_addr){ .family = (uint16_t)note->family };
+	memcpy(to->addr, note->local, 16);
+	memcpy(from->addr, note->remote, 16);
+	swap_depths(&m->param);
+	to->port = htons(m->dst_port);
+	from->port = htons(m->src_port);
+	return true;
+}
+
+/* The layer whose request it is, a repeated one, or who listens there, best at that very address. */
+static uint32_t find_member(const struct rdma_group *g, const struct rcm_msg *m,
+			    const struct fverbs_cm_addr *to, const struct fverbs_cm_addr *from)
+{
+	const struct rcm_id *listener;
+	uint32_t found = 0;
+	bool any = false;
+
+	for (uint32_t i = 0; i < g->n; i++)
+		if (known_request(g->all[i], to, from, m->src_id))
+			return i;
+	for (uint32_t i = 0; i < g->n; i++) {
+		listener = rcm_listener(g->all[i], m->ps, to);
+		if (listener && !listener->any)
+			return i;
+		if (listener && !any) {
+			found = i;
+			any = true;
+		}
+	}
+	return found;
+}
+
+int rdma_cm_note_for(const struct rdma *r, const struct ulp_note *note, bool all)
+{
+	struct fverbs_cm_addr to, from;
+	struct rcm_msg m;
+
+	if (!read_note(note, &m, &to, &from))
+		return 0;
+	if (m.dst_id)
+		return (int)(m.dst_id >> RDMA_CM_ID_BITS);
+	return all ? (int)find_member(r->group, &m, &to, &from) : -1;
+}
+
 void rdma_cm_note(struct rdma *r, const struct ulp_note *note)
 {
-	struct fverbs_cm_addr to = { .family = (uint16_t)note->family }, from = to;
+	struct fverbs_cm_addr to, from;
 	struct rcm_id *id;
 	struct rcm_msg m;
 
-	if (!rcm_unpack(note->data, note->len, &m))
+	if (!read_note(note, &m, &to, &from))
 		return;
-	memcpy(to.addr, note->local, 16);
-	memcpy(from.addr, note->remote, 16);
-	swap_depths(&m.param);
-	to.port = htons(m.dst_port);
-	from.port = htons(m.src_port);
 	if (m.type == RCM_REQ || m.type == RCM_SIDR_REQ)
 		return on_request(r, &m, &to, &from);
 	/* Who takes a request back has not been told its number here. */

@@ -344,18 +344,21 @@ static int destroy_qp(struct rdma_call *call)
 	return 0;
 }
 
-static struct rdma_link *ah_link(struct rdma_ah *ah, bool ordered, char *err, size_t errlen)
+static struct rdma_link *ah_link(struct rdma_ah *ah, uint32_t member, bool ordered, char *err,
+				 size_t errlen)
 {
-	struct rdma_link **link = &ah->links[ordered];
+	struct rdma_link **link = &ah->links[ordered][member];
 
 	if (!*link)
-		*link = rdma_link_datagram(ah->ctx->r, ah->pd->device, &ah->attr, ordered, err, errlen);
+		*link = rdma_link_datagram(ah->ctx->r, ah->pd->device, &ah->attr, member, ordered, err,
+					   errlen);
 	return *link;
 }
 
 /*
- * An address handle is not told which queue pairs will use it. So the connection that those of its domain
- * take, as far as is known, is made with it; the other one if a queue pair comes that needs it.
+ * An address handle is not told which queue pairs will use it, and with which of the peer's. So the
+ * connection that those of its domain take, as far as is known, to the peer's first layer is made with it;
+ * another one when it is needed.
  */
 static int create_ah(struct rdma_call *call)
 {
@@ -378,7 +381,7 @@ static int create_ah(struct rdma_call *call)
 	ah->ctx = call->ctx;
 	ah->pd = pd;
 	ah->attr = req->attr;
-	if (!ah_link(ah, !pd->loose, call->err, sizeof(call->err))) {
+	if (!ah_link(ah, 0, !pd->loose, call->err, sizeof(call->err))) {
 		rdma_handle_free(call->ctx, handle);
 		free(ah);
 		return -EINVAL;
@@ -394,8 +397,9 @@ static void drop_ah(struct rdma_ctx *ctx, uint32_t handle)
 	struct rdma_ah *ah = rdma_handle_get(ctx, RDMA_KIND_AH, handle);
 
 	for (int ordered = 0; ordered < 2; ordered++)
-		if (ah->links[ordered])
-			rdma_link_put(ah->links[ordered]);
+		for (int member = 0; member < RDMA_GROUP_MAX; member++)
+			if (ah->links[ordered][member])
+				rdma_link_put(ah->links[ordered][member]);
 	ah->pd->uses--;
 	rdma_handle_free(ctx, handle);
 	free(ah);
@@ -421,11 +425,11 @@ struct rdma_pd *rdma_ah_pd(const struct rdma_ah *ah)
 	return ah->pd;
 }
 
-struct rdma_link *rdma_ah_link(struct rdma_ah *ah, bool ordered)
+struct rdma_link *rdma_ah_link(struct rdma_ah *ah, uint32_t qpn, bool ordered)
 {
 	char err[128];
 
-	return ah_link(ah, ordered, err, sizeof(err));
+	return ah_link(ah, rdma_qpn_member(qpn), ordered, err, sizeof(err));
 }
 
 void rdma_qp_drop(struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle)

@@ -380,14 +380,28 @@ static struct rdma_xrcd *new_xrcd(struct rdma *r, uint32_t device, const struct 
 	return x;
 }
 
+/* Another layer of the group that has the domain which |file| names: such lists change in calls only. */
+static const struct rdma *elsewhere(const struct rdma *r, uint32_t device, const struct rdma_file_id *file)
+{
+	for (uint32_t i = 0; i < r->group->n; i++)
+		if (r->group->all[i] != r && named_xrcd(r->group->all[i], device, file))
+			return r->group->all[i];
+	return NULL;
+}
+
 /* The domain that |file| names, or, if that is NULL, a nameless one, as |req| says. */
 static struct rdma_xrcd *obtain_xrcd(struct rdma_call *call, const struct fverbs_open_xrcd *req,
 				     const struct rdma_file_id *file, int *rc)
 {
 	struct rdma_xrcd *x = file ? named_xrcd(call->r, req->device, file) : NULL;
+	const struct rdma *other = file ? elsewhere(call->r, req->device, file) : NULL;
 
 	*rc = 0;
-	if (x && (req->oflags & O_EXCL))
+	if (other)
+		*rc = rdma_call_fail(call, -EXDEV, "the XRC domain of the file is served by thread %u of the "
+				     "agent, this process by thread %u: run it with FALCON_VERBS_THREAD=%u",
+				     other->member, call->r->member, other->member);
+	else if (x && (req->oflags & O_EXCL))
 		*rc = rdma_call_fail(call, -EEXIST, "the file names an XRC domain already");
 	else if (!x && !(req->oflags & O_CREAT))
 		*rc = rdma_call_fail(call, -ENOENT, "the file names no XRC domain");

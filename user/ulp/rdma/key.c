@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Keys of regions and windows. A key is an index into the layer's table and, in its low 8 bits, a
+ * Keys of regions and windows. A key is an index into the layer's table, the layer's number in its group if
+ * that has several, since XDP looks keys up in one table for all, and, in its low 8 bits, a
  * variant that changes whenever the index is given anew. Indexes that have become free are given in
  * the order in which they did, so that it takes long until a stale key could be somebody else's; and
  * then it is of another protection domain.
@@ -11,6 +12,7 @@
 #include "ulp/rdma/objects.h"
 
 enum key_const {
+	KEY_BITS = 32,
 	KEY_VARIANT_BITS = 8,
 	KEY_FIRST_SIZE = 1024,		/* elements at first; then it doubles */
 	KEY_RESERVE = 256,		/* free indexes that are kept out of use for a while */
@@ -26,6 +28,7 @@ struct rdma_keys {
 	struct key_slot *slots;		/* [0] is never given */
 	uint32_t size, used;		/* elements; that were ever given */
 	uint32_t first, last;		/* free ones: oldest and latest, 0: none */
+	uint32_t member, shift;		/* the layer's number; bits of a key below its index */
 	uint32_t nfree;
 	uint64_t random;		/* state of the variants' generator */
 };
@@ -44,6 +47,8 @@ int rdma_keys_open(struct rdma *r)
 	k->size = KEY_FIRST_SIZE;
 	k->used = 1;
 	k->random = r->host.boot | 1;
+	k->member = r->member;
+	k->shift = KEY_VARIANT_BITS + (r->host.group ? RDMA_GROUP_BITS : 0);
 	r->keys = k;
 	return 0;
 }
@@ -71,7 +76,7 @@ static int grow(struct rdma_keys *k)
 
 	if (k->used < k->size)
 		return 0;
-	if (k->size >= 1U << RDMA_KEY_BITS)
+	if (k->size >= 1U << (KEY_BITS - k->shift))
 		return -ENOMEM;
 	bigger = realloc(k->slots, 2 * (size_t)k->size * sizeof(*k->slots));
 	if (!bigger)
@@ -104,10 +109,11 @@ int rdma_key_new(struct rdma *r, struct rdma_mr *mr)
 		if (grow(k) < 0)
 			return -ENOMEM;
 		i = k->used++;
-		k->slots[i].key = i << KEY_VARIANT_BITS | first_variant(k);
+		k->slots[i].key = first_variant(k);
 	}
 	s = &k->slots[i];
-	s->key = i << KEY_VARIANT_BITS | ((s->key + 1) & ((1U << KEY_VARIANT_BITS) - 1));
+	s->key = i << k->shift | k->member << KEY_VARIANT_BITS |
+		 ((s->key + 1) & ((1U << KEY_VARIANT_BITS) - 1));
 	s->mr = mr;
 	mr->key = s->key;
 	return 0;
@@ -115,7 +121,7 @@ int rdma_key_new(struct rdma *r, struct rdma_mr *mr)
 
 static struct key_slot *slot_of(const struct rdma_keys *k, uint32_t key)
 {
-	uint32_t i = key >> KEY_VARIANT_BITS;
+	uint32_t i = key >> k->shift;
 
 	return i < k->used ? &k->slots[i] : NULL;
 }
@@ -124,7 +130,7 @@ void rdma_key_free(struct rdma *r, uint32_t key)
 {
 	struct rdma_keys *k = r->keys;
 	struct key_slot *s = slot_of(k, key);
-	uint32_t i = key >> KEY_VARIANT_BITS;
+	uint32_t i = key >> k->shift;
 
 	s->mr = NULL;
 	s->next = 0;

@@ -15,6 +15,9 @@ struct rdma_cm;		/* cm_*.c's own */
 
 struct rdma {
 	struct rdma_host host;
+	struct rdma_group *group;	/* that it is in; of itself alone, |alone| */
+	struct rdma_group alone;
+	uint32_t member;		/* its number there */
 	uint64_t now;			/* ns: of the call of struct ulp_ops that is being served */
 	struct rdma_qps *qps;
 	struct rdma_links *links;
@@ -39,6 +42,14 @@ struct rdma {
 	unsigned int ndevices;
 	struct fverbs_device devices[FVERBS_DEVICES_MAX];
 };
+
+/* |r| becomes the next member of |group|, or of one that it is alone in, if that is NULL. */
+static inline void rdma_join(struct rdma *r, struct rdma_group *group)
+{
+	r->group = group ? group : &r->alone;
+	r->member = r->group->n++;
+	r->group->all[r->member] = r;
+}
 
 /* ---- qp.c and what belongs to it: called by rdma.c with r->now set --------------------------- */
 

@@ -11,12 +11,12 @@
 #include "ulp/rdma/link.h"
 #include "ulp/rdma/objects.h"
 
-static uint32_t hash(const struct ulp_ends *ends, uint32_t qpn)
+static uint32_t hash(enum link_kind kind, const struct ulp_ends *ends, uint32_t qpn)
 {
 	uint32_t h = qpn;
 
 	/* One queue pair has one link: only datagrams are told apart by addresses. */
-	for (int i = 0; i < 16 && !qpn; i++)
+	for (int i = 0; i < 16 && kind == LINK_DATAGRAM; i++)
 		h = (h ^ ends->remote[i]) * 16777619u;
 	return h % LINK_BUCKETS;
 }
@@ -35,28 +35,30 @@ struct rdma_link *link_new(struct rdma *r, enum link_kind kind, const struct ulp
 	link->dest_qpn = dest_qpn;
 	link->pause_ms = LINK_REDIAL_MS;
 	TAILQ_INIT(&link->waits);
-	LIST_INSERT_HEAD(&r->links->buckets[hash(ends, qpn)], link, bucket);
+	LIST_INSERT_HEAD(&r->links->buckets[hash(kind, ends, qpn)], link, bucket);
 	return link;
 }
 
-struct rdma_link *link_new_datagram(struct rdma *r, const struct ulp_ends *ends)
+struct rdma_link *link_new_datagram(struct rdma *r, const struct ulp_ends *ends, uint32_t member,
+				    uint32_t peer_member)
 {
-	struct rdma_link *link = link_new(r, LINK_DATAGRAM, ends, 0, 0);
+	struct rdma_link *link = link_new(r, LINK_DATAGRAM, ends, member, peer_member);
 
 	if (link && ends->ordered)
 		link->modes = RDMA_LINK_ORDERED;
 	return link;
 }
 
-struct rdma_link *link_find(const struct rdma_links *l, const struct ulp_ends *ends, uint32_t qpn,
-			    uint32_t dest_qpn)
+struct rdma_link *link_find(const struct rdma_links *l, enum link_kind kind, const struct ulp_ends *ends,
+			    uint32_t qpn, uint32_t dest_qpn)
 {
 	struct rdma_link *link;
 
-	LIST_FOREACH(link, &l->buckets[hash(ends, qpn)], bucket) {
+	LIST_FOREACH(link, &l->buckets[hash(kind, ends, qpn)], bucket) {
 		/* Two queue pairs have one link at most: that their orders differ is told to who dials. */
-		if (link->qpn == qpn && link->dest_qpn == dest_qpn &&
-		    (qpn || link->ends.ordered == ends->ordered) && link->ends.family == ends->family &&
+		if (link->kind == kind && link->qpn == qpn && link->dest_qpn == dest_qpn &&
+		    (kind == LINK_RC || link->ends.ordered == ends->ordered) &&
+		    link->ends.family == ends->family &&
 		    !memcmp(link->ends.local, ends->local, 16) &&
 		    !memcmp(link->ends.remote, ends->remote, 16))
 			return link;
@@ -144,8 +146,8 @@ struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_a
 }
 
 /* That others have made for us, or that has no address handle at the moment, does as well. */
-struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device,
-				     const struct fverbs_ah_attr *ah, bool ordered, char *err, size_t errlen)
+struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device, const struct fverbs_ah_attr *ah,
+				     uint32_t peer_member, bool ordered, char *err, size_t errlen)
 {
 	struct rdma_link *link;
 	struct ulp_ends ends;
@@ -153,9 +155,9 @@ struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device,
 	if (link_ends(r, device, ah, &ends, err, errlen) < 0)
 		return NULL;
 	ends.ordered = ordered;
-	link = link_find(r->links, &ends, 0, 0);
+	link = link_find(r->links, LINK_DATAGRAM, &ends, r->member, peer_member);
 	if (!link)
-		link = link_new_datagram(r, &ends);
+		link = link_new_datagram(r, &ends, r->member, peer_member);
 	if (!link) {
 		snprintf(err, errlen, "out of memory");
 		return NULL;

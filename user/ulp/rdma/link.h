@@ -12,7 +12,7 @@
 
 enum link_const {
 	LINK_OFFER_LEN = 16,		/* bytes that an end's offer carries */
-	LINK_OFFER_VERSION = 2,
+	LINK_OFFER_VERSION = 3,
 	LINK_MAX_LEN = 16384,		/* bytes of a transaction that we take */
 	LINK_MIN_LEN = 256,		/* that an end has to take: all headers, and some data */
 	LINK_BUCKETS = 1024,
@@ -41,8 +41,8 @@ struct link_offer {
 	uint8_t kind;			/* enum link_kind */
 	uint8_t modes;			/* enum rdma_link_mode */
 	uint8_t extensions;		/* enum link_extension; receivers ignore what they do not know */
-	uint32_t src_qpn;		/* of the sender; datagrams: 0 */
-	uint32_t dst_qpn;		/* of the receiver; datagrams: 0 */
+	/* Of the sender's and the receiver's queue pair; datagrams: their layers' numbers (group.h). */
+	uint32_t src_qpn, dst_qpn;
 	uint32_t max_len;		/* bytes of a transaction that the sender takes */
 };
 
@@ -63,7 +63,7 @@ struct rdma_link {
 	uint8_t extensions;		/* UP: enum link_extension that both ends have */
 	struct ulp_ends ends;
 	struct rdma_qp *qp;		/* NULL: datagrams */
-	uint32_t qpn, dest_qpn;
+	uint32_t qpn, dest_qpn;		/* datagrams: numbers of layers, as in struct link_offer */
 	const struct rdma_link_ops *ops;
 	void *owner;
 	uint32_t cid;			/* of our connection; 0: none */
@@ -110,7 +110,8 @@ int rdma_links_open(struct rdma *r);
 void rdma_links_close(struct rdma *r);
 uint32_t rdma_links_run(struct rdma *r);
 uint64_t rdma_links_deadline(const struct rdma *r);
-/* As accept(), conn_up(), conn_resized(), conn_down(), refused() and conn_gone() of struct ulp_ops. */
+/* As functions of struct ulp_ops: dial_for(), accept(), conn_up(), conn_resized(), conn_down(), ... */
+uint32_t rdma_links_dial_for(const struct ulp_data *data);
 int rdma_links_accept(struct rdma *r, const struct ulp_request *req, struct ulp_data *reply,
 		      char *err, size_t errlen);
 int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn);
@@ -153,14 +154,15 @@ void link_due(struct rdma_link *link);
 /* A new link, IDLE. NULL if memory is short. */
 struct rdma_link *link_new(struct rdma *r, enum link_kind kind, const struct ulp_ends *ends,
 			   uint32_t qpn, uint32_t dest_qpn);
-/* Likewise, for datagrams, ordered or not as |ends| says. */
-struct rdma_link *link_new_datagram(struct rdma *r, const struct ulp_ends *ends);
+/* Likewise, for datagrams between two layers, ordered or not as |ends| says. */
+struct rdma_link *link_new_datagram(struct rdma *r, const struct ulp_ends *ends, uint32_t member,
+				    uint32_t peer_member);
 /*
- * That of our |qpn| with the peer's |dest_qpn|, or of datagrams with both 0. |ends|: the addresses, and for
- * datagrams the order.
+ * That of our |qpn| with the peer's |dest_qpn|, or of datagrams between these layers. |ends|: the addresses,
+ * and for datagrams the order.
  */
-struct rdma_link *link_find(const struct rdma_links *l, const struct ulp_ends *ends, uint32_t qpn,
-			    uint32_t dest_qpn);
+struct rdma_link *link_find(const struct rdma_links *l, enum link_kind kind, const struct ulp_ends *ends,
+			    uint32_t qpn, uint32_t dest_qpn);
 /* Ends its connection. Whoever waits for it does no longer. */
 void link_free(struct rdma_link *link, const char *why);
 /* Tell those who wait; |up|: until the link is full. */

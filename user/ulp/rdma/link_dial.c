@@ -240,14 +240,14 @@ int rdma_links_accept(struct rdma *r, const struct ulp_request *req, struct ulp_
 		snprintf(err, errlen, "offer and connection differ in their order");
 		return -EPROTO;
 	}
-	link = link_find(r->links, &req->ends, o.dst_qpn, o.src_qpn);
+	link = link_find(r->links, o.kind, &req->ends, o.dst_qpn, o.src_qpn);
 	if (!link && o.kind == LINK_RC) {
 		snprintf(err, errlen, "queue pair %u here does not wait for your %u (yet)",
 			 o.dst_qpn, o.src_qpn);
 		return -ENOENT;
 	}
 	if (!link)
-		link = link_new_datagram(r, &req->ends);
+		link = link_new_datagram(r, &req->ends, o.dst_qpn, o.src_qpn);
 	if (!link) {
 		snprintf(err, errlen, "out of memory");
 		return -ENOMEM;

@@ -42,10 +42,11 @@ static const char *problem(const struct ulp_data *in, const struct link_offer *o
 	bool rc = o->kind == LINK_RC;
 
 	if (in->len != LINK_OFFER_LEN || in->bytes[0] != LINK_OFFER_VERSION)
-		return "RDMA offers of version 2 have 16 bytes";
+		return "RDMA offers of version 3 have 16 bytes";
 	if (!rc && o->kind != LINK_DATAGRAM)
 		return "no such kind of RDMA connection";
-	if ((o->src_qpn | o->dst_qpn) >> 24 || !o->src_qpn == rc || !o->dst_qpn == rc)
+	if (rc ? !o->src_qpn || !o->dst_qpn || (o->src_qpn | o->dst_qpn) >> 24
+	       : (o->src_qpn | o->dst_qpn) >= RDMA_GROUP_MAX)
 		return "queue pair numbers of the RDMA offer are out of range";
 	if (o->modes & ~RDMA_LINK_MODES || (!rc && o->modes & ~RDMA_LINK_ORDERED) ||
 	    (o->modes & RDMA_LINK_ORDERED && o->modes & RDMA_LINK_UNORDERED))
@@ -72,6 +73,16 @@ int link_offer_unpack(const struct ulp_data *in, struct link_offer *o, char *err
 		return 0;
 	snprintf(err, errlen, "%s", why);
 	return -EPROTO;
+}
+
+uint32_t rdma_links_dial_for(const struct ulp_data *data)
+{
+	struct link_offer o;
+	char err[128];
+
+	if (link_offer_unpack(data, &o, err, sizeof(err)) < 0)
+		return 0;
+	return o.kind == LINK_RC ? rdma_qpn_member(o.dst_qpn) : o.dst_qpn;
 }
 
 /* The address that |gid| stands for: IPv4 as ::ffff:a.b.c.d. */

@@ -20,7 +20,6 @@ enum rdma_limits {
 	RDMA_MAX_QPS = FVERBS_SLOTS,
 	RDMA_MAX_AHS = 1 << 16,
 	RDMA_MAX_ASYNC = 1024,		/* asynchronous events that wait for the application */
-	RDMA_KEY_BITS = 24,		/* of a key's index; the other 8 are its variant */
 	RDMA_SRQN_BITS = 16,		/* of the number of a shared receive queue */
 	RDMA_MAX_RD_ATOMIC = 128,	/* READs and atomics outstanding of a queue pair */
 	RDMA_ANY_LEN = 0xffff,		/* struct rdma_command_def: the handler looks */
@@ -191,7 +190,8 @@ struct rdma_ah {
 	struct rdma_ctx *ctx;
 	struct rdma_pd *pd;
 	struct fverbs_ah_attr attr;
-	struct rdma_link *links[2];	/* in any order, and strongly ordered; NULL: not used yet */
+	/* In any order, and strongly ordered, by the peer's layers; NULL: not used yet. */
+	struct rdma_link *links[2][RDMA_GROUP_MAX];
 };
 
 /* ---- ctx.c ----------------------------------------------------------------------------------- */

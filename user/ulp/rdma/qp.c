@@ -46,7 +46,7 @@ static bool grow_slots(struct rdma_qps *q)
 	uint32_t n = q->nslots ? q->nslots * 2 : 64;
 	struct rdma_qp_slot *slots;
 
-	if (n > 1U << QP_INDEX_BITS)
+	if (n > 1U << RDMA_QPN_INDEX_BITS)
 		return false;
 	slots = realloc(q->slots, n * sizeof(*slots));
 	if (!slots)
@@ -62,14 +62,17 @@ static bool grow_slots(struct rdma_qps *q)
 }
 
 /* The variant changes with each use, so that a peer's old number is nobody's. */
-static bool take_number(struct rdma_qps *q, struct rdma_qp *qp)
+static bool take_number(struct rdma *r, struct rdma_qp *qp)
 {
+	struct rdma_qps *q = r->qps;
 	struct rdma_qp_slot *s;
 
 	if (!q->free_slot && !grow_slots(q))
 		return false;
 	s = &q->slots[q->free_slot];
-	qp->num = (uint32_t)++s->variant << QP_INDEX_BITS | q->free_slot;
+	s->variant++;
+	qp->num = ((uint32_t)s->variant << RDMA_GROUP_BITS | r->member) << RDMA_QPN_INDEX_BITS & 0xffffff;
+	qp->num |= q->free_slot;
 	q->free_slot = s->next;
 	s->qp = qp;
 	return true;
@@ -77,7 +80,7 @@ static bool take_number(struct rdma_qps *q, struct rdma_qp *qp)
 
 static void give_number(struct rdma_qps *q, uint32_t num)
 {
-	uint32_t i = num & ((1U << QP_INDEX_BITS) - 1);
+	uint32_t i = num & ((1U << RDMA_QPN_INDEX_BITS) - 1);
 
 	q->slots[i].qp = NULL;
 	q->slots[i].next = q->free_slot;
@@ -86,7 +89,7 @@ static void give_number(struct rdma_qps *q, uint32_t num)
 
 struct rdma_qp *rdma_qp_find(struct rdma *r, uint32_t num)
 {
-	uint32_t i = num & ((1U << QP_INDEX_BITS) - 1);
+	uint32_t i = num & ((1U << RDMA_QPN_INDEX_BITS) - 1);
 	struct rdma_qp *qp = i < r->qps->nslots ? r->qps->slots[i].qp : NULL;
 
 	return qp && qp->num == num ? qp : NULL;
@@ -200,7 +203,7 @@ int rdma_qp_create(struct rdma *r, const struct rdma_qp_init *init, struct rdma_
 	}
 	qp->r = r;
 	qp->qps = r->qps;
-	if (!take_number(r->qps, qp)) {
+	if (!take_number(r, qp)) {
 		snprintf(err, errlen, "there are %u queue pairs, the most there can be",
 			 r->qps->nslots - QP_FIRST_INDEX);
 		free(qp->ops);

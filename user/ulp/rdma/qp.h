@@ -19,7 +19,6 @@
 #include "ulp/rdma/layer.h"
 
 enum rdma_qp_const {
-	QP_INDEX_BITS = 16,		/* of a number; the other 8 are its variant */
 	QP_FIRST_INDEX = 2,		/* 0 and 1 are special in InfiniBand */
 	QP_BUDGET = 64,			/* transactions a queue pair prepares in a turn */
 	QP_FLUSH_BUDGET = 4096,		/* completions that a flush gives in a turn */

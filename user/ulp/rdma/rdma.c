@@ -6,6 +6,9 @@
 #include "ulp/rdma/link.h"
 #include "ulp/rdma/objects.h"
 
+/* XDP compares domains' numbers, whatever layer has made a key. */
+enum { PD_MEMBER_SHIFT = 56 };
+
 struct rdma *rdma_create(const struct rdma_host *host)
 {
 	struct rdma *r = calloc(1, sizeof(*r));
@@ -13,6 +16,8 @@ struct rdma *rdma_create(const struct rdma_host *host)
 	if (!r)
 		return NULL;
 	r->host = *host;
+	rdma_join(r, host->group);
+	r->last_pd = (uint64_t)r->member << PD_MEMBER_SHIFT;
 	STAILQ_INIT(&r->dirty_cqs);
 	r->retry_at = UINT64_MAX;
 	if (rdma_mover_open(r) < 0)
@@ -140,6 +145,16 @@ static void note(void *ulp, const struct ulp_note *in, const char *peer)
 	rdma_cm_note(ulp, in);
 }
 
+static uint32_t dial_for(const struct ulp_data *data)
+{
+	return rdma_links_dial_for(data);
+}
+
+static int note_for(const void *ulp, const struct ulp_note *note, bool all)
+{
+	return rdma_cm_note_for(ulp, note, all);
+}
+
 static uint64_t deadline(const void *ulp)
 {
 	const struct rdma *r = ulp;
@@ -218,6 +233,8 @@ static void exec_taken(void *ulp, struct fcore_conn *c, const struct falcon_exec
 const struct ulp_ops rdma_ulp_ops = {
 	.name = "rdma",
 	.proto = FALCON_PROTO_RDMA,
+	.dial_for = dial_for,
+	.note_for = note_for,
 	.accept = accept_dialled,
 	.conn_up = conn_up,
 	.conn_resized = conn_resized,

@@ -11,8 +11,9 @@
  *   qp*.c, req*.c, resp*.c, ud.c  queue pairs: states, the requesting and the responding side
  *   move.c, pool.c                their copies and their memory
  *
- * All is done by one thread, the shard's. Nothing here makes a system call itself; what does comes in
- * as struct rdma_host, so that the simulator and the tests run the very same objects.
+ * All is done by one thread, the shard's; with several shards there are as many layers (group.h). Nothing
+ * here makes a system call itself; what does comes in as struct rdma_host, so that the simulator and the
+ * tests run the very same objects.
  */
 #ifndef FALCON_ULP_RDMA_RDMA_H
 #define FALCON_ULP_RDMA_RDMA_H
@@ -25,6 +26,7 @@
 
 #include "falcon/verbs_abi.h"
 #include "falcon/verbs_shm.h"
+#include "ulp/rdma/group.h"
 #include "ulp/ulp.h"
 
 struct rdma;		/* the layer */
@@ -116,6 +118,7 @@ struct rdma_host {
 	/* Requests that begin after this find it no more. */
 	void (*region_del)(void *arg, uint32_t key);
 	uint64_t boot;			/* random: for keys, and to tell runs of the agent apart */
+	struct rdma_group *group;	/* that the layer joins; NULL: it is alone */
 	void *arg;
 };
 
@@ -255,8 +258,14 @@ void rdma_async_forget(struct rdma_ctx *ctx, const uint32_t *counter);
 /* The address handle |handle| of |ctx|, or NULL; its PD. */
 struct rdma_ah *rdma_ah_find(struct rdma_ctx *ctx, uint32_t handle);
 struct rdma_pd *rdma_ah_pd(const struct rdma_ah *ah);
-/* The link that strongly ordered datagrams take, or others. NULL: it cannot be made at the moment. */
-struct rdma_link *rdma_ah_link(struct rdma_ah *ah, bool ordered);
+/*
+ * The link that strongly ordered datagrams to queue pair |qpn| take, or others. NULL: it cannot be made at
+ * the moment.
+ */
+struct rdma_link *rdma_ah_link(struct rdma_ah *ah, uint32_t qpn, bool ordered);
+
+/* Whether the command of |len| bytes at |msg| looks at all layers of the group: none may run meanwhile. */
+bool rdma_command_of_group(const void *msg, size_t len);
 
 /* Device |index|, or NULL. */
 const struct fverbs_device *rdma_device(const struct rdma *r, uint32_t index);
@@ -396,10 +405,11 @@ struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_a
 				    size_t errlen);
 /*
  * For address handles: the connection shared by all datagrams to |ah|'s host that are strongly ordered, or by
- * all others. It is made anew by itself when it is lost. rdma_link_put() ends it.
+ * all others, to layer |peer_member| there (group.h). It is made anew by itself when it is lost.
+ * rdma_link_put() ends it.
  */
-struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device,
-				     const struct fverbs_ah_attr *ah, bool ordered, char *err, size_t errlen);
+struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device, const struct fverbs_ah_attr *ah,
+				     uint32_t peer_member, bool ordered, char *err, size_t errlen);
 
 /* A datagram that waits for its link, or for room in it. */
 struct rdma_link_wait {

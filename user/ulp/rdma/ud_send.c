@@ -34,7 +34,7 @@ bool rdma_ud_begin(struct rdma_qp *qp)
 		return false;
 	}
 	/* What the path carries is not known before there is one: what is too long then is lost. */
-	link = rdma_ah_link(ah, qp->ordered);
+	link = rdma_ah_link(ah, qp->cut.wqe.remote_qpn, qp->ordered);
 	qp->segment = QP_SEGMENT_MAX;
 	if (link && rdma_link_core(link))
 		qp->segment = rdma_qp_segment(rdma_link_max_len(link));
@@ -156,7 +156,7 @@ static void hold(struct rdma_txn *t, struct rdma_link *link)
 void rdma_ud_submit(struct rdma_txn *t)
 {
 	struct rdma_ah *ah = rdma_ah_find(t->qp->init.ctx, t->ah);
-	struct rdma_link *link = ah ? rdma_ah_link(ah, t->qp->ordered) : NULL;
+	struct rdma_link *link = ah ? rdma_ah_link(ah, t->hdr.dest_qp, t->qp->ordered) : NULL;
 
 	if (!link)
 		lose(t);
