@@ -79,6 +79,20 @@ tap_run "a sweep runs" \
 	"$sim" --csv "$dir/family.csv" --plot "$dir/family.png" "$dir/family.sim"
 tap_run "the same sweep gives the same results" \
 	sh -c "'$sim' --csv - '$dir/family.sim' | cmp - '$dir/family.csv'"
+# Whether the JSON says what the CSV file does.
+same_as_csv()
+{
+	"$sim" -j "$dir/family.sim" | python3 -c 'import csv, json, sys
+table, rows = list(csv.DictReader(open(sys.argv[1]))), json.load(sys.stdin)
+assert len(rows) == len(table) == 6, rows
+for row, line in zip(rows, table):
+	assert list(row) == list(line), row
+	for k, v in row.items():
+		want = line[k]
+		assert v == want if isinstance(v, str) else abs(v - float(want)) <= 2e-5 * abs(v), k
+' "$dir/family.csv"
+}
+tap_run "as JSON it says the same" same_as_csv
 # column NAME KIND: of the CSV file, the values of KIND's rows.
 column()
 {

@@ -158,6 +158,8 @@ static int run_scenario(const struct options *o, const char *path)
 	}
 	if (csv)
 		results_csv(&r, csv);
+	if (rc != 2 && o->json && scenario_count(&sc) > 1 && !results_json(&r, stdout))
+		rc = 2;
 	if (rc != 2 && csv != stdout && !o->json)
 		results_table(&r, stdout);
 	if (!close_output(o->trace, trace) || !close_output(o->csv, csv) ||

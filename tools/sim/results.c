@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "results.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 
 void results_open(struct results *r, const struct scenario *sc)
@@ -53,6 +54,32 @@ void results_csv(const struct results *r, FILE *out)
 			fprintf(out, ",%.6g", summary_get(&r->row[k].sum, c));
 	}
 	fprintf(out, "\n");
+}
+
+static json_t *row_json(const struct results *r, const struct result *row)
+{
+	json_t *object = json_object();
+	const struct summary_column *c;
+
+	for (uint32_t l = 0; l < r->sc->nlists; l++)
+		json_object_set_new(object, r->sc->list[l].name,
+				    json_string(scenario_value(r->sc, l, row->n)));
+	json_object_set_new(object, "group", json_string(row->group));
+	for (uint32_t i = 0; (c = summary_column(i)); i++)
+		json_object_set_new(object, c->name, json_real(summary_get(&row->sum, c)));
+	return object;
+}
+
+bool results_json(const struct results *r, FILE *out)
+{
+	json_t *rows = json_array();
+	int rc;
+
+	for (uint32_t k = 0; k < r->rows; k++)
+		json_array_append_new(rows, row_json(r, &r->row[k]));
+	rc = json_dumpf(rows, out, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+	json_decref(rows);
+	return rc == 0 && fputc('\n', out) != EOF;
 }
 
 void results_table(const struct results *r, FILE *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The results of a family of runs: as CSV, as a table, and as a picture. */
+/* The results of a family of runs: as CSV, as JSON, as a table, and as a picture. */
 #ifndef FALCON_SIM_RESULTS_H
 #define FALCON_SIM_RESULTS_H
 
@@ -24,6 +24,8 @@ void results_close(struct results *r);
 void results_add(struct results *r, uint32_t n, const struct sim *s);
 /* One line a row under the names of columns, separated by commas. */
 void results_csv(const struct results *r, FILE *out);
+/* The same as an array of objects. False: it could not be written. */
+bool results_json(const struct results *r, FILE *out);
 /* The columns that matter most, aligned. */
 void results_table(const struct results *r, FILE *out);
 
