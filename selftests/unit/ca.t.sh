@@ -26,6 +26,8 @@ not()
 
 tap_run "an authority is made" falconctl ca init "$CA"
 tap_is "$(mode "$CA") $(mode "$CA/ca.key")" "700 600" "its directory and key are private"
+tap_run "folders on the way are made, too" falconctl ca init "$DIR/etc/falcon/ca/"
+tap_is "$(mode "$DIR/etc/falcon") $(mode "$DIR/etc/falcon/ca")" "755 700" "and only the last is private"
 tap_run "it is not made twice" not falconctl ca init "$CA"
 tap_run "a host gets a certificate" falconctl ca issue a.example 192.0.2.1 2001:db8::1 "dir=$CA"
 tap_run "another too" falconctl ca issue b 192.0.2.2 days=3 "dir=$CA"

@@ -236,11 +236,28 @@ static int init_in(const struct ca_args *a)
 	return ret;
 }
 
+/* As mkdir -p: its parents, too, which may be read by all. 0 or a negative errno. */
+static int make_dir(const char *dir)
+{
+	char path[CA_PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s", dir);
+	for (size_t len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
+		path[len - 1] = '\0';
+	for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+		*p = '\0';
+		if (mkdir(path, 0755) < 0 && errno != EEXIST)
+			return -errno;
+		*p = '/';
+	}
+	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
 int ctl_ca_init(int argc, char **argv)
 {
 	char path[CA_PATH_MAX];
 	struct ca_args a = {.dir = CA_DEFAULT_DIR, .days = CA_DAYS_MAX};
-	int ret = CTL_OK, fd;
+	int ret, fd;
 
 	/* The one word is the directory here. */
 	if (argc > 1)
@@ -249,8 +266,9 @@ int ctl_ca_init(int argc, char **argv)
 		a.dir = argv[0];
 	if (strlen(a.dir) > CA_DIR_MAX)
 		return complain("directory", a.dir, "name too long");
-	if (mkdir(a.dir, 0700) < 0 && errno != EEXIST)
-		return complain("cannot make", a.dir, strerror(errno));
+	ret = make_dir(a.dir);
+	if (ret < 0)
+		return complain("cannot make", a.dir, strerror(-ret));
 	fd = lock(a.dir);
 	if (fd < 0)
 		return CTL_FAILED;

@@ -125,8 +125,8 @@ static bool check_agent(bool list)
 		note_device(&agent, i, list);
 	fv_agent_close(&agent);
 	if (!n)
-		complain("the agent serves no interface: falconctl port-add, or [port] in "
-			 "falcon.conf(5)");
+		complain("the agent serves no interface: add a [port] section to falcon.conf(5) and start it "
+			 "again");
 	return n != 0;
 }
 
