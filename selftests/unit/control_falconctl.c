@@ -318,6 +318,13 @@ static void top(void **state)
 	assert_non_null(second);
 	assert_null(strstr(second + 1, "OPS/S"));
 	assert_null(strchr(out, '\033'));
+	assert_int_equal(run("-j top -n 2 -d 0.01"), 0);
+	second = strchr(out, '\n');
+	assert_non_null(second);
+	assert_memory_equal(out, "[{\"name\":\"slow\"", 15);
+	assert_memory_equal(second + 1, "[{\"name\":\"slow\"", 15);
+	assert_non_null(strstr(second, "\"tx_per_s\":0.0"));
+	assert_non_null(strstr(second, "\"fcwnd\":77.1"));
 	assert_int_equal(run("top --sort nothing"), 1);
 	assert_int_equal(run("top -n x"), 1);
 	assert_int_equal(run("top -d 0"), 1);

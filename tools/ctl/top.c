@@ -2,7 +2,7 @@
 /*
  * falconctl top: connections with their rates, and the windows and delays of congestion control,
  * again and again. On a terminal it redraws the screen and takes keys; otherwise, or with --batch,
- * it prints one table after the other.
+ * it prints one table after the other, with -j a line of JSON for each.
  */
 #include <getopt.h>
 #include <poll.h>
@@ -26,25 +26,26 @@ enum source {
 
 static const struct column {
 	const char *title;
+	const char *member;	/* its name in JSON */
 	int width;		/* negative: stands left */
 	bool conn;		/* a member of "conn", else of "rue" */
 	enum source source;
 	const char *key;
 	const char *more[2];
 } columns[] = {
-	{"NAME", -14, true, VALUE, "name", {NULL}},
-	{"STATE", -9, true, VALUE, "state", {NULL}},
-	{"CC", -8, false, VALUE, "algorithm", {NULL}},
-	{"TX/S", 9, true, RATE, "tx_packets", {NULL}},
-	{"RX/S", 9, true, RATE, "rx_packets", {NULL}},
-	{"RETX/S", 7, true, RATE, "tx_retx_rto", {"tx_retx_early", "tx_retx_own"}},
-	{"OPS/S", 9, true, RATE, "completed", {NULL}},
-	{"EVENTS/S", 9, false, RATE, "events", {NULL}},
-	{"FCWND", 7, false, VALUE, "fcwnd", {NULL}},
-	{"NCWND", 6, false, VALUE, "ncwnd", {NULL}},
-	{"DELAY_US", 9, false, VALUE, "delay_us", {NULL}},
-	{"RTT_US", 8, false, VALUE, "rtt_us", {NULL}},
-	{"GAP_US", 8, false, VALUE, "gap_us", {NULL}},
+	{"NAME", "name", -14, true, VALUE, "name", {NULL}},
+	{"STATE", "state", -9, true, VALUE, "state", {NULL}},
+	{"CC", "algorithm", -8, false, VALUE, "algorithm", {NULL}},
+	{"TX/S", "tx_per_s", 9, true, RATE, "tx_packets", {NULL}},
+	{"RX/S", "rx_per_s", 9, true, RATE, "rx_packets", {NULL}},
+	{"RETX/S", "retx_per_s", 7, true, RATE, "tx_retx_rto", {"tx_retx_early", "tx_retx_own"}},
+	{"OPS/S", "ops_per_s", 9, true, RATE, "completed", {NULL}},
+	{"EVENTS/S", "events_per_s", 9, false, RATE, "events", {NULL}},
+	{"FCWND", "fcwnd", 7, false, VALUE, "fcwnd", {NULL}},
+	{"NCWND", "ncwnd", 6, false, VALUE, "ncwnd", {NULL}},
+	{"DELAY_US", "delay_us", 9, false, VALUE, "delay_us", {NULL}},
+	{"RTT_US", "rtt_us", 8, false, VALUE, "rtt_us", {NULL}},
+	{"GAP_US", "gap_us", 8, false, VALUE, "gap_us", {NULL}},
 };
 
 enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
@@ -96,24 +97,32 @@ static double sum(const json_t *row, const struct column *c)
 	return n;
 }
 
-static void fill_cell(const struct top *t, const struct column *c, const char *name, char *text,
-		      double *value)
+static const json_t *value_of(const struct top *t, const struct column *c, const char *name)
+{
+	return json_object_get(row_of(t->now, c->conn ? "conn" : "rue", name), c->key);
+}
+
+static double rate_of(const struct top *t, const struct column *c, const char *name)
 {
 	const json_t *row = row_of(t->now, c->conn ? "conn" : "rue", name);
 	const json_t *old = row_of(t->before, c->conn ? "conn" : "rue", name);
-	double d;
+	double d = row && old ? sum(row, c) - sum(old, c) : 0;
 
-	*value = 0;
+	/* A connection set up anew counts from 0. */
+	return d > 0 ? d / t->elapsed : 0;
+}
+
+static void fill_cell(const struct top *t, const struct column *c, const char *name, char *text,
+		      double *value)
+{
 	if (c->source == VALUE) {
-		const json_t *v = json_object_get(row, c->key);
+		const json_t *v = value_of(t, c, name);
 
 		ctl_cell(v, text, CELL);
 		*value = json_number_value(v);
 		return;
 	}
-	d = row && old ? sum(row, c) - sum(old, c) : 0;
-	/* A connection set up anew counts from 0. */
-	*value = d > 0 ? d / t->elapsed : 0;
+	*value = rate_of(t, c, name);
 	snprintf(text, CELL, "%.0f", *value);
 }
 
@@ -145,6 +154,34 @@ static void print_head(const struct top *t)
 	for (int c = 0; c < COLUMNS; c++)
 		snprintf(title[c], CELL, "%s", columns[c].title);
 	print_line((const char (*)[CELL])title);
+}
+
+/* As the agent lists them: who reads it sorts as he likes. */
+static int print_json(const struct top *t)
+{
+	json_t *rows = json_array(), *in = json_object_get(t->now, "conn"), *row;
+	size_t i;
+	int rc;
+
+	json_array_foreach(in, i, row) {
+		const char *name = json_string_value(json_object_get(row, "name"));
+		json_t *line = json_object();
+
+		for (const struct column *c = columns; c < columns + COLUMNS; c++) {
+			const json_t *v = c->source == VALUE ? value_of(t, c, name) : NULL;
+
+			if (c->source == RATE)
+				json_object_set_new(line, c->member, json_real(rate_of(t, c, name)));
+			else if (v)
+				json_object_set(line, c->member, (json_t *)v);
+		}
+		json_array_append_new(rows, line);
+	}
+	rc = json_dumpf(rows, stdout, JSON_REAL_PRECISION(9) |
+			(size_t)(t->o->pretty ? JSON_INDENT(2) : JSON_COMPACT));
+	json_decref(rows);
+	putchar('\n');
+	return rc == 0 && fflush(stdout) == 0 ? CTL_OK : CTL_FAILED;
 }
 
 static int draw(const struct top *t)
@@ -239,9 +276,9 @@ static int watch(struct top *t)
 		last += t->elapsed;
 		if (!look(t))
 			return CTL_FAILED;
-		if (t->batch && n)
+		if (t->batch && n && !t->o->json)
 			putchar('\n');
-		if (draw(t) != CTL_OK)
+		if ((t->o->json ? print_json(t) : draw(t)) != CTL_OK)
 			return CTL_FAILED;
 	}
 	return CTL_OK;
@@ -313,7 +350,7 @@ int ctl_top(const struct options *o, const struct object *obj, int argc, char **
 	(void)obj;
 	if (rc != CTL_OK)
 		return rc;
-	if (!isatty(STDOUT_FILENO))
+	if (!isatty(STDOUT_FILENO) || o->json)
 		t.batch = true;
 	rc = t.batch ? watch(&t) : watch_on_terminal(&t);
 	json_decref(t.before);
