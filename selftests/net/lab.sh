@@ -84,12 +84,15 @@ tap_explain()
 	fi
 }
 
-# lab_up OPTION...: (re)build the lab; ends the whole test if that fails.
+# lab_up OPTION...: (re)build the lab; ends the whole test if that fails. With FALCON_TEST_THREADS=N agents
+# have N threads that carry packets, and interfaces as many queues, unless the options say otherwise.
 lab_up()
 {
-	local out
+	local out threads=()
 
-	if ! out=$(falcon-lab up "$@" 2>&1); then
+	[ "${FALCON_TEST_THREADS:-1}" = 1 ] ||
+		threads=(--queues "$FALCON_TEST_THREADS" --set "threads=$FALCON_TEST_THREADS")
+	if ! out=$(falcon-lab up "${threads[@]}" "$@" 2>&1); then
 		tap_not_ok "falcon-lab up $*" "$out"
 		tap_done
 	fi
