@@ -64,7 +64,7 @@ struct agent_conn {
 	struct remote *remote;		/* the peer's address; NULL if |leaving| */
 	TAILQ_ENTRY(agent_conn) of_remote;
 	uint64_t closed_in;		/* grace period after which XDP has left it; 0: it has */
-	uint32_t section;		/* accepted: of config.peers */
+	uint32_t section;		/* accepted: of config.peers, or CONFIG_PEERS_MAX: it has gone */
 	struct ulp *ulp;		/* of the agent's |ulps|: whose it is */
 	struct cm_ulp ulp_data;		/* for the peer's */
 	struct fcore_conn *core;	/* NULL unless RECEIVING or UP */
@@ -114,6 +114,8 @@ struct rdma_group;
 
 struct agent {
 	struct agent_config config;
+	const char *config_path;	/* of its file */
+	bool verbose;			/* whatever log_level says */
 	struct maps maps;
 	struct shard shards[FALCON_MAX_SHARDS];
 	unsigned int nshards;		/* that there are; fixed once the agent has begun */
@@ -144,7 +146,8 @@ struct agent {
 	struct agent_stats stats;
 	uint64_t cids[FALCON_MAX_CONNS / 64];	/* that are taken, one bit each; atomic */
 	uint32_t last_cid;		/* that was; atomic */
-	uint32_t peer_conns[CONFIG_PEERS_MAX];	/* accepted connections by config.peers */
+	/* Accepted connections by config.peers; at last, of those whose section is not there any more. */
+	uint32_t peer_conns[CONFIG_PEERS_MAX + 1];
 	struct log_limit refusals;	/* messages about peers that dial in vain */
 	uint64_t now;			/* ns, CLOCK_MONOTONIC, taken once a turn */
 	int epoll_fd;			/* control's */

@@ -98,6 +98,7 @@ static int open_signals(struct agent *a)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	a->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -423,6 +424,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	log_set_level(o.verbose ? LOG_LEVEL_DEBUG : a->config.agent.log_level);
+	a->config_path = o.config;
+	a->verbose = o.verbose;
 	a->offload = o.offload >= 0 ? o.offload : a->config.agent.offload;
 	/* What follows waits for the kernel, behind others on a busy host. */
 	log_info("starting config=%s", o.config);

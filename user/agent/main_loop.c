@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "agent/loopback.h"
 #include "agent/rdma.h"
+#include "agent/reload.h"
 #include "base/spin.h"
 
 enum { EVENTS = 32 };
@@ -33,6 +34,8 @@ static void take_signal(struct agent *a)
 
 	if (read(a->signal_fd, &si, sizeof(si)) != sizeof(si))
 		return;
+	if (si.ssi_signo == SIGHUP)
+		return agent_reload(a);
 	log_info("stopping signal=%s", strsignal((int)si.ssi_signo));
 	a->stop = true;
 }

@@ -14,12 +14,12 @@ static enum log_level log_threshold = LOG_LEVEL_INFO;
 
 void log_set_level(enum log_level level)
 {
-	log_threshold = level;
+	__atomic_store_n(&log_threshold, level, __ATOMIC_RELAXED);
 }
 
 enum log_level log_get_level(void)
 {
-	return log_threshold;
+	return __atomic_load_n(&log_threshold, __ATOMIC_RELAXED);
 }
 
 const char *log_level_name(enum log_level level)
@@ -104,7 +104,7 @@ void log_msg(enum log_level level, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (level > log_threshold)
+	if (level > log_get_level())
 		return;
 	va_start(ap, fmt);
 	log_vmsg(level, fmt, ap);
@@ -133,7 +133,7 @@ void log_ratelimited(enum log_level level, struct log_limit *state, const char *
 	va_list ap;
 	bool pass;
 
-	if (level > log_threshold)
+	if (level > log_get_level())
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	pass = log_limit_pass(state, (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec,

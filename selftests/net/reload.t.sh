@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 60
+#
+# SIGHUP: the agent reads its configuration again. Connections come and go, peers are shut out, the log says
+# more; what cannot change is named, and a broken file changes nothing.
+# shellcheck source=selftests/apps/apps.sh disable=SC2317 # functions that tap_run calls
+. "$(dirname "$0")/../apps/apps.sh"
+tap_need falcond falconctl falcon-cp ibv_ud_pingpong jq
+
+RUN=/run/falcon-$FALCON_LAB
+CONF=$RUN/b/falcond.conf
+
+# edit SCRIPT: change b's file so, tell its agent, and wait until that has read it.
+edit()
+{
+	local before
+
+	before=$(grep -c 'read again' "$RUN/b/falcond.log")
+	sed -i "$1" "$CONF" && kill -HUP "$(<"$RUN/b/falcond.pid")" && tap_wait 20 read_again "$before"
+}
+
+read_again()
+{
+	[ "$(grep -c 'read again' "$RUN/b/falcond.log")" -gt "$1" ]
+}
+
+names()
+{
+	on b falconctl -j conn show | jq -r '[.[].name] | sort | join(" ")'
+}
+
+is_up()
+{
+	on b falconctl -j conn show "$1" | jq -e '.[0].up'
+}
+
+said()
+{
+	grep -q "$1" "$RUN/b/falcond.log"
+}
+
+nothing_dialled()
+{
+	[ "$(names)" = "a a-unordered a6" ]
+}
+
+something_dialled()
+{
+	! nothing_dialled
+}
+
+lab_up --clear
+random_file small 300000
+serve b
+cp "$CONF" "$SCRATCH/conf"
+tap_run "nothing has changed" edit ''
+tap_is "$(names)" "a a-unordered a6" "and all connections are there"
+tap_run "a section is taken out" edit '/^\[connection a6\]/,/^$/d'
+tap_is "$(names)" "a a-unordered" "the connection has gone"
+cp "$SCRATCH/conf" "$CONF"
+tap_run "it is put back" edit 's/^\[agent\]/&\nlog_level = debug/'
+tap_run "and comes up again" tap_wait 20 is_up a6
+tap_run "the log says that its level has changed" said 'changed section=agent key=log_level'
+tap_run "datagrams arrive" run_pair ibv_ud_pingpong -d falcon0 -g 0 -n 20
+tap_run "by a connection that b has accepted" something_dialled
+tap_run "nobody may dial any more" edit '/^\[peer/,/^$/d'
+tap_run "that connection goes" tap_wait 20 nothing_dialled
+tap_run "as the log says" said 'its \[peer\] section has gone'
+tap_run "what waits for the next start is changed" edit \
+	's/^queues = auto/queues = 1/; s/^\[agent\]/&\npcid = on/'
+tap_run "the port is named" said 'takes effect when the agent starts again section="port eth0"'
+tap_run "the key is named" said 'takes effect when the agent starts again section=agent key=pcid'
+tap_run "the file is broken" edit 's/^\[agent\]/&\nnonsense = 1/'
+tap_run "it is named, with its line" said 'nothing changes: .*falcond.conf:[0-9]*: .*nonsense'
+tap_run "all goes on" put a b b small
+cp "$SCRATCH/conf" "$CONF"
+tap_run "and is repaired" edit ''
+tap_run "still" put a b b small
+tap_done
