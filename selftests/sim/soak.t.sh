@@ -24,7 +24,7 @@ soak()
 	tap_note "$(grep '^#' "$out" | cut -c 1-200)"
 }
 
-soak "8000 schedules" "$sim" 8000 1
+soak "5000 schedules" "$sim" 5000 1
 # A soak that has not met them has not looked.
 for reached in kCmplTargetNackCIE kCmplTargetNackNRE kCmplTargetNackCID kCmplLocalTO kCmplOpErr \
 	kCmplLocalXlr kCmplRemoteErr kCmplDeadConn rto early own rack resync rnr fatal refused pauses rue \
@@ -34,5 +34,5 @@ for reached in kCmplTargetNackCIE kCmplTargetNackNRE kCmplTargetNackCID kCmplLoc
 	rx_resync rx_resync_dup rx_nack ack_stale drop_csum; do
 	tap_run "the soak has met $reached" grep -qE "^# .* $reached [1-9]" "$out"
 done
-soak "2000 schedules under sanitizers" "$asan" 2000 100001
+soak "1200 schedules under sanitizers" "$asan" 1200 100001
 tap_done
