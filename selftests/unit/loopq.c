@@ -66,18 +66,28 @@ static void order(void **state)
 	assert_true(loopq_empty(*state));
 }
 
+static struct loopq_frame *held[LOOPQ_FRAMES];
+
+static void hold_all(struct loopq *q)
+{
+	struct fcore_packet p = packet(0);
+
+	for (unsigned int i = 0; i < LOOPQ_FRAMES; i++) {
+		held[i] = loopq_frame_of(q, &p);
+		assert_non_null(held[i]);
+		assert_int_equal(held[i]->shard, 3);
+	}
+}
+
 /* Frames that the receiver holds are missing to the sender, until they come back. */
 static void bounded(void **state)
 {
-	static struct loopq_frame *held[LOOPQ_FRAMES];
 	struct fcore_packet p = packet(0);
 
 	for (int round = 0; round < 3; round++) {
-		for (unsigned int i = 0; i < LOOPQ_FRAMES; i++) {
-			held[i] = loopq_frame_of(*state, &p);
-			assert_non_null(held[i]);
+		hold_all(*state);
+		for (unsigned int i = 0; i < LOOPQ_FRAMES; i++)
 			loopq_send(held[i]);
-		}
 		assert_null(loopq_frame_of(*state, &p));
 		for (unsigned int i = 0; i < LOOPQ_FRAMES; i++)
 			assert_ptr_equal(loopq_take(*state), held[i]);
@@ -91,15 +101,10 @@ static void bounded(void **state)
 /* Held by another shard, they come back another way. */
 static void returned(void **state)
 {
-	static struct loopq_frame *held[LOOPQ_FRAMES];
 	struct fcore_packet p = packet(0);
 
 	for (int round = 0; round < 3; round++) {
-		for (unsigned int i = 0; i < LOOPQ_FRAMES; i++) {
-			held[i] = loopq_frame_of(*state, &p);
-			assert_non_null(held[i]);
-			assert_int_equal(held[i]->shard, 3);
-		}
+		hold_all(*state);
 		/* Nobody waits for it. */
 		assert_false(loopq_return(held[0]));
 		assert_false(loopq_refillable(*state));
