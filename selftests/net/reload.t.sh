@@ -50,7 +50,23 @@ something_dialled()
 	! nothing_dialled
 }
 
-lab_up --clear
+limit()
+{
+	on b falconctl -j namespace show | jq '.[0].iops'
+}
+
+# The operator's own connection instead of that of the section, by the same name.
+replaced()
+{
+	local keys
+
+	mapfile -t keys < <(sed -n '/^\[connection a6\]/,/^$/{/ = /s/ = /=/p}' "$SCRATCH/conf")
+	on b falconctl conn del a6 && on b falconctl conn add a6 "${keys[@]}"
+}
+
+truncate -s 1M "$SCRATCH/disk"
+chmod 711 "$SCRATCH"
+lab_up --clear --export "b:$SCRATCH/disk"
 random_file small 300000
 serve b
 cp "$CONF" "$SCRATCH/conf"
@@ -62,6 +78,13 @@ cp "$SCRATCH/conf" "$CONF"
 tap_run "it is put back" edit 's/^\[agent\]/&\nlog_level = debug/'
 tap_run "and comes up again" tap_wait 20 is_up a6
 tap_run "the log says that its level has changed" said 'changed section=agent key=log_level'
+cp "$SCRATCH/conf" "$CONF"
+tap_run "a namespace gets a limit" edit 's/^\[namespace .*\]/&\niops = 50/'
+tap_is "$(limit)" 50 "and has it"
+cp "$SCRATCH/conf" "$CONF"
+tap_run "the operator replaces a connection" replaced
+tap_run "its section is taken out" edit '/^\[connection a6\]/,/^$/d'
+tap_is "$(names)" "a a-unordered a6" "what he has added stays"
 tap_run "datagrams arrive" run_pair ibv_ud_pingpong -d falcon0 -g 0 -n 20
 tap_run "by a connection that b has accepted" something_dialled
 tap_run "nobody may dial any more" edit '/^\[peer/,/^$/d'

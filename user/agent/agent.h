@@ -54,6 +54,7 @@ struct agent_conn {
 	char reason[NEWS_WHY_MAX];	/* why it is not up; empty if it is */
 	struct conn_noted noted;	/* the shard's, for control */
 	bool accepted;			/* the peer has dialled; it goes when it is lost */
+	bool configured;		/* a section of the file has made it */
 	bool owned;			/* |owner| has added it, and nobody else but root may use it */
 	uid_t owner;
 	bool gone;			/* agent_conn_drop() was called, agent_conns_run() was not */
@@ -172,6 +173,8 @@ void agent_xlr_conn_gone(struct agent_conn *c);
  * errno with the reason in |err|. agent_conn_reset() starts the handshake over.
  */
 int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen);
+/* The same of a section of the configuration file. */
+int agent_conn_configure(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen);
 /* The object of a connection of |ulp| that is to be set up, or NULL with the reason in |err|. */
 struct agent_conn *agent_conn_new(struct shard *s, const struct conn_config *cfg, struct ulp *ulp,
 				  char *err, size_t errlen);

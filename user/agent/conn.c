@@ -287,6 +287,16 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 	return rc < 0 ? rc : add(a, &chosen, err, errlen);
 }
 
+int agent_conn_configure(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+{
+	int rc = agent_conn_add(a, cfg, err, errlen);
+	struct agent_conn *c = rc < 0 ? NULL : agent_conn_find(a, cfg->name);
+
+	if (c)
+		c->configured = true;
+	return rc;
+}
+
 static struct agent_conn *find_or_explain(struct agent *a, const char *name, char *err,
 					  size_t errlen)
 {

@@ -272,7 +272,7 @@ static int add_connections(struct agent *a)
 		return -EINVAL;
 	}
 	for (unsigned i = 0; i < a->config.nconns; i++) {
-		int rc = agent_conn_add(a, &a->config.conns[i], err, sizeof(err));
+		int rc = agent_conn_configure(a, &a->config.conns[i], err, sizeof(err));
 
 		if (rc < 0) {
 			log_err("%s", err);

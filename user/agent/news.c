@@ -150,7 +150,7 @@ static void hangup(void *shard, uint32_t cid, const char *why)
 	struct shard *s = shard;
 	struct agent_conn *c = cid < s->agent->maps.nconns ? s->conns[cid] : NULL;
 
-	if (!withdraw(s, cid) && c)
+	if (!withdraw(s, cid) && c && !c->leaving)
 		news_of_conn(c, CONN_NEWS_HUNG_UP, why);
 }
 

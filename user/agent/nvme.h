@@ -31,6 +31,8 @@ int agent_namespace_set(struct agent *a, struct control_client *cl, json_t *req,
 			json_t **reply);
 int agent_namespace_resize(struct agent *a, struct control_client *cl, json_t *req, int *fds,
 			   int nfds, json_t **reply);
+/* Limit namespace |i| of the configuration; 0: no limit. */
+void agent_namespace_limit(struct agent *a, unsigned int i, uint64_t iops, uint64_t bytes_per_s);
 int agent_nvme_reset(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		     json_t **reply);
 /* The application of |cl| has gone. */

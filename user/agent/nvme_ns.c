@@ -60,6 +60,30 @@ void agent_namespaces_look(struct agent_nvme *n, uint64_t now)
 	}
 }
 
+struct limits {
+	struct agent *agent;
+	unsigned int i;
+	uint64_t iops, bytes_per_s;
+};
+
+/* In a call. */
+static void set_limits(void *arg)
+{
+	const struct limits *l = arg;
+	struct namespace_config *cfg = &l->agent->config.namespaces[l->i];
+
+	cfg->iops = l->iops;
+	cfg->bytes_per_s = l->bytes_per_s;
+	nvme_target_set_limits(l->agent->nvme->ulp.target, l->i, cfg->iops, cfg->bytes_per_s);
+}
+
+void agent_namespace_limit(struct agent *a, unsigned int i, uint64_t iops, uint64_t bytes_per_s)
+{
+	struct limits l = { .agent = a, .i = i, .iops = iops, .bytes_per_s = bytes_per_s };
+
+	call_run(&a->nvme->shard->call, set_limits, &l);
+}
+
 int agent_namespace_set(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 			json_t **reply)
 {

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/agent.h"
 #include "agent/config_keys.h"
+#include "agent/nvme.h"
 #include "base/log.h"
 
 /* Keys of [agent] that control alone looks at, whenever it needs them. */
@@ -72,7 +74,9 @@ static const char *find(const struct list *l, const char *section)
 	for (unsigned int i = 0; i < l->n; i++) {
 		const char *at = l->base + i * l->size;
 
-		if (!strcmp(at, section) && is_group(l, at) == is_group(l, section))
+		/* Names of certificates have no case. */
+		if ((l->id == CONFIG_PEER ? strcasecmp(at, section) : strcmp(at, section)) == 0 &&
+		    is_group(l, at) == is_group(l, section))
 			return at;
 	}
 	return NULL;
@@ -104,6 +108,23 @@ static void tell_waiting(const struct list *old, const struct list *new)
 		if (!find(new, old->base + i * old->size))
 			log_warn("stays until the agent starts again section=\"%s %s\"", section,
 				 old->base + i * old->size);
+}
+
+/* Limits are as the file says, also if falconctl has set others. */
+static void take_limits(struct agent *a, const struct agent_config *new)
+{
+	const struct list now = LIST(CONFIG_NAMESPACE, new->namespaces, new->nnamespaces);
+
+	for (unsigned int i = 0; i < a->config.nnamespaces; i++) {
+		const struct namespace_config *was = &a->config.namespaces[i];
+		const struct namespace_config *is = (const void *)find(&now, was->name);
+
+		if (!is || (is->iops == was->iops && is->bytes_per_s == was->bytes_per_s))
+			continue;
+		agent_namespace_limit(a, i, is->iops, is->bytes_per_s);
+		log_info("changed section=\"namespace %s\" iops=%llu bytes_per_s=%llu", is->name,
+			 (unsigned long long)is->iops, (unsigned long long)is->bytes_per_s);
+	}
 }
 
 static void tell_all_waiting(const struct agent_config *old, const struct agent_config *new)
@@ -150,31 +171,59 @@ static void take_peers(struct agent *a, struct agent_config *new)
 	new->npeers = npeers;
 }
 
+/* That which a section has made; one that falconctl has made since, by the same name, is not. */
+static struct agent_conn *configured(struct agent *a, const char *name)
+{
+	struct agent_conn *c = agent_conn_find(a, name);
+
+	return c && c->configured && !strcmp(c->cfg.name, name) ? c : NULL;
+}
+
+static void remove_conns(struct agent *a, const struct list *now)
+{
+	char err[512];
+
+	for (unsigned int i = 0; i < a->config.nconns; i++) {
+		const char *name = a->config.conns[i].name;
+
+		if (!find(now, name) && configured(a, name) && agent_conn_del(a, name, err, sizeof(err)) < 0)
+			log_warn("not removed section=\"connection %s\": %s", name, err);
+	}
+}
+
+/* A section that cannot be followed now is as if it were not there: the next time it is tried again. */
+static void add_conns(struct agent *a, struct agent_config *new)
+{
+	const struct list was = LIST(CONFIG_CONNECTION, a->config.conns, a->config.nconns);
+	unsigned int n = 0;
+	char err[512];
+
+	for (unsigned int i = 0; i < new->nconns; i++) {
+		struct conn_config *cfg = &new->conns[i];
+		const void *old = find(&was, cfg->name);
+
+		if (!old && agent_conn_configure(a, cfg, err, sizeof(err)) < 0) {
+			log_warn("not added section=\"connection %s\": %s", cfg->name, err);
+			continue;
+		}
+		if (old && section_differs(CONFIG_CONNECTION, old, cfg)) {
+			log_warn("takes effect when the agent starts again section=\"connection %s\"",
+				 cfg->name);
+			*cfg = *(const struct conn_config *)old;
+		}
+		new->conns[n++] = *cfg;
+	}
+	new->nconns = n;
+}
+
 /* Compared with the file as it was: what falconctl has added or removed is left alone. */
 static void take_conns(struct agent *a, struct agent_config *new)
 {
-	const struct list was = LIST(CONFIG_CONNECTION, a->config.conns, a->config.nconns);
-	const struct list now = LIST(CONFIG_CONNECTION, new->conns, new->nconns);
 	struct conn_config *conns = a->config.conns;
 	unsigned int nconns = a->config.nconns;
-	char err[512];
 
-	for (unsigned int i = 0; i < nconns; i++)
-		if (!find(&now, conns[i].name) && agent_conn_find(a, conns[i].name) &&
-		    agent_conn_del(a, conns[i].name, err, sizeof(err)) < 0)
-			log_warn("not removed section=\"connection %s\": %s", conns[i].name, err);
-	for (unsigned int i = 0; i < new->nconns; i++) {
-		const char *old = find(&was, new->conns[i].name);
-
-		if (!old) {
-			if (agent_conn_add(a, &new->conns[i], err, sizeof(err)) < 0)
-				log_warn("not added section=\"connection %s\": %s", new->conns[i].name, err);
-		} else if (section_differs(CONFIG_CONNECTION, old, &new->conns[i])) {
-			log_warn("takes effect when the agent starts again, or the connection is deleted and "
-				 "added section=\"connection %s\"", new->conns[i].name);
-			new->conns[i] = *(const struct conn_config *)(const void *)old;
-		}
-	}
+	remove_conns(a, &LIST(CONFIG_CONNECTION, new->conns, new->nconns));
+	add_conns(a, new);
 	a->config.conns = new->conns;
 	a->config.nconns = new->nconns;
 	new->conns = conns;
@@ -192,6 +241,7 @@ void agent_reload(struct agent *a)
 		return;
 	}
 	take_agent_keys(a, &new->agent);
+	take_limits(a, new);
 	tell_all_waiting(&a->config, new);
 	take_peers(a, new);
 	take_conns(a, new);
