@@ -62,6 +62,7 @@ struct falcon_conn_info {
  * Attach to the agent. On success *|out| is a handle to be closed with falcon_close().
  * -ECONNREFUSED or -ENOENT: no agent at that socket; -EADDRINUSE: the service is taken;
  * -EINVAL: ranges outside the arena, or the agent has another version of the shared memory;
+ * -EOPNOTSUPP: the agent is older than this library;
  * -EUSERS: too many applications; -ENOMEM; -EPROTO: the agent's answer makes no sense;
  * -ETIMEDOUT: there is none.
  * On failure *|out| is NULL and falcon_error(NULL) has the sentence.
@@ -82,8 +83,8 @@ uint64_t falcon_arena_size(const struct falcon *f);
 uint16_t falcon_service(const struct falcon *f);
 
 /*
- * Find a connection by its configured name, or by the peer's address in text form.
- * -ENOENT: no such connection.
+ * Find a connection by its configured name, or by the peer's address in text form: its handle in
+ * |*conn|, valid as long as the connection exists. -ENOENT: no such connection.
  */
 int falcon_lookup(struct falcon *f, const char *name, uint32_t *conn);
 
@@ -101,12 +102,15 @@ int falcon_submit(struct falcon *f, const struct falcon_sqe *sqe);
 /* Make the agent look at what was submitted. */
 void falcon_flush(struct falcon *f);
 
-/* Take up to |n| completions. Returns how many; 0 if there are none yet; -EPIPE: agent gone. */
+/*
+ * Take up to |n| completions, those of a connection in the order in which its operations ended, those of
+ * different connections in any. Returns how many; 0 if there are none yet; -EPIPE: agent gone.
+ */
 int falcon_poll(struct falcon *f, struct falcon_cqe *cqes, int n);
 
 /*
- * The oldest message not yet given back, or NULL. It stays valid until falcon_message_done(),
- * which frees its place in the ring; messages come and go in order.
+ * The next message, or NULL: the same one until falcon_message_done(), up to which it stays valid, and
+ * which frees its place in the ring. Messages of a connection come in their order.
  */
 const struct falcon_msg *falcon_message(struct falcon *f);
 void falcon_message_done(struct falcon *f);

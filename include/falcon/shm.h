@@ -3,10 +3,16 @@
  * The memory that an application and its agent share: one memfd, made by the application, sealed
  * against shrinking, mapped by both, handed over with "attach" on the control socket together with
  * an eventfd that wakes the agent and an end of a Unix stream socket pair that wakes the
- * application (and tells it by EOF that the agent has gone). Three single-producer
- * single-consumer rings and the arena, at fixed offsets:
+ * application (and tells it by EOF that the agent has gone). At fixed offsets it holds a ring set
+ * for each of the agent's threads that carry packets, each with three single-producer
+ * single-consumer rings, and the arena, which all of them use:
  *
- *   struct falcon_shm | submissions | completions | messages | arena ...
+ *   struct falcon_shm | ring set 0 | ring set 1 ... | arena ...
+ *   ring set: struct falcon_ring_set | submissions | completions | messages
+ *
+ * A connection belongs to one thread: its operations, completions and messages go through that
+ * thread's ring set, whose number is in the connection's handle (FALCON_CONN_SET). Each ring set has
+ * a doorbell; one event socket serves them all.
  *
  * Head and tail start at 0 and are free-running; an index is taken modulo the ring's size. The
  * agent believes nothing it reads here: it copies an entry once, then checks every field.
@@ -18,7 +24,8 @@
 
 enum falcon_shm_const {
 	FALCON_SHM_MAGIC = 0x46534831,
-	FALCON_SHM_VERSION = 1,
+	FALCON_SHM_VERSION = 2,
+	FALCON_RING_SETS_MAX = 8,
 	FALCON_SQ_ENTRIES = 1024,
 	FALCON_CQ_ENTRIES = 2048,
 	FALCON_RQ_ENTRIES = 256,
@@ -33,12 +40,21 @@ struct falcon_ring_idx {
 	__u32 head FALCON_ALIGNED;	/* next to read; writer: consumer */
 };
 
+/*
+ * A connection's handle, as "lookup" returns it: its CID, and above it the ring set of the thread that
+ * has the connection.
+ */
+#define FALCON_CONN_SET_SHIFT 28
+#define FALCON_CONN_HANDLE(set, cid) ((__u32)(set) << FALCON_CONN_SET_SHIFT | (cid))
+#define FALCON_CONN_SET(handle) ((handle) >> FALCON_CONN_SET_SHIFT)
+#define FALCON_CONN_CID(handle) ((handle) & ((1U << FALCON_CONN_SET_SHIFT) - 1))
+
 /* One submission. Writer: application. */
 struct falcon_sqe {
 	__u8 op;		/* enum falcon_raw_op */
 	__u8 pad;
 	__u16 dst_service;	/* service at the far end */
-	__u32 conn;		/* connection, as "lookup" returned it */
+	__u32 conn;		/* handle, as "lookup" returned it */
 	__u64 local;		/* bytes into our arena: where PUT, SEND read and GET writes */
 	__u64 remote;		/* bytes into the far arena; the tag of a SEND */
 	__u32 len;		/* bytes; PUT and GET any size, SEND at most the segment size */
@@ -61,7 +77,7 @@ _Static_assert(sizeof(struct falcon_cqe) == 32, "half a cache line");
 
 /* One received message. Writer: agent. */
 struct falcon_msg {
-	__u32 conn;		/* connection it came on: answer there */
+	__u32 conn;		/* handle of the connection it came on: answer there */
 	__u16 src_service;	/* service to answer to */
 	__u16 len;		/* bytes of payload */
 	__u64 tag;		/* as the sender gave it */
@@ -69,6 +85,18 @@ struct falcon_msg {
 	__u8 payload[FALCON_MSG_MAX];
 };
 _Static_assert(sizeof(struct falcon_msg) == 4096, "a page");
+
+/* What the rings of one set share, at the set's start. */
+struct falcon_ring_set {
+	struct falcon_ring_idx sq;	/* producer: application */
+	struct falcon_ring_idx cq;	/* producer: agent */
+	struct falcon_ring_idx rq;	/* producer: agent */
+	/*
+	 * Set to 1 by the agent's thread when it is about to sleep, which then looks at the rings once
+	 * more; exchanged for 0 by the application, which then rings the doorbell: one a sleep.
+	 */
+	__u32 agent_sleeping FALCON_ALIGNED;
+};
 
 struct falcon_shm {
 	__u32 magic;		/* FALCON_SHM_MAGIC; application, before attach */
@@ -79,21 +107,22 @@ struct falcon_shm {
 	__u64 remote_len;	/* bytes; 0: none */
 	__u32 remote_write;	/* 1: PUT allowed */
 	__u32 remote_read;	/* 1: GET allowed */
-	struct falcon_ring_idx sq;	/* producer: application */
-	struct falcon_ring_idx cq;	/* producer: agent */
-	struct falcon_ring_idx rq;	/* producer: agent */
+	__u32 ring_sets;	/* 1 to FALCON_RING_SETS_MAX; fixed at attach */
 	/*
-	 * Set to 1 by the one about to sleep, who then looks at the rings once more; exchanged
-	 * for 0 by the other, who then sends the signal: one signal a sleep.
+	 * The same as agent_sleeping for the application, whatever ring set the agent has something in:
+	 * the thread that exchanges it for 0 signals the event.
 	 */
-	__u32 agent_sleeping FALCON_ALIGNED;	/* ring the doorbell after submitting */
-	__u32 app_sleeping FALCON_ALIGNED;	/* signal the event after producing */
+	__u32 app_sleeping FALCON_ALIGNED;
 };
 
 #define FALCON_SHM_ROUND(n) (((n) + 4095ULL) & ~4095ULL)
-#define FALCON_SHM_SQ FALCON_SHM_ROUND(sizeof(struct falcon_shm))
-#define FALCON_SHM_CQ (FALCON_SHM_SQ + FALCON_SQ_ENTRIES * sizeof(struct falcon_sqe))
-#define FALCON_SHM_RQ (FALCON_SHM_CQ + FALCON_CQ_ENTRIES * sizeof(struct falcon_cqe))
-#define FALCON_SHM_ARENA (FALCON_SHM_RQ + FALCON_RQ_ENTRIES * sizeof(struct falcon_msg))
+/* Bytes into a ring set. */
+#define FALCON_SET_SQ FALCON_SHM_ROUND(sizeof(struct falcon_ring_set))
+#define FALCON_SET_CQ (FALCON_SET_SQ + FALCON_SQ_ENTRIES * sizeof(struct falcon_sqe))
+#define FALCON_SET_RQ (FALCON_SET_CQ + FALCON_CQ_ENTRIES * sizeof(struct falcon_cqe))
+#define FALCON_SET_SIZE (FALCON_SET_RQ + FALCON_RQ_ENTRIES * sizeof(struct falcon_msg))
+/* Bytes into the memory: ring set |i|, and the arena behind |sets| of them. */
+#define FALCON_SHM_SET(i) (FALCON_SHM_ROUND(sizeof(struct falcon_shm)) + (i) * FALCON_SET_SIZE)
+#define FALCON_SHM_ARENA(sets) FALCON_SHM_SET(sets)
 
 #endif /* FALCON_SHM_H */

@@ -85,7 +85,7 @@ static uint64_t number(size_t bytes)
 	return v;
 }
 
-static void client_broken(void *arg, struct client *cl, const char *why)
+static void on_client_broken(void *arg, struct client *cl, const char *why)
 {
 	struct side *s = arg;
 
@@ -94,17 +94,18 @@ static void client_broken(void *arg, struct client *cl, const char *why)
 	raw_detach(s->ulp, cl);
 }
 
-static const struct raw_ops ops = { .client_broken = client_broken };
+static const struct raw_ops ops = { .client_broken = on_client_broken };
 
 static void attach(struct side *s, uint16_t service)
 {
+	struct client_ends ends;
 	char err[256];
 
 	app_make(&s->app, ARENA, true);
+	ends = app_ends(&s->app);
 	s->app.shm->remote_offset = OPEN_FROM;
 	s->app.shm->remote_len = OPEN_LEN;
-	CHECK(raw_attach(s->ulp, s->app.memfd, s->app.doorbell, s->app.agent_event, service,
-			 &s->client, err, sizeof(err)) == 0);
+	CHECK(raw_attach(s->ulp, &ends, service, &s->client, err, sizeof(err)) == 0);
 }
 
 static void set_up(void)
@@ -139,10 +140,10 @@ static void tear_down(struct side *s)
 /* Index |which| of |s| becomes |v|, or moves by it. */
 static void set_index(struct side *s, unsigned int which, uint32_t v, bool relative)
 {
-	struct falcon_shm *shm = s->app.shm;
-	__u32 *const indexes[] = { &shm->sq.tail, &shm->sq.head, &shm->cq.tail, &shm->cq.head,
-				   &shm->rq.tail, &shm->rq.head, &shm->agent_sleeping,
-				   &shm->app_sleeping };
+	struct falcon_ring_set *rings = s->app.rings;
+	__u32 *const indexes[] = { &rings->sq.tail, &rings->sq.head, &rings->cq.tail, &rings->cq.head,
+				   &rings->rq.tail, &rings->rq.head, &rings->agent_sleeping,
+				   &s->app.shm->app_sleeping };
 	__u32 *index = indexes[which % (sizeof(indexes) / sizeof(indexes[0]))];
 
 	*index = relative ? *index + v : v;
@@ -161,23 +162,23 @@ static void submit(unsigned int times)
 	};
 
 	for (unsigned int i = 0; i < times; i++)
-		near.app.sqes[near.app.shm->sq.tail++ % FALCON_SQ_ENTRIES] = sqe;
+		near.app.sqes[near.app.rings->sq.tail++ % FALCON_SQ_ENTRIES] = sqe;
 }
 
 /* Write anything anywhere. */
 static void scribble(void)
 {
-	uint64_t at = number(4) % (FALCON_SHM_ARENA + ARENA);
+	uint64_t at = number(4) % (FALCON_SHM_ARENA(1) + ARENA);
 	uint64_t len = number(1);
 
-	for (; len && at < FALCON_SHM_ARENA + ARENA; len--, at++)
+	for (; len && at < FALCON_SHM_ARENA(1) + ARENA; len--, at++)
 		((uint8_t *)near.app.shm)[at] = (uint8_t)number(1);
 }
 
 /* An entry of the submission ring of which every byte is the input's. */
 static void raw_sqe(void)
 {
-	struct falcon_sqe *sqe = &near.app.sqes[near.app.shm->sq.tail++ % FALCON_SQ_ENTRIES];
+	struct falcon_sqe *sqe = &near.app.sqes[near.app.rings->sq.tail++ % FALCON_SQ_ENTRIES];
 
 	for (size_t i = 0; i < sizeof(*sqe); i++)
 		((uint8_t *)sqe)[i] = (uint8_t)number(1);

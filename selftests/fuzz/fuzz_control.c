@@ -408,7 +408,7 @@ static int passed_fd(unsigned int kind, bool sealed, bool nonsense)
 	switch (kind) {
 	case 0:
 		app_make(&app, ARENA, sealed);
-		app.shm->sq.tail = nonsense ? UINT32_MAX : 0;
+		app.rings->sq.tail = nonsense ? UINT32_MAX : 0;
 		app_drop(&app);
 		close(app.doorbell);
 		close(app.agent_event);

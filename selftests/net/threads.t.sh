@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 #
-# An agent with several threads that carry packets: whatever queue a packet comes by, it gets to the thread
-# that has its connection. A sends each connection's packets by another queue, and B receives them by the
-# same; B's first thread has all these connections. An interface with fewer queues than there are threads is
-# refused.
+# An agent with several threads that carry packets: connections are spread over them, an application uses
+# those of all, and whatever queue a packet comes by, it gets to the thread that has its connection. An
+# interface with fewer queues than there are threads is refused.
 # shellcheck source=selftests/net/lab.sh disable=SC2317 # functions that tap_run calls
 . "$(dirname "$0")/lab.sh"
 tap_need falcond falconctl falcon-cp jq
@@ -20,11 +19,15 @@ threads()
 		falcon-lab agent "$1" start
 }
 
-# Which of the host's threads have handed frames over, as "no yes".
+# How many connections each of the host's threads has, as "2 2".
+spread()
+{
+	on "$1" falconctl -j shard show | jq -r '[.[].connections] | join(" ")'
+}
+
 handed_over()
 {
-	on "$1" falconctl -j shard show |
-		jq -r '[.[] | if .handed_over > 0 then "yes" else "no" end] | join(" ")'
+	on "$1" falconctl -j shard show | jq -e 'map(.handed_over) | add > 0'
 }
 
 conn_up()
@@ -43,11 +46,12 @@ tap_run "the agent starts with two threads" threads b 2
 for conn in b b-unordered b6; do
 	tap_run "connection $conn" tap_wait 20 conn_up a "$conn"
 done
+tap_is "$(spread b)" "2 1" "three connections are spread over two threads"
 serve b
 for conn in b b-unordered b6; do
 	tap_run "a file arrives by $conn" put a "$conn" b big
 done
-tap_is "$(handed_over b)" "no yes" "the second thread has handed over what came by its queue"
+tap_run "frames that came by the other thread's queue were handed over" handed_over b
 stop_serving
 tap_run "more threads than queues: refused" too_many
 tap_run "and the log says why" grep -q 'threads = 3, but eth0 has only 2 receive queues' \

@@ -41,19 +41,20 @@ static uint32_t nasty(struct hostile *h, uint32_t near)
 
 static void scribble(struct hostile *h)
 {
+	struct falcon_ring_set *rings = h->app.rings;
 	struct falcon_shm *shm = h->app.shm;
 
 	switch (unit_random(&h->seed) % 10) {
-	case 0: shm->sq.tail = nasty(h, shm->sq.head); break;
-	case 1: shm->sq.head = nasty(h, shm->sq.tail); break;
-	case 2: shm->cq.head = nasty(h, shm->cq.tail); break;
-	case 3: shm->cq.tail = nasty(h, shm->cq.head); break;
-	case 4: shm->rq.head = nasty(h, shm->rq.tail); break;
-	case 5: shm->rq.tail = nasty(h, shm->rq.head); break;
-	case 6: shm->agent_sleeping = nasty(h, 0); break;
+	case 0: rings->sq.tail = nasty(h, rings->sq.head); break;
+	case 1: rings->sq.head = nasty(h, rings->sq.tail); break;
+	case 2: rings->cq.head = nasty(h, rings->cq.tail); break;
+	case 3: rings->cq.tail = nasty(h, rings->cq.head); break;
+	case 4: rings->rq.head = nasty(h, rings->rq.tail); break;
+	case 5: rings->rq.tail = nasty(h, rings->rq.head); break;
+	case 6: rings->agent_sleeping = nasty(h, 0); break;
 	case 7: shm->app_sleeping = nasty(h, 1); break;
 	case 8: shm->arena_size = unit_random(&h->seed); break;
-	case 9: shm->sq.tail++; break;
+	case 9: rings->sq.tail++; break;
 	}
 }
 
@@ -100,11 +101,12 @@ static void scribbles__do_no_harm(void **state)
 	(void)state;
 	for (uint64_t round = 1; round <= ROUNDS; round++) {
 		struct hostile h = { .seed = round * 0x9e3779b97f4a7c15 };
+		struct client_ends ends;
 		char err[256];
 
 		app_make(&h.app, ARENA, true);
-		h.cl = client_attach(h.app.memfd, h.app.doorbell, h.app.agent_event, 1, err,
-				     sizeof(err));
+		ends = app_ends(&h.app);
+		h.cl = client_attach(&ends, 1, err, sizeof(err));
 		assert_non_null(h.cl);
 		for (int i = 0; i < STEPS; i++) {
 			if (unit_random(&h.seed) % 4 == 0)
@@ -137,16 +139,18 @@ static void impossible__indexes_are_found(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct client_ends ends;
 		struct falcon_sqe sqe;
 		struct client *cl;
 		char err[256];
 		struct app a;
 
 		app_make(&a, ARENA, true);
-		cl = client_attach(a.memfd, a.doorbell, a.agent_event, 1, err, sizeof(err));
-		a.shm->sq.tail = cases[i].sq_tail;
-		a.shm->cq.head = cases[i].cq_head;
-		a.shm->rq.head = cases[i].rq_head;
+		ends = app_ends(&a);
+		cl = client_attach(&ends, 1, err, sizeof(err));
+		a.rings->sq.tail = cases[i].sq_tail;
+		a.rings->cq.head = cases[i].cq_head;
+		a.rings->rq.head = cases[i].rq_head;
 		client_deliver(cl, 0, 0, 0, "", 0);
 		assert_int_equal(client_take(cl, &sqe), cases[i].want);
 		client_free(cl);

@@ -20,8 +20,10 @@ static char why[256];
 
 static struct client *attach(struct app *a)
 {
+	const struct client_ends ends = app_ends(a);
+
 	why[0] = '\0';
-	return client_attach(a->memfd, a->doorbell, a->agent_event, 5, why, sizeof(why));
+	return client_attach(&ends, 5, why, sizeof(why));
 }
 
 /* Attaching must fail with a sentence that has |word| in it. */
@@ -90,6 +92,15 @@ static void attach__bad_header(void **state)
 	app_make(&a, ARENA, true);
 	a.shm->remote_offset = ARENA + 1;
 	assert_refused(&a, "remote");
+	app_make(&a, ARENA, true);
+	a.shm->ring_sets = 0;
+	assert_refused(&a, "ring sets");
+	app_make(&a, ARENA, true);
+	a.shm->ring_sets = FALCON_RING_SETS_MAX + 1;
+	assert_refused(&a, "ring sets");
+	app_make(&a, ARENA, true);
+	a.shm->ring_sets = 2;	/* the memory has room for one */
+	assert_refused(&a, "arena");
 	app_make(&a, ARENA, true);
 	a.shm->remote_offset = 1;
 	assert_refused(&a, "remote");
@@ -299,7 +310,7 @@ static void wake__full_socket_does_not_block(void **state)
 	fcntl(a->agent_event, F_SETFL, 0);	/* it shares the flags and may do so */
 	for (int i = 0; i < 100000; i++) {
 		a->shm->app_sleeping = 1;
-		a->shm->rq.head = a->shm->rq.tail;
+		a->rings->rq.head = a->rings->rq.tail;
 		assert_int_equal(client_deliver(cl, 0, 0, 0, "", 0), 0);
 		client_publish(cl);
 	}
@@ -315,12 +326,12 @@ static void sleep__sees_what_came_meanwhile(void **state)
 	struct falcon_sqe sqe;
 
 	assert_true(client_sleep_begin(cl));
-	assert_int_equal(a->shm->agent_sleeping, 1);
+	assert_int_equal(a->rings->agent_sleeping, 1);
 	client_sleep_end(cl);
-	assert_int_equal(a->shm->agent_sleeping, 0);
+	assert_int_equal(a->rings->agent_sleeping, 0);
 	app_submit(a, &(struct falcon_sqe){ 0 });
 	assert_false(client_sleep_begin(cl));
-	assert_int_equal(a->shm->agent_sleeping, 0);
+	assert_int_equal(a->rings->agent_sleeping, 0);
 	assert_int_equal(client_take(cl, &sqe), 1);
 	assert_true(client_sleep_begin(cl));
 	client_free(cl);

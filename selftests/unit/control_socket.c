@@ -252,17 +252,19 @@ static void descriptors(void **state)
 {
 	const char *echo = "{\"op\":\"echo\"}", *take = "{\"op\":\"take\"}";
 	int fd = client(), passed, before, null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	int fds[5] = {null, null, null, null, null};
+	int fds[CONTROL_FDS_MAX + 1];
 	json_t *reply;
 
 	(void)state;
 	assert_ok(ask(fd, "{\"op\":\"quiet\"}"));
+	for (int i = 0; i <= CONTROL_FDS_MAX; i++)
+		fds[i] = null;
 	before = open_fds();
-	send_fds(fd, echo, strlen(echo), fds, 4);
+	send_fds(fd, echo, strlen(echo), fds, CONTROL_FDS_MAX);
 	reply = receive(fd, &passed);
-	assert_int_equal(json_integer_value(json_object_get(reply, "fds")), 4);
+	assert_int_equal(json_integer_value(json_object_get(reply, "fds")), CONTROL_FDS_MAX);
 	assert_ok(reply);
-	send_fds(fd, echo, strlen(echo), fds, 5);
+	send_fds(fd, echo, strlen(echo), fds, CONTROL_FDS_MAX + 1);
 	assert_error(receive(fd, &passed), "EMSGSIZE");
 	assert_int_equal(open_fds(), before);
 	send_fds(fd, take, strlen(take), fds, 1);

@@ -46,12 +46,12 @@ static int open_soon(const struct falcon_attr *attr, struct falcon **f)
 	return rc;
 }
 
-static int setup(void **state)
+/* An agent with so many raw |layers|, in text. */
+static int start(const char *layers)
 {
-	(void)state;
 	agent = fork();
 	if (!agent) {
-		execl(loop_agent, loop_agent, dir, (char *)NULL);
+		execl(loop_agent, loop_agent, dir, "1400", layers, (char *)NULL);
 		_exit(127);
 	}
 	if (open_soon(&attr_b, &far) || open_soon(&attr_a, &near)) {
@@ -59,6 +59,18 @@ static int setup(void **state)
 		return -1;
 	}
 	return 0;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return start("1");
+}
+
+static int setup_two(void **state)
+{
+	(void)state;
+	return start("2");
 }
 
 static int teardown(void **state)
@@ -224,6 +236,72 @@ static void fd__for_event_loops(void **state)
 	}
 }
 
+/* A message of |f|, waited for: its tag, and in |*conn| the handle of its connection. */
+static uint64_t receive(struct falcon *f, uint32_t *conn)
+{
+	const struct falcon_msg *m;
+	uint64_t tag;
+
+	while (!(m = falcon_message(f)))
+		assert_int_equal(falcon_wait(f, PATIENCE_MS), 1);
+	assert_ptr_equal(falcon_message(f), m);	/* the same until it is given back */
+	tag = m->tag;
+	*conn = m->conn;
+	falcon_message_done(f);
+	return tag;
+}
+
+/* Connections of two threads: both are used by one handle, asleep and awake, and answered on. */
+static void threads__connections_of_both(void **state)
+{
+	struct falcon_sqe sqe = { .op = FALCON_RAW_SEND, .dst_service = SERVICE, .len = 8 };
+	const char *names[] = { "b", "b-unordered" };
+	uint32_t conns[2], from, seen = 0;
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(falcon_lookup(near, names[i], &conns[i]), 0);
+	assert_int_not_equal(FALCON_CONN_SET(conns[0]), FALCON_CONN_SET(conns[1]));
+	for (int i = 0; i < 100; i++) {
+		sqe.conn = conns[i % 2];
+		sqe.remote = sqe.cookie = (uint64_t)i;
+		assert_int_equal(falcon_submit(near, &sqe), 0);
+		falcon_flush(near);
+		assert_int_equal(receive(far, &from), i);
+		assert_int_equal(from, conns[i % 2]);	/* both ends have the same CIDs here */
+		assert_int_equal(next(near).cookie, i);
+	}
+	for (int i = 0; i < 2; i++) {
+		sqe.conn = conns[i];
+		sqe.remote = (uint64_t)i;
+		assert_int_equal(falcon_submit(near, &sqe), 0);
+	}
+	falcon_flush(near);
+	for (int i = 0; i < 2; i++)
+		seen |= 1U << receive(far, &from);
+	assert_int_equal(seen, 3);
+	assert_int_equal(next(near).status, kCmplAck);
+	assert_int_equal(next(near).status, kCmplAck);
+}
+
+/* A handle that names a thread that does not have the connection, or is none. */
+static void threads__wrong_handles(void **state)
+{
+	struct falcon_sqe sqe = { .op = FALCON_RAW_PUT, .dst_service = SERVICE, .len = 8 };
+	struct falcon_conn_info info;
+
+	(void)state;
+	for (uint32_t set = 1; set < 16; set++) {
+		sqe.conn = FALCON_CONN_HANDLE(set, 0);
+		assert_int_equal(falcon_submit(near, &sqe), 0);
+		assert_int_equal(next(near).status, kCmplDeadConn);
+		assert_int_equal(falcon_conn_info(near, sqe.conn, &info), -ENOENT);
+	}
+	sqe.conn = 0;
+	assert_int_equal(falcon_submit(near, &sqe), 0);
+	assert_int_equal(next(near).status, kCmplAck);
+}
+
 static void agent__dies(void **state)
 {
 	struct pollfd pfd = { .fd = falcon_fd(near), .events = POLLIN };
@@ -249,10 +327,13 @@ static void agent__dies(void **state)
 int main(int argc, char **argv)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T2(f) cmocka_unit_test_setup_teardown(f, setup_two, teardown)
 	const struct CMUnitTest tests[] = {
 		T(open__what_goes_wrong), T(open__from_the_environment), T(names__of_connections),
 		T(operations__of_each_kind), T(submit__bounds_and_full_ring),
 		T(completions__left_unread), T(fd__for_event_loops), T(agent__dies),
+		T2(threads__connections_of_both), T2(threads__wrong_handles), T2(agent__dies),
+		T2(operations__of_each_kind), T2(fd__for_event_loops), T2(names__of_connections),
 	};
 	int rc;
 

@@ -353,7 +353,7 @@ static void hostile(void **state)
 			;
 	}
 	assert_int_equal(w->broken, 0);
-	w->app.shm->sq.tail += FALCON_SQ_ENTRIES + 1;
+	w->app.rings->sq.tail += FALCON_SQ_ENTRIES + 1;
 	for (int i = 0; i < 20000; i++)
 		step(w);
 	assert_int_equal(w->broken, 1);

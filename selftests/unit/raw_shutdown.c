@@ -95,7 +95,7 @@ static void detach__with_work_in_the_core(void **state)
 	p->near.conns[0].stalled = false;
 	pair_run(p);
 	assert_int_equal(p->near.conns[0].count, 0);
-	assert_int_equal(p->near.app.shm->cq.tail, 0);
+	assert_int_equal(p->near.app.rings->cq.tail, 0);
 }
 
 static void detach__with_pulls_in_the_core(void **state)
@@ -163,7 +163,7 @@ static void broken__is_reported_once_and_detached(void **state)
 {
 	struct pair *p = *state;
 
-	p->near.app.shm->sq.tail = FALCON_SQ_ENTRIES + 1;
+	p->near.app.rings->sq.tail = FALCON_SQ_ENTRIES + 1;
 	assert_false(raw_sleep_begin(p->near.ulp));
 	pair_run(p);
 	assert_int_equal(p->near.broken, 1);

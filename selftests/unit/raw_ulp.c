@@ -363,14 +363,14 @@ static void completions__never_overflow(void **state)
 	while (submitted < n) {
 		struct falcon_sqe sqe = pair_sqe(FALCON_RAW_PUT, 0, 0, 8);
 
-		if (p->near.app.shm->sq.tail - p->near.app.shm->sq.head == FALCON_SQ_ENTRIES)
+		if (p->near.app.rings->sq.tail - p->near.app.rings->sq.head == FALCON_SQ_ENTRIES)
 			break;
 		sqe.cookie = submitted++;
 		app_submit(&p->near.app, &sqe);
 		pair_step(p);
 	}
 	pair_run(p);
-	assert_int_equal(p->near.app.shm->cq.tail, FALCON_CQ_ENTRIES);
+	assert_int_equal(p->near.app.rings->cq.tail, FALCON_CQ_ENTRIES);
 	for (; app_complete(&p->near.app, &cqe); pair_run(p))
 		assert_int_equal(cqe.cookie, done++);
 	assert_int_equal(done, submitted);

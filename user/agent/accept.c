@@ -37,6 +37,8 @@ static struct shard *dialled_for(struct agent *a, uint8_t proto, const struct ul
 	const struct ulp *ulp = agent_ulp(&a->shards[0], proto);
 	uint32_t i = ulp && ulp->ops->dial_for ? ulp->ops->dial_for(data) : 0;
 
+	if (ulp && ulp->ops->any_shard)
+		return agent_quietest_shard(a);
 	return &a->shards[i < a->nshards ? i : 0];
 }
 

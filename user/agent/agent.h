@@ -293,7 +293,9 @@ void agent_pools_limit(struct shard *s, const struct fcore_config *cfg);
 
 /* dial.c: what |c|'s offers carry for the peer's upper layer. */
 void agent_conn_set_data(struct agent_conn *c, const struct ulp_data *data);
-/* That which serves all of raw transactions and of NVMe. */
+/* conn.c: that with the fewest connections, for one that any may have. */
+struct shard *agent_quietest_shard(struct agent *a);
+/* That which serves all of NVMe. */
 static inline struct shard *agent_first_shard(struct agent *a)
 {
 	return &a->shards[0];

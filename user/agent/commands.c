@@ -15,47 +15,13 @@
 #include "agent/nvme.h"
 #include "agent/nvme_app.h"
 #include "agent/own.h"
+#include "agent/raw_app.h"
 #include "agent/rdma.h"
 #include "agent/rue.h"
 
 /* A request's handler: 0, or a negative errno with *|reply| made by control_error(). */
 typedef int (*command_fn)(struct agent *a, struct control_client *cl, json_t *req, int *fds,
 			  int nfds, json_t **reply);
-
-static int attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
-		  json_t **reply)
-{
-	json_int_t service = json_integer_value(json_object_get(req, "service"));
-	struct shard *s = agent_first_shard(a);
-	struct client *app;
-	char err[256];
-	int rc;
-
-	if (cl->user || cl->nvme)
-		return control_error(reply, -EALREADY, "this connection has attached already");
-	if (nfds != 3 || service < 0 || service > UINT16_MAX)
-		return control_error(reply, -EINVAL,
-				     "attach wants a service of 0..65535 and three descriptors");
-	rc = raw_attach(s->raw, fds[0], fds[1], fds[2], (uint16_t)service, &app, err, sizeof(err));
-	if (rc < 0)
-		return control_error(reply, rc, "%s", err);
-	/* The client owns them now. */
-	for (int i = 0; i < 3; i++)
-		fds[i] = -1;
-	rc = quota_charge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app));
-	if (rc < 0) {
-		raw_detach(s->raw, app);
-		quota_explain(a->quota, cl->uid, QUOTA_MEMORY, err, sizeof(err));
-		return control_error(reply, rc, "%s", err);
-	}
-	cl->user = app;
-	client_set_user(app, own_all(cl->uid) ? 0 : cl->uid);
-	shard_watch(s, client_doorbell(app));
-	log_info("application attached service=%u pid=%d uid=%u", client_service(app), cl->pid,
-		 cl->uid);
-	*reply = json_pack("{s:i}", "service", client_service(app));
-	return 0;
-}
 
 static struct agent_conn *conn_of_request(struct agent *a, const struct control_client *cl,
 					  const json_t *req, json_t **reply)
@@ -81,21 +47,29 @@ static int lookup(struct agent *a, struct control_client *cl, json_t *req, int *
 	(void)fds, (void)nfds;
 	if (!c)
 		return -ENOENT;
-	*reply = json_pack("{s:I}", "conn", (json_int_t)c->cfg.local_cid);
+	*reply = json_pack("{s:I}", "conn",
+			   (json_int_t)FALCON_CONN_HANDLE(c->shard->index, c->cfg.local_cid));
 	return 0;
+}
+
+/* The connection with the |handle| that "lookup" has given, or NULL: it is gone. */
+static const struct agent_conn *conn_of_handle(struct agent *a, json_int_t handle)
+{
+	uint32_t cid = handle > 0 && handle <= UINT32_MAX ? FALCON_CONN_CID((uint32_t)handle) : 0;
+	const struct agent_conn *c = cid && cid < FALCON_MAX_CONNS ? agent_conn_at(a, cid) : NULL;
+
+	return c && c->shard->index == FALCON_CONN_SET((uint32_t)handle) ? c : NULL;
 }
 
 static int conn_info(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		     json_t **reply)
 {
-	json_int_t cid = json_integer_value(json_object_get(req, "conn"));
-	const struct agent_conn *c = cid > 0 && cid < FALCON_MAX_CONNS
-					     ? agent_conn_at(a, (uint32_t)cid)
-					     : NULL;
+	json_int_t conn = json_integer_value(json_object_get(req, "conn"));
+	const struct agent_conn *c = conn_of_handle(a, conn);
 
 	(void)fds, (void)nfds;
 	if (!c || !own_sees(c, cl->uid))
-		return control_error(reply, -ENOENT, "no connection %lld", (long long)cid);
+		return control_error(reply, -ENOENT, "no connection %lld", (long long)conn);
 	*reply = json_pack("{s:s, s:b, s:b, s:I, s:I, s:s}", "name", c->cfg.name, "up",
 			   c->state == AGENT_CONN_UP, "ordered", c->cfg.params.ordered, "segment",
 			   (json_int_t)agent_conn_segment(c), "mtu", (json_int_t)c->mtu, "reason", c->reason);
@@ -191,7 +165,8 @@ static const struct command {
 	bool changes;	/* what is everybody's: for the agent's owner and root */
 	bool call;	/* is about what the shard has: in a call */
 } commands[] = {
-	{ "attach", attach, .call = true },
+	{ "attach", agent_raw_attach, .call = true },
+	{ "threads", agent_raw_threads, .call = false },
 	{ "verbs-attach", agent_rdma_attach, .call = true },
 	{ "lookup", lookup, .call = false },
 	{ "conn-info", conn_info, .call = false },
@@ -277,20 +252,12 @@ static void detach(void *arg)
 {
 	struct agent *a = ((struct leaving *)arg)->agent;
 	struct control_client *cl = ((struct leaving *)arg)->client;
-	struct shard *s = agent_first_shard(a);
-	struct client *app = cl->user;
 
 	for (unsigned int i = 0; i < a->nshards; i++)
 		agent_rue_trace_end(&a->shards[i], cl);
 	agent_nvme_gone(a, cl);
+	agent_raw_gone(a, cl);
 	quota_uncharge(a->quota, cl->uid, QUOTA_CLIENTS, 1);
-	if (!app)
-		return;
-	cl->user = NULL;
-	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app));
-	log_info("application gone service=%u pid=%d", client_service(app), cl->pid);
-	shard_unwatch(s, client_doorbell(app));
-	raw_detach(s->raw, app);
 }
 
 void agent_client_gone(void *arg, struct control_client *cl)
@@ -310,7 +277,7 @@ static void look_at(void *arg, struct control_client *cl)
 {
 	struct search *s = arg;
 
-	if ((cl->user && client_broken(cl->user)) ||
+	if ((cl->user && raw_app_broken(cl->user)) ||
 	    (cl->nvme && client_broken(nvme_app_client(cl->nvme))))
 		s->found = cl;
 }

@@ -256,10 +256,20 @@ void agent_conn_begin(struct agent_conn *c)
 	leave(c, err);
 }
 
+struct shard *agent_quietest_shard(struct agent *a)
+{
+	struct shard *s = &a->shards[0];
+
+	for (unsigned int i = 1; i < a->nshards; i++)
+		if (a->shards[i].nconns < s->nconns)
+			s = &a->shards[i];
+	return s;
+}
+
 /* Configured connections carry raw transactions. */
 static int add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
 {
-	struct shard *s = agent_first_shard(a);
+	struct shard *s = agent_quietest_shard(a);
 	struct agent_conn *c = agent_conn_new(s, cfg, agent_ulp(s, FALCON_PROTO_RAW), err, errlen);
 
 	return c ? agent_conn_start(c, err, errlen) : -EINVAL;

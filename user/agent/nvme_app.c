@@ -55,13 +55,14 @@ void nvme_apps_destroy(struct nvme_apps *apps)
 struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, int memfd,
 				 int doorbell, int event, char *err, size_t errlen)
 {
+	const struct client_ends ends = { .memfd = memfd, .doorbell = doorbell, .event = event };
 	struct nvme_app *app = calloc(1, sizeof(*app));
 
 	if (!app) {
 		snprintf(err, errlen, "out of memory");
 		return NULL;
 	}
-	app->cl = client_attach(memfd, doorbell, event, 0, err, errlen);
+	app->cl = client_attach(&ends, 0, err, errlen);
 	if (!app->cl) {
 		free(app);
 		return NULL;

@@ -8,6 +8,7 @@
 
 #include "agent/commands.h"
 #include "agent/nvme.h"
+#include "agent/raw_app.h"
 #include "agent/rdma.h"
 #include "agent/rdma_show.h"
 #include "agent/rue.h"
@@ -288,21 +289,8 @@ static void show_counters(struct agent *a, const struct agent_conn *only, json_t
 
 static void show_one_client(void *arg, struct control_client *cl)
 {
-	const struct client_stats *s;
-	json_t *row;
-
-	if (!cl->user)
-		return;
-	s = client_stats(cl->user);
-	row = json_pack("{s:i, s:i, s:i}", "service", client_service(cl->user), "pid", (int)cl->pid,
-			"uid", (int)cl->uid);
-	put(row, "taken", s->taken);
-	put(row, "completed", s->completed);
-	put(row, "outstanding", s->outstanding);
-	put(row, "messages", s->messages);
-	put(row, "ring_full", s->ring_full);
-	put(row, "wakes", s->wakes);
-	json_array_append_new(arg, row);
+	if (cl->user)
+		json_array_append_new(arg, raw_app_row(cl->user, cl));
 }
 
 static void show_client(struct agent *a, const struct agent_conn *only, json_t *rows)

@@ -15,7 +15,7 @@
 
 enum control_msg_const {
 	CONTROL_MSG_MAX = 64 * 1024,	/* bytes of a message */
-	CONTROL_FDS_MAX = 4,		/* descriptors with a request; more: it is refused */
+	CONTROL_FDS_MAX = 10,		/* descriptors with a request; more: it is refused */
 };
 
 #endif /* FALCON_IPC_CONTROL_H */

@@ -42,6 +42,31 @@ int lib_call(struct falcon *f, json_t *request, json_t **answer)
 	return called(f, ipc_client_call(&f->control, request, NULL, 0, answer));
 }
 
+/* How many threads of the agent carry packets, in |f->nsets|. */
+static int count_threads(struct falcon *f)
+{
+	json_t *answer = NULL;
+	json_int_t n;
+	int rc = lib_call(f, json_pack("{s:s}", "op", "threads"), &answer);
+
+	if (rc)
+		return rc;
+	n = json_integer_value(json_object_get(answer, "threads"));
+	json_decref(answer);
+	if (n < 1 || n > FALCON_RING_SETS_MAX)
+		return lib_fail(f, -EPROTO, "the agent does not say how many threads it has");
+	f->nsets = (unsigned int)n;
+	return 0;
+}
+
+static void point(struct ring_set *set, uint8_t *base)
+{
+	set->rings = (struct falcon_ring_set *)base;
+	set->sqes = (struct falcon_sqe *)(base + FALCON_SET_SQ);
+	set->cqes = (struct falcon_cqe *)(base + FALCON_SET_CQ);
+	set->msgs = (struct falcon_msg *)(base + FALCON_SET_RQ);
+}
+
 static int make_memory(struct falcon *f, const struct falcon_attr *attr)
 {
 	uint8_t *base;
@@ -51,7 +76,7 @@ static int make_memory(struct falcon *f, const struct falcon_attr *attr)
 		return lib_fail(f, -EINVAL, "the arena is too large, or the remote range is "
 				"outside of it");
 	f->arena_size = FALCON_SHM_ROUND(attr->arena_size);
-	f->map_size = FALCON_SHM_ARENA + f->arena_size;
+	f->map_size = FALCON_SHM_ARENA(f->nsets) + f->arena_size;
 	f->memfd = memfd_create("falcon", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (f->memfd < 0 || ftruncate(f->memfd, (off_t)f->map_size) ||
 	    fcntl(f->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
@@ -60,10 +85,9 @@ static int make_memory(struct falcon *f, const struct falcon_attr *attr)
 	if (base == MAP_FAILED)
 		return lib_fail(f, -ENOMEM, "cannot map shared memory: %s", strerror(errno));
 	f->shm = (struct falcon_shm *)base;
-	f->sqes = (struct falcon_sqe *)(base + FALCON_SHM_SQ);
-	f->cqes = (struct falcon_cqe *)(base + FALCON_SHM_CQ);
-	f->msgs = (struct falcon_msg *)(base + FALCON_SHM_RQ);
-	f->arena = base + FALCON_SHM_ARENA;
+	for (unsigned int i = 0; i < f->nsets; i++)
+		point(&f->sets[i], base + FALCON_SHM_SET(i));
+	f->arena = base + FALCON_SHM_ARENA(f->nsets);
 	f->shm->magic = FALCON_SHM_MAGIC;
 	f->shm->version = FALCON_SHM_VERSION;
 	f->shm->arena_size = f->arena_size;
@@ -71,32 +95,61 @@ static int make_memory(struct falcon *f, const struct falcon_attr *attr)
 	f->shm->remote_len = attr->remote_len;
 	f->shm->remote_write = attr->remote_write != 0;
 	f->shm->remote_read = attr->remote_read != 0;
+	f->shm->ring_sets = f->nsets;
 	return 0;
 }
 
-/* Hand memory and signals over. The agent's end of the event socket must be its alone: see EOF. */
+static int make_doorbells(struct falcon *f)
+{
+	for (unsigned int i = 0; i < f->nsets; i++) {
+		f->sets[i].doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (f->sets[i].doorbell < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/*
+ * Hand memory and signals over: the memory, the doorbell of set 0, the event, the other sets' doorbells.
+ * The agent's end of the event socket must be its alone: see EOF.
+ */
 static int attach(struct falcon *f, json_t *request, json_t **answer)
 {
-	int pair[2], fds[3], rc;
+	int pair[2], fds[2 + FALCON_RING_SETS_MAX], rc;
 
-	f->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (f->doorbell < 0 ||
+	if (make_doorbells(f) ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair)) {
 		json_decref(request);
 		return lib_fail(f, -errno, "cannot make descriptors: %s", strerror(errno));
 	}
 	f->event = pair[0];
 	fds[0] = f->memfd;
-	fds[1] = f->doorbell;
+	fds[1] = f->sets[0].doorbell;
 	fds[2] = pair[1];
-	rc = called(f, ipc_client_call(&f->control, request, fds, 3, answer));
+	for (unsigned int i = 1; i < f->nsets; i++)
+		fds[2 + i] = f->sets[i].doorbell;
+	rc = called(f, ipc_client_call(&f->control, request, fds, 2 + f->nsets, answer));
 	close(pair[1]);
 	return rc;
 }
 
-int lib_open(const struct falcon_attr *attr, json_t *request, json_t **answer, struct falcon **out)
+static struct falcon *new_handle(void)
 {
 	struct falcon *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->memfd = f->event = -1;
+	f->nsets = 1;
+	for (int i = 0; i < FALCON_RING_SETS_MAX; i++)
+		f->sets[i].doorbell = -1;
+	return f;
+}
+
+int lib_open(const struct falcon_attr *attr, json_t *request, bool all_threads, json_t **answer,
+	     struct falcon **out)
+{
+	struct falcon *f = new_handle();
 	int rc;
 
 	*out = NULL;
@@ -105,8 +158,9 @@ int lib_open(const struct falcon_attr *attr, json_t *request, json_t **answer, s
 		snprintf(open_err, sizeof(open_err), "out of memory");
 		return -ENOMEM;
 	}
-	f->memfd = f->doorbell = f->event = -1;
 	rc = called(f, ipc_client_connect(&f->control, attr->socket));
+	if (!rc && all_threads)
+		rc = count_threads(f);
 	if (!rc)
 		rc = make_memory(f, attr);
 	if (rc)
@@ -131,7 +185,7 @@ int falcon_open(const struct falcon_attr *attr, struct falcon **out)
 	json_t *answer = NULL;
 	json_int_t got;
 	int rc = lib_open(attr, json_pack("{s:s, s:i}", "op", "attach", "service", attr->service),
-			  &answer, out);
+			  true, &answer, out);
 
 	if (rc)
 		return rc;
@@ -158,7 +212,8 @@ void falcon_close(struct falcon *f)
 	if (!f)
 		return;
 	ipc_client_close(&f->control);
-	close_fd(f->doorbell);
+	for (int i = 0; i < FALCON_RING_SETS_MAX; i++)
+		close_fd(f->sets[i].doorbell);
 	close_fd(f->event);
 	close_fd(f->memfd);
 	if (f->shm)

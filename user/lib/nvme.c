@@ -12,8 +12,8 @@ enum { METADATA = 8 };		/* bytes of protection information of a block */
 int falcon_nvme_open(const struct falcon_attr *attr, const char *device, struct falcon **out)
 {
 	json_t *answer = NULL;
-	int rc = lib_open(attr, json_pack("{s:s, s:s}", "op", "nvme-attach", "name", device), &answer,
-			  out);
+	int rc = lib_open(attr, json_pack("{s:s, s:s}", "op", "nvme-attach", "name", device), false,
+			  &answer, out);
 
 	json_decref(answer);
 	return rc;
@@ -51,7 +51,7 @@ int falcon_nvme_reset(struct falcon *f, const char *device)
 
 int falcon_nvme_submit(struct falcon *f, const struct falcon_nvme_sqe *sqe)
 {
-	return lib_submit(f, sqe);
+	return lib_submit(f, 0, sqe);
 }
 
 int falcon_nvme_poll(struct falcon *f, struct falcon_nvme_cqe *cqes, int n)

@@ -13,42 +13,49 @@ enum rings_const {
 	IDLE_CHECK = 1024,	/* empty polls between looks whether the agent is still there */
 };
 
-int lib_submit(struct falcon *f, const void *entry)
+int lib_submit(struct falcon *f, unsigned int set, const void *entry)
 {
+	struct ring_set *s = &f->sets[set];
+
 	if (f->dead)
 		return lib_fail(f, -EPIPE, "the agent is gone");
-	if (f->sq_tail - falcon_load(&f->shm->sq.head) >= FALCON_SQ_ENTRIES)
+	if (s->sq_tail - falcon_load(&s->rings->sq.head) >= FALCON_SQ_ENTRIES)
 		return lib_fail(f, -EAGAIN, "the submission ring is full");
-	memcpy(&f->sqes[f->sq_tail++ % FALCON_SQ_ENTRIES], entry, sizeof(f->sqes[0]));
+	memcpy(&s->sqes[s->sq_tail++ % FALCON_SQ_ENTRIES], entry, sizeof(s->sqes[0]));
 	return 0;
 }
 
 int falcon_submit(struct falcon *f, const struct falcon_sqe *sqe)
 {
+	unsigned int set = FALCON_CONN_SET(sqe->conn);
+
 	if (sqe->local > f->arena_size || sqe->len > f->arena_size - sqe->local)
 		return lib_fail(f, -EINVAL, "the operation's memory is outside of the arena");
-	return lib_submit(f, sqe);
+	/* What no thread has, any of them completes with kCmplDeadConn. */
+	return lib_submit(f, set < f->nsets ? set : 0, sqe);
 }
 
-/* Something was published: wake the agent if it sleeps. */
-static void ring_doorbell(struct falcon *f)
+/* Something was published: wake the agent's thread if it sleeps. */
+static void ring_doorbell(struct ring_set *s)
 {
 	const uint64_t one = 1;
 
-	if (!sleep_claim(&f->shm->agent_sleeping))
+	if (!sleep_claim(&s->rings->agent_sleeping))
 		return;
 	/* Fails only if the counter is full, when the agent has a signal already. */
-	if (write(f->doorbell, &one, sizeof(one)) < 0)
+	if (write(s->doorbell, &one, sizeof(one)) < 0)
 		return;
 }
 
 void falcon_flush(struct falcon *f)
 {
-	if (f->sq_published == f->sq_tail)
-		return;
-	f->sq_published = f->sq_tail;
-	falcon_store(&f->shm->sq.tail, f->sq_tail);
-	ring_doorbell(f);
+	for (struct ring_set *s = f->sets; s < f->sets + f->nsets; s++) {
+		if (s->sq_published == s->sq_tail)
+			continue;
+		s->sq_published = s->sq_tail;
+		falcon_store(&s->rings->sq.tail, s->sq_tail);
+		ring_doorbell(s);
+	}
 }
 
 /* Read what the event socket holds; notice its end. */
@@ -69,41 +76,69 @@ static int idle(struct falcon *f)
 	return f->dead ? lib_fail(f, -EPIPE, "the agent is gone") : 0;
 }
 
+/* Take up to |n| completions of |s|. Returns how many. */
+static int take_completions(struct ring_set *s, struct falcon_cqe *cqes, int n)
+{
+	uint32_t ready = falcon_load(&s->rings->cq.tail) - s->cq_head;
+	int got = 0;
+
+	while (got < n && (uint32_t)got < ready)
+		cqes[got++] = s->cqes[s->cq_head++ % FALCON_CQ_ENTRIES];
+	if (!got)
+		return 0;
+	falcon_store(&s->rings->cq.head, s->cq_head);
+	/* The agent may have left submissions alone for want of room for their completions. */
+	if (falcon_load(&s->rings->sq.head) != s->sq_tail)
+		ring_doorbell(s);
+	return got;
+}
+
 int falcon_poll(struct falcon *f, struct falcon_cqe *cqes, int n)
 {
-	uint32_t ready;
 	int got = 0;
 
 	falcon_flush(f);
-	ready = falcon_load(&f->shm->cq.tail) - f->cq_head;
-	while (got < n && (uint32_t)got < ready)
-		cqes[got++] = f->cqes[f->cq_head++ % FALCON_CQ_ENTRIES];
+	/* Another set is first each time, so that a busy one does not keep the others waiting. */
+	for (unsigned int i = 0; i < f->nsets && got < n; i++)
+		got += take_completions(&f->sets[(f->cq_next + i) % f->nsets], cqes + got, n - got);
+	f->cq_next = (f->cq_next + 1) % f->nsets;
 	if (!got)
 		return idle(f);
 	f->idle_polls = 0;
-	falcon_store(&f->shm->cq.head, f->cq_head);
-	/* The agent may have left submissions alone for want of room for their completions. */
-	if (falcon_load(&f->shm->sq.head) != f->sq_tail)
-		ring_doorbell(f);
 	return got;
+}
+
+static bool has_message(const struct ring_set *s)
+{
+	return falcon_load(&s->rings->rq.tail) != s->rq_head;
 }
 
 const struct falcon_msg *falcon_message(struct falcon *f)
 {
-	if (falcon_load(&f->shm->rq.tail) == f->rq_head)
-		return NULL;
-	return &f->msgs[f->rq_head % FALCON_RQ_ENTRIES];
+	for (unsigned int i = 0; i < f->nsets; i++) {
+		struct ring_set *s = &f->sets[f->rq_next];
+
+		if (has_message(s))
+			return &s->msgs[s->rq_head % FALCON_RQ_ENTRIES];
+		f->rq_next = (f->rq_next + 1) % f->nsets;
+	}
+	return NULL;
 }
 
 void falcon_message_done(struct falcon *f)
 {
-	falcon_store(&f->shm->rq.head, ++f->rq_head);
+	struct ring_set *s = &f->sets[f->rq_next];
+
+	falcon_store(&s->rings->rq.head, ++s->rq_head);
+	f->rq_next = (f->rq_next + 1) % f->nsets;
 }
 
 static bool something(const struct falcon *f)
 {
-	return falcon_load(&f->shm->cq.tail) != f->cq_head ||
-	       falcon_load(&f->shm->rq.tail) != f->rq_head;
+	for (const struct ring_set *s = f->sets; s < f->sets + f->nsets; s++)
+		if (falcon_load(&s->rings->cq.tail) != s->cq_head || has_message(s))
+			return true;
+	return false;
 }
 
 int falcon_fd(const struct falcon *f)

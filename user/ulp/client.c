@@ -19,6 +19,7 @@
 /* Our own copy of everything that matters: what lies in |shm| may change under our eyes. */
 struct client {
 	struct falcon_shm *shm;
+	struct falcon_ring_set *rings;
 	struct falcon_sqe *sqes;
 	struct falcon_cqe *cqes;
 	struct falcon_msg *msgs;
@@ -28,6 +29,7 @@ struct client {
 	bool remote_write, remote_read;
 	bool broken;			/* an index was impossible */
 	uint16_t service;
+	unsigned int set, sets;		/* ours, and of the whole memory */
 	uint32_t user;
 	int memfd, doorbell, event;
 
@@ -91,15 +93,19 @@ static int check_signals(int doorbell, int event, char *err, size_t err_len)
 	return 0;
 }
 
-/* The header, copied once and checked. |size| is the memory's, bytes. */
-static int check_header(const struct falcon_shm *h, uint64_t size, char *err, size_t err_len)
+/* The header, copied once and checked, for ring set |set|. |size| is the memory's, bytes. */
+static int check_header(const struct falcon_shm *h, unsigned int set, uint64_t size, char *err,
+			size_t err_len)
 {
 	if (h->magic != FALCON_SHM_MAGIC)
 		return fail(err, err_len, "the memory does not begin with the magic number");
 	if (h->version != FALCON_SHM_VERSION)
 		return fail(err, err_len, "shared memory of version %u, this agent has %u",
 			    h->version, FALCON_SHM_VERSION);
-	if (h->arena_size > FALCON_ARENA_MAX || size < FALCON_SHM_ARENA + h->arena_size)
+	if (h->ring_sets > FALCON_RING_SETS_MAX || set >= h->ring_sets)
+		return fail(err, err_len, "memory with %u ring sets has none with number %u", h->ring_sets,
+			    set);
+	if (h->arena_size > FALCON_ARENA_MAX || size < FALCON_SHM_ARENA(h->ring_sets) + h->arena_size)
 		return fail(err, err_len, "an arena of %llu bytes does not fit the memory",
 			    (unsigned long long)h->arena_size);
 	if (h->remote_offset > h->arena_size || h->remote_len > h->arena_size - h->remote_offset)
@@ -109,16 +115,20 @@ static int check_header(const struct falcon_shm *h, uint64_t size, char *err, si
 
 static int map_memory(struct client *cl, const struct falcon_shm *h, char *err, size_t err_len)
 {
-	uint8_t *base = mmap(NULL, FALCON_SHM_ARENA + h->arena_size, PROT_READ | PROT_WRITE,
-			     MAP_SHARED, cl->memfd, 0);
+	uint64_t arena = FALCON_SHM_ARENA(h->ring_sets);
+	uint8_t *base = mmap(NULL, arena + h->arena_size, PROT_READ | PROT_WRITE, MAP_SHARED, cl->memfd, 0);
+	uint8_t *set;
 
 	if (base == MAP_FAILED)
 		return fail(err, err_len, "cannot map the memory: %s", strerror(errno));
 	cl->shm = (struct falcon_shm *)base;
-	cl->sqes = (struct falcon_sqe *)(base + FALCON_SHM_SQ);
-	cl->cqes = (struct falcon_cqe *)(base + FALCON_SHM_CQ);
-	cl->msgs = (struct falcon_msg *)(base + FALCON_SHM_RQ);
-	cl->arena = base + FALCON_SHM_ARENA;
+	cl->sets = h->ring_sets;
+	set = base + FALCON_SHM_SET(cl->set);
+	cl->rings = (struct falcon_ring_set *)set;
+	cl->sqes = (struct falcon_sqe *)(set + FALCON_SET_SQ);
+	cl->cqes = (struct falcon_cqe *)(set + FALCON_SET_CQ);
+	cl->msgs = (struct falcon_msg *)(set + FALCON_SET_RQ);
+	cl->arena = base + arena;
 	cl->arena_size = h->arena_size;
 	cl->remote_offset = h->remote_offset;
 	cl->remote_len = h->remote_len;
@@ -127,36 +137,47 @@ static int map_memory(struct client *cl, const struct falcon_shm *h, char *err, 
 	return 0;
 }
 
-struct client *client_attach(int memfd, int doorbell, int event, uint16_t service, char *err,
+struct client *client_attach(const struct client_ends *ends, uint16_t service, char *err,
 			     size_t err_len)
 {
 	struct falcon_shm header;
 	struct client *cl;
 	uint64_t size = 0;
 
-	if (client_check_memfd(memfd, &size, err, err_len) ||
-	    check_signals(doorbell, event, err, err_len))
+	if (client_check_memfd(ends->memfd, &size, err, err_len) ||
+	    check_signals(ends->doorbell, ends->event, err, err_len))
 		return NULL;
-	if (pread(memfd, &header, sizeof(header), 0) != (ssize_t)sizeof(header)) {
+	if (pread(ends->memfd, &header, sizeof(header), 0) != (ssize_t)sizeof(header)) {
 		fail(err, err_len, "the memory is too small to hold its header");
 		return NULL;
 	}
-	if (check_header(&header, size, err, err_len))
+	if (check_header(&header, ends->set, size, err, err_len))
 		return NULL;
 	cl = calloc(1, sizeof(*cl));
 	if (!cl) {
 		fail(err, err_len, "out of memory");
 		return NULL;
 	}
-	cl->memfd = memfd;
+	cl->memfd = ends->memfd;
+	cl->set = ends->set;
 	if (map_memory(cl, &header, err, err_len)) {
 		free(cl);
 		return NULL;
 	}
-	cl->doorbell = doorbell;
-	cl->event = event;
+	cl->doorbell = ends->doorbell;
+	cl->event = ends->event;
 	cl->service = service;
 	return cl;
+}
+
+unsigned int client_set(const struct client *cl)
+{
+	return cl->set;
+}
+
+unsigned int client_sets(const struct client *cl)
+{
+	return cl->sets;
 }
 
 void client_set_user(struct client *cl, uint32_t uid)
@@ -171,7 +192,7 @@ uint32_t client_user(const struct client *cl)
 
 uint64_t client_memory(const struct client *cl)
 {
-	return FALCON_SHM_ARENA + cl->arena_size;
+	return FALCON_SHM_ARENA(cl->sets) + cl->arena_size;
 }
 
 void client_shutdown(struct client *cl)
@@ -209,7 +230,7 @@ const struct client_stats *client_stats(const struct client *cl)
 static int submissions(struct client *cl)
 {
 	if (cl->sq_tail == cl->sq_head)
-		cl->sq_tail = falcon_load(&cl->shm->sq.tail);
+		cl->sq_tail = falcon_load(&cl->rings->sq.tail);
 	if (cl->broken || cl->sq_tail - cl->sq_head > FALCON_SQ_ENTRIES)
 		return -EPROTO;
 	return (int)(cl->sq_tail - cl->sq_head);
@@ -221,7 +242,7 @@ static int submissions(struct client *cl)
  */
 static int may_start(const struct client *cl)
 {
-	uint32_t unread = cl->cq_tail - falcon_load(&cl->shm->cq.head);
+	uint32_t unread = cl->cq_tail - falcon_load(&cl->rings->cq.head);
 
 	if (unread > FALCON_CQ_ENTRIES)
 		return -EPROTO;
@@ -259,10 +280,10 @@ void client_complete(struct client *cl, const struct falcon_cqe *cqe)
 	cl->stats.outstanding--;
 }
 
-int client_deliver(struct client *cl, uint32_t conn, uint16_t src_service, uint64_t tag,
+int client_deliver(struct client *cl, uint32_t cid, uint16_t src_service, uint64_t tag,
 		   const void *payload, uint32_t len)
 {
-	uint32_t unread = cl->rq_tail - falcon_load(&cl->shm->rq.head);
+	uint32_t unread = cl->rq_tail - falcon_load(&cl->rings->rq.head);
 	struct falcon_msg *m = &cl->msgs[cl->rq_tail % FALCON_RQ_ENTRIES];
 
 	if (unread > FALCON_RQ_ENTRIES)
@@ -271,7 +292,7 @@ int client_deliver(struct client *cl, uint32_t conn, uint16_t src_service, uint6
 		cl->stats.ring_full++;
 		return -ENOBUFS;
 	}
-	m->conn = conn;
+	m->conn = FALCON_CONN_HANDLE(cl->set, cid);
 	m->src_service = src_service;
 	m->len = (__u16)len;
 	m->tag = tag;
@@ -287,14 +308,14 @@ void client_publish(struct client *cl)
 
 	if (cl->sq_head != cl->sq_published) {
 		cl->sq_published = cl->sq_head;
-		falcon_store(&cl->shm->sq.head, cl->sq_head);
+		falcon_store(&cl->rings->sq.head, cl->sq_head);
 	}
 	if (!produced)
 		return;
 	cl->cq_published = cl->cq_tail;
 	cl->rq_published = cl->rq_tail;
-	falcon_store(&cl->shm->cq.tail, cl->cq_tail);
-	falcon_store(&cl->shm->rq.tail, cl->rq_tail);
+	falcon_store(&cl->rings->cq.tail, cl->cq_tail);
+	falcon_store(&cl->rings->rq.tail, cl->rq_tail);
 	if (sleep_claim(&cl->shm->app_sleeping)) {
 		cl->stats.wakes++;
 		/* A full socket holds signals that were not read yet; a closed one has no reader. */
@@ -322,7 +343,7 @@ void *client_remote(const struct client *cl, uint64_t offset, uint64_t len, bool
 
 bool client_sleep_begin(struct client *cl)
 {
-	sleep_announce(&cl->shm->agent_sleeping);
+	sleep_announce(&cl->rings->agent_sleeping);
 	/* Nonsense counts as work: taking it is what finds it out. */
 	if (submissions(cl) && may_start(cl)) {
 		client_sleep_end(cl);
@@ -333,5 +354,5 @@ bool client_sleep_begin(struct client *cl)
 
 void client_sleep_end(struct client *cl)
 {
-	sleep_over(&cl->shm->agent_sleeping);
+	sleep_over(&cl->rings->agent_sleeping);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The agent's side of one attached application: the shared memory of include/falcon/shm.h.
+ * The agent's side of one ring set of an attached application: the shared memory of
+ * include/falcon/shm.h.
  *
  * The application is not trusted. What it wrote before attaching is copied once and checked; a ring
  * index that cannot be right makes client_take() fail, after which the client is to be detached;
@@ -30,16 +31,26 @@ struct client_stats {
 	uint32_t outstanding;	/* taken and not completed yet */
 };
 
+/* What an application hands over for one ring set. */
+struct client_ends {
+	int memfd;
+	int doorbell;		/* an eventfd that the application writes */
+	/*
+	 * An end of a Unix stream socket pair that wakes the application, and whose closing tells it
+	 * that the agent has gone. Not an eventfd: the application shares an eventfd's O_NONBLOCK and
+	 * could make the agent block in write().
+	 */
+	int event;
+	unsigned int set;	/* which of the memory's ring sets */
+};
+
 /*
- * Map |memfd| and attach to it under |service|. |doorbell| is an eventfd that the application
- * writes; |event| is an end of a Unix stream socket pair that wakes the application, and whose
- * closing tells it that the agent has gone. (A socket, not an eventfd: the application shares an
- * eventfd's O_NONBLOCK and could make the agent block in write().)
+ * Map the memory of |ends| and attach to its ring set under |service|.
  *
  * Returns a client that owns the three descriptors, or NULL with a sentence in |err|, in which
  * case they stay the caller's.
  */
-struct client *client_attach(int memfd, int doorbell, int event, uint16_t service, char *err,
+struct client *client_attach(const struct client_ends *ends, uint16_t service, char *err,
 			     size_t err_len);
 
 /* Tell the application that it is over (EOF on its event socket); no more ring operations. */
@@ -48,10 +59,13 @@ void client_shutdown(struct client *cl);
 void client_free(struct client *cl);
 
 uint16_t client_service(const struct client *cl);
+/* Its ring set, and how many the application's memory has. */
+unsigned int client_set(const struct client *cl);
+unsigned int client_sets(const struct client *cl);
 /* Whose application it is: 0, root, unless said. */
 void client_set_user(struct client *cl, uint32_t uid);
 uint32_t client_user(const struct client *cl);
-/* Bytes that are mapped. */
+/* Bytes that are mapped: all ring sets and the arena. */
 uint64_t client_memory(const struct client *cl);
 /* To be added to epoll with EPOLLIN | EPOLLET and never read. */
 int client_doorbell(const struct client *cl);
@@ -70,10 +84,10 @@ bool client_broken(const struct client *cl);
 void client_complete(struct client *cl, const struct falcon_cqe *cqe);
 
 /*
- * Put a message into the message ring; |len| is at most FALCON_MSG_MAX. -ENOBUFS: the ring is
- * full.
+ * Put a message of connection |cid| into the message ring; |len| is at most FALCON_MSG_MAX.
+ * -ENOBUFS: the ring is full.
  */
-int client_deliver(struct client *cl, uint32_t conn, uint16_t src_service, uint64_t tag,
+int client_deliver(struct client *cl, uint32_t cid, uint16_t src_service, uint64_t tag,
 		   const void *payload, uint32_t len);
 
 /* Make what was taken, completed and delivered visible, and wake the application if it sleeps. */

@@ -66,7 +66,7 @@ static struct raw_client *new_client(struct raw_ulp *ulp)
 	return rc;
 }
 
-int raw_attach(struct raw_ulp *ulp, int memfd, int doorbell, int event, uint16_t service,
+int raw_attach(struct raw_ulp *ulp, const struct client_ends *ends, uint16_t service,
 	       struct client **out, char *err, size_t err_len)
 {
 	int slot = free_slot(ulp);
@@ -88,7 +88,7 @@ int raw_attach(struct raw_ulp *ulp, int memfd, int doorbell, int event, uint16_t
 		snprintf(err, err_len, "out of memory");
 		return -ENOMEM;
 	}
-	rc->cl = client_attach(memfd, doorbell, event, service, err, err_len);
+	rc->cl = client_attach(ends, service, err, err_len);
 	if (!rc->cl) {
 		free(rc);
 		return -EINVAL;

@@ -50,7 +50,7 @@ void raw_destroy(struct raw_ulp *ulp);
  * taken; -EUSERS: RAW_MAX_CLIENTS are attached; -EINVAL: the memory is not as it should be;
  * -ENOMEM. |err| then has the sentence, and the descriptors stay the caller's.
  */
-int raw_attach(struct raw_ulp *ulp, int memfd, int doorbell, int event, uint16_t service,
+int raw_attach(struct raw_ulp *ulp, const struct client_ends *ends, uint16_t service,
 	       struct client **out, char *err, size_t err_len);
 /* The application has gone. Its queued operations vanish; what is in the core ends silently. */
 void raw_detach(struct raw_ulp *ulp, struct client *cl);

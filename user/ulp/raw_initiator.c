@@ -69,9 +69,19 @@ static uint8_t op_check(const struct raw_op *op, const struct raw_conn *conn)
 	return kCmplAck;
 }
 
+/* The connection that |op| names, or NULL: there is none, or it is not of this ring set's thread. */
+static struct raw_conn *conn_of(const struct raw_ulp *ulp, const struct raw_op *op)
+{
+	uint32_t cid = FALCON_CONN_CID(op->sqe.conn);
+
+	if (FALCON_CONN_SET(op->sqe.conn) != client_set(op->rc->cl) || cid >= ulp->max_conns)
+		return NULL;
+	return ulp->conns[cid];
+}
+
 void raw_op_start(struct raw_ulp *ulp, struct raw_op *op)
 {
-	struct raw_conn *conn = op->sqe.conn < ulp->max_conns ? ulp->conns[op->sqe.conn] : NULL;
+	struct raw_conn *conn = conn_of(ulp, op);
 
 	op->submitted = op->moved = op->inflight = 0;
 	op->started = false;

@@ -95,6 +95,7 @@ static void on_xon(void *ulp, struct fcore_conn *c)
 const struct ulp_ops raw_ulp_ops = {
 	.name = "raw",
 	.proto = FALCON_PROTO_RAW,
+	.any_shard = true,
 	.accept = accept_dialled,
 	.conn_up = conn_up,
 	.conn_resized = conn_resized,

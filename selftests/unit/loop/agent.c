@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Two agents without a network: loop_agent DIR [SEGMENT] serves DIR/a.sock and DIR/b.sock, whose
+ * Two agents without a network: loop_agent DIR [SEGMENT [LAYERS]] serves DIR/a.sock and DIR/b.sock, whose
  * hosts are connected by "a" and "b" (ordered) and "a-unordered" and "b-unordered". The control
- * protocol, shared memory and raw layer are falcond's own; the core between them is fake_core.c.
+ * protocol, shared memory and raw layer are falcond's own; the core between them is fake_core.c. With two
+ * LAYERS each connection has one for itself, as if the agents had two threads.
  *
  * SIGUSR1 takes the connections down, SIGUSR2 stalls them, SIGTERM ends the program.
  */
@@ -22,6 +23,7 @@
 
 enum loop_const {
 	CONNS = 2,		/* ordered, unordered */
+	LAYERS_MAX = CONNS,
 	BUDGET = 512,
 	IDLE_ROUNDS = 200,
 	CONTROL_ROUNDS = 256,	/* of work, between looks at the control sockets */
@@ -31,13 +33,14 @@ enum loop_const {
 
 struct host {
 	const char *peer;	/* its connections' name */
-	struct raw_ulp *ulp;
+	struct raw_ulp *ulps[LAYERS_MAX];
 	struct control *control;
 	struct fcore_conn conns[CONNS];
 };
 
 static struct host hosts[2] = { { .peer = "b" }, { .peer = "a" } };
 static uint32_t segment = 1400;
+static unsigned int layers = 1;
 static bool up = true;
 static volatile sig_atomic_t stop, go_down, stall;
 
@@ -59,22 +62,52 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
+/* An attached application. */
+struct attached {
+	struct client *clients[LAYERS_MAX];
+};
+
+static struct raw_ulp *layer_of(const struct host *h, uint32_t cid)
+{
+	return h->ulps[cid % layers];
+}
+
+static int attach_all(struct host *h, struct attached *app, const int *fds, uint16_t service, char *err,
+		      size_t errlen)
+{
+	for (unsigned int i = 0; i < layers; i++) {
+		struct client_ends ends = { dup(fds[0]), dup(fds[i ? 2 + i : 1]), dup(fds[2]), i };
+		int rc = raw_attach(h->ulps[i], &ends, service, &app->clients[i], err, errlen);
+
+		if (rc) {
+			close(ends.memfd);
+			close(ends.doorbell);
+			close(ends.event);
+			return rc;
+		}
+		service = client_service(app->clients[0]);
+	}
+	return 0;
+}
+
 static int handle_attach(struct host *h, struct control_client *cl, json_t *req, int *fds,
 			 int nfds, json_t **reply)
 {
 	uint16_t service = (uint16_t)json_integer_value(json_object_get(req, "service"));
-	struct client *client;
+	struct attached *app;
 	char err[256];
 	int rc;
 
-	if (nfds != 3)
-		return control_error(reply, -EINVAL, "attach comes with three descriptors");
-	rc = raw_attach(h->ulp, fds[0], fds[1], fds[2], service, &client, err, sizeof(err));
-	if (rc)
+	if (nfds != 2 + (int)layers)
+		return control_error(reply, -EINVAL, "attach comes with other descriptors");
+	app = calloc(1, sizeof(*app));
+	rc = app ? attach_all(h, app, fds, service, err, sizeof(err)) : -ENOMEM;
+	if (rc) {
+		free(app);
 		return control_error(reply, rc, "%s", err);
-	fds[0] = fds[1] = fds[2] = -1;
-	cl->user = client;
-	*reply = json_pack("{s:i}", "service", client_service(client));
+	}
+	cl->user = app;
+	*reply = json_pack("{s:i}", "service", client_service(app->clients[0]));
 	return 0;
 }
 
@@ -87,7 +120,7 @@ static int handle_lookup(struct host *h, json_t *req, json_t **reply)
 	if (name && !strcmp(name, h->peer))
 		*reply = json_pack("{s:i}", "conn", 0);
 	else if (name && !strcmp(name, unordered))
-		*reply = json_pack("{s:i}", "conn", 1);
+		*reply = json_pack("{s:I}", "conn", (json_int_t)FALCON_CONN_HANDLE(1 % layers, 1));
 	else
 		return control_error(reply, -ENOENT, "no connection named \"%s\"", name);
 	return 0;
@@ -95,9 +128,10 @@ static int handle_lookup(struct host *h, json_t *req, json_t **reply)
 
 static int handle_info(struct host *h, json_t *req, json_t **reply)
 {
-	json_int_t conn = json_integer_value(json_object_get(req, "conn"));
+	uint32_t handle = (uint32_t)json_integer_value(json_object_get(req, "conn"));
+	uint32_t conn = FALCON_CONN_CID(handle);
 
-	if (conn < 0 || conn >= CONNS)
+	if (conn >= CONNS || FALCON_CONN_SET(handle) != conn % layers)
 		return control_error(reply, -ENOENT, "no such connection");
 	*reply = json_pack("{s:s, s:b, s:b, s:i, s:i}", "name", h->peer, "up", up, "ordered",
 			   !conn, "segment", (int)segment, "mtu", MTU);
@@ -110,6 +144,10 @@ static int handle(void *arg, struct control_client *cl, json_t *req, int *fds, i
 	const char *op = json_string_value(json_object_get(req, "op"));
 	struct host *h = arg;
 
+	if (op && !strcmp(op, "threads")) {
+		*reply = json_pack("{s:i}", "threads", (int)layers);
+		return 0;
+	}
 	if (op && !strcmp(op, "attach"))
 		return handle_attach(h, cl, req, fds, nfds, reply);
 	if (op && !strcmp(op, "lookup"))
@@ -121,10 +159,12 @@ static int handle(void *arg, struct control_client *cl, json_t *req, int *fds, i
 
 static void client_gone(void *arg, struct control_client *cl)
 {
+	struct attached *app = cl->user;
 	struct host *h = arg;
 
-	if (cl->user)
-		raw_detach(h->ulp, cl->user);
+	for (unsigned int i = 0; app && i < layers; i++)
+		raw_detach(h->ulps[i], app->clients[i]);
+	free(app);
 	cl->user = NULL;
 }
 
@@ -145,7 +185,7 @@ static void apply_signals(void)
 			hosts[h].conns[i].stalled = stall;
 			if (go_down) {
 				fake_close(&hosts[h].conns[i], kCmplDeadConn);
-				raw_conn_down(hosts[h].ulp, (uint32_t)i);
+				raw_conn_down(layer_of(&hosts[h], (uint32_t)i), (uint32_t)i);
 			}
 		}
 	}
@@ -154,17 +194,26 @@ static void apply_signals(void)
 	go_down = 0;
 }
 
+static uint32_t pump(const struct host *h)
+{
+	uint32_t n = 0;
+
+	for (unsigned int i = 0; i < layers; i++)
+		n += raw_pump(h->ulps[i], now_ns());
+	return n;
+}
+
 static uint32_t work(void)
 {
 	uint32_t n = 0;
 
 	for (int h = 0; h < 2; h++) {
-		n += raw_pump(hosts[h].ulp, now_ns());
+		n += pump(&hosts[h]);
 		for (int i = 0; i < CONNS; i++)
 			n += fake_run(&hosts[h].conns[i], now_ns(), BUDGET);
 	}
 	for (int h = 0; h < 2; h++)
-		n += raw_pump(hosts[h].ulp, now_ns());
+		n += pump(&hosts[h]);
 	return n;
 }
 
@@ -179,11 +228,13 @@ static void rest(void)
 
 	for (int h = 0; h < 2; h++) {
 		pfds[h] = (struct pollfd){ control_fd(hosts[h].control), POLLIN, 0 };
-		sleep = raw_sleep_begin(hosts[h].ulp) && sleep;
+		for (unsigned int i = 0; i < layers; i++)
+			sleep = raw_sleep_begin(hosts[h].ulps[i]) && sleep;
 	}
 	poll(pfds, 2, sleep ? SLEEP_MS : 0);
 	for (int h = 0; h < 2; h++) {
-		raw_sleep_end(hosts[h].ulp);
+		for (unsigned int i = 0; i < layers; i++)
+			raw_sleep_end(hosts[h].ulps[i]);
 		if (pfds[h].revents)
 			control_process(hosts[h].control);
 	}
@@ -195,7 +246,8 @@ static int set_up(const char *dir)
 
 	for (int h = 0; h < 2; h++) {
 		snprintf(path, sizeof(path), "%s/%c.sock", dir, 'a' + h);
-		hosts[h].ulp = raw_create(&ops, &hosts[h], CONNS);
+		for (unsigned int i = 0; i < layers; i++)
+			hosts[h].ulps[i] = raw_create(&ops, &hosts[h], CONNS);
 		if (control_open(&hosts[h].control, path, "", handle, client_gone, &hosts[h], err,
 				 sizeof(err))) {
 			fprintf(stderr, "loop_agent: %s\n", err);
@@ -203,10 +255,11 @@ static int set_up(const char *dir)
 		}
 	}
 	for (uint32_t i = 0; i < CONNS; i++) {
-		fake_join(&hosts[0].conns[i], hosts[0].ulp, &hosts[1].conns[i], hosts[1].ulp, i);
+		fake_join(&hosts[0].conns[i], layer_of(&hosts[0], i), &hosts[1].conns[i],
+			  layer_of(&hosts[1], i), i);
 		for (int h = 0; h < 2; h++) {
 			hosts[h].conns[i].unordered = i == 1;
-			raw_conn_up(hosts[h].ulp, &hosts[h].conns[i], segment);
+			raw_conn_up(layer_of(&hosts[h], i), &hosts[h].conns[i], segment);
 		}
 	}
 	return 0;
@@ -220,6 +273,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (argc > 2)
 		segment = (uint32_t)atoi(argv[2]);
+	if (argc > 3 && atoi(argv[3]) == LAYERS_MAX)
+		layers = LAYERS_MAX;
 	signal(SIGTERM, on_signal);
 	signal(SIGINT, on_signal);
 	signal(SIGUSR1, on_signal);
@@ -239,7 +294,8 @@ int main(int argc, char **argv)
 			fake_close(&hosts[h].conns[i], kCmplDeadConn);
 	for (int h = 0; h < 2; h++) {
 		control_close(hosts[h].control);
-		raw_destroy(hosts[h].ulp);
+		for (unsigned int i = 0; i < layers; i++)
+			raw_destroy(hosts[h].ulps[i]);
 	}
 	return 0;
 }

@@ -10,10 +10,12 @@
 #include <stdint.h>
 
 #include "falcon/shm.h"
+#include "ulp/client.h"
 
 struct app {
 	int memfd, doorbell, event, agent_event;	/* agent_event: what the agent gets */
-	struct falcon_shm *shm;
+	struct falcon_shm *shm;		/* with one ring set */
+	struct falcon_ring_set *rings;
 	struct falcon_sqe *sqes;
 	struct falcon_cqe *cqes;
 	struct falcon_msg *msgs;
@@ -23,6 +25,8 @@ struct app {
 
 /* Make memory with an arena, all of it open to peers, and the signals; sealed if |seal|. */
 void app_make(struct app *a, uint64_t arena_size, bool seal);
+/* What the agent gets. */
+struct client_ends app_ends(const struct app *a);
 /* Unmap and close what the application keeps; the agent's descriptors are the agent's. */
 void app_drop(struct app *a);
 /* The same, and close the agent's too: it did not take them. */

@@ -19,10 +19,10 @@ static const struct raw_ops ops = { .client_broken = on_client_broken };
 
 int pair_attach(struct end *e, struct app *app, uint16_t service, struct client **out)
 {
+	const struct client_ends ends = app_ends(app);
 	char err[256];
 
-	return raw_attach(e->ulp, app->memfd, app->doorbell, app->agent_event, service, out, err,
-			  sizeof(err));
+	return raw_attach(e->ulp, &ends, service, out, err, sizeof(err));
 }
 
 static void end_setup(struct end *e, uint16_t service)

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "agent/raw_app.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "agent/control.h"
+#include "agent/own.h"
+#include "agent/quota.h"
+#include "base/log.h"
+
+_Static_assert((int)FALCON_RING_SETS_MAX >= (int)FALCON_MAX_SHARDS, "a ring set for each shard");
+
+enum raw_app_fds {
+	FD_MEMORY,
+	FD_DOORBELL,	/* of ring set 0 */
+	FD_EVENT,
+	FD_OTHERS,	/* the doorbell of ring set 1, if there is one, and so on */
+};
+
+struct raw_app {
+	unsigned int nclients;
+	struct client *clients[FALCON_MAX_SHARDS];	/* [i]: in shard i, with ring set i */
+};
+
+/* Each client closes what it has, so each gets descriptors of its own. */
+static int dup_fd(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static void close_ends(const struct client_ends *ends)
+{
+	const int fds[] = { ends->memfd, ends->doorbell, ends->event };
+
+	for (int i = 0; i < 3; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+static int attach_to(struct shard *s, const int *fds, uint16_t service, struct client **out, char *err,
+		     size_t errlen)
+{
+	struct client_ends ends = {
+		.memfd = dup_fd(fds[FD_MEMORY]),
+		.doorbell = dup_fd(fds[s->index ? FD_OTHERS + s->index - 1 : FD_DOORBELL]),
+		.event = dup_fd(fds[FD_EVENT]),
+		.set = s->index,
+	};
+	int rc = -EMFILE;
+
+	if (ends.memfd < 0 || ends.doorbell < 0 || ends.event < 0)
+		snprintf(err, errlen, "the agent has no more file descriptors; raise its LimitNOFILE");
+	else
+		rc = raw_attach(s->raw, &ends, service, out, err, errlen);
+	if (rc < 0) {
+		close_ends(&ends);
+		return rc;
+	}
+	shard_watch(s, client_doorbell(*out));
+	return 0;
+}
+
+static void detach(struct agent *a, struct raw_app *app)
+{
+	for (unsigned int i = 0; i < app->nclients; i++) {
+		shard_unwatch(&a->shards[i], client_doorbell(app->clients[i]));
+		raw_detach(a->shards[i].raw, app->clients[i]);
+	}
+	free(app);
+}
+
+/* The service that the first shard picks is free in all: whoever is attached is so in each of them. */
+static int attach_to_all(struct agent *a, struct raw_app *app, const int *fds, uint16_t service, char *err,
+			 size_t errlen)
+{
+	for (unsigned int i = 0; i < a->nshards; i++) {
+		int rc = attach_to(&a->shards[i], fds, service, &app->clients[i], err, errlen);
+
+		if (rc < 0)
+			return rc;
+		app->nclients++;
+		service = client_service(app->clients[0]);
+	}
+	return 0;
+}
+
+static int charge(struct agent *a, uid_t uid, const struct raw_app *app, char *err, size_t errlen)
+{
+	int rc = quota_charge(a->quota, uid, QUOTA_MEMORY, client_memory(app->clients[0]));
+
+	if (rc < 0)
+		quota_explain(a->quota, uid, QUOTA_MEMORY, err, errlen);
+	return rc;
+}
+
+int agent_raw_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		     json_t **reply)
+{
+	json_int_t service = json_integer_value(json_object_get(req, "service"));
+	int want = FD_OTHERS + (int)a->nshards - 1;
+	struct raw_app *app;
+	char err[256];
+	int rc;
+
+	if (cl->user || cl->nvme)
+		return control_error(reply, -EALREADY, "this connection has attached already");
+	if (nfds != want || service < 0 || service > UINT16_MAX)
+		return control_error(reply, -EINVAL,
+				     "attach wants a service of 0..65535 and %d descriptors", want);
+	app = calloc(1, sizeof(*app));
+	if (!app)
+		return control_error(reply, -ENOMEM, "out of memory");
+	rc = attach_to_all(a, app, fds, (uint16_t)service, err, sizeof(err));
+	if (rc == 0)
+		rc = charge(a, cl->uid, app, err, sizeof(err));
+	if (rc < 0) {
+		detach(a, app);
+		return control_error(reply, rc, "%s", err);
+	}
+	for (unsigned int i = 0; i < app->nclients; i++)
+		client_set_user(app->clients[i], own_all(cl->uid) ? 0 : cl->uid);
+	cl->user = app;
+	service = client_service(app->clients[0]);
+	log_info("application attached service=%d pid=%d uid=%u", (int)service, cl->pid, cl->uid);
+	*reply = json_pack("{s:i}", "service", (int)service);
+	return 0;
+}
+
+int agent_raw_threads(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		      json_t **reply)
+{
+	(void)cl, (void)req, (void)fds, (void)nfds;
+	*reply = json_pack("{s:i}", "threads", (int)a->nshards);
+	return 0;
+}
+
+void agent_raw_gone(struct agent *a, struct control_client *cl)
+{
+	struct raw_app *app = cl->user;
+
+	if (!app)
+		return;
+	cl->user = NULL;
+	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app->clients[0]));
+	log_info("application gone service=%u pid=%d", client_service(app->clients[0]), cl->pid);
+	detach(a, app);
+}
+
+bool raw_app_broken(const struct raw_app *app)
+{
+	for (unsigned int i = 0; i < app->nclients; i++)
+		if (client_broken(app->clients[i]))
+			return true;
+	return false;
+}
+
+json_t *raw_app_row(const struct raw_app *app, const struct control_client *cl)
+{
+	struct client_stats sum = { 0 };
+
+	for (unsigned int i = 0; i < app->nclients; i++) {
+		const struct client_stats *s = client_stats(app->clients[i]);
+
+		sum.taken += s->taken;
+		sum.completed += s->completed;
+		sum.outstanding += s->outstanding;
+		sum.messages += s->messages;
+		sum.ring_full += s->ring_full;
+		sum.wakes += s->wakes;
+	}
+	return json_pack("{s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I}", "service",
+			 client_service(app->clients[0]), "pid", (int)cl->pid, "uid", (int)cl->uid, "taken",
+			 (json_int_t)sum.taken, "completed", (json_int_t)sum.completed, "outstanding",
+			 (json_int_t)sum.outstanding, "messages", (json_int_t)sum.messages, "ring_full",
+			 (json_int_t)sum.ring_full, "wakes", (json_int_t)sum.wakes);
+}
