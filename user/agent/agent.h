@@ -21,6 +21,7 @@
 #include "agent/rekey.h"
 #include "agent/remotes.h"
 #include "agent/sec.h"
+#include "agent/service.h"
 #include "agent/shard.h"
 #include "cm/cm.h"
 #include "io/frame.h"
@@ -152,6 +153,7 @@ struct agent {
 	struct log_limit refusals;	/* messages about peers that dial in vain */
 	uint64_t now;			/* ns, CLOCK_MONOTONIC, taken once a turn */
 	int epoll_fd;			/* control's */
+	struct service service;
 	int signal_fd;
 	bool offload;			/* XDP runs the receive path */
 	bool stop;

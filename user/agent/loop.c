@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -226,6 +227,15 @@ static void tick(struct shard *s)
 	agent_rdma_late(s);
 }
 
+/* For "top -H" and "ps -L". */
+static void name_thread(const struct shard *s)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "falcon-shard-%u", s->index % FALCON_MAX_SHARDS);
+	pthread_setname_np(pthread_self(), name);
+}
+
 /* May begin in the middle of a turn that an earlier thread did not end (stall.h). */
 static void turn_loop(void *arg)
 {
@@ -234,6 +244,7 @@ static void turn_loop(void *arg)
 	struct spin spin = {};
 	uint32_t turns = 0, busy = 0;
 
+	name_thread(s);
 	crowd_close(&s->crowd);
 	crowd_open(&s->crowd, "/proc/thread-self/schedstat", busy_at);
 	while (!s->stop) {

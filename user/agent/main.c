@@ -9,7 +9,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -18,6 +17,7 @@
 #include "agent/nvme.h"
 #include "agent/rdma.h"
 #include "agent/sandbox.h"
+#include "agent/service.h"
 #include "agent/rue.h"
 #include "base/version.h"
 #include "io/memory.h"
@@ -344,11 +344,12 @@ static int run(struct agent *a)
 		goto out_conns;
 	log_info("ready socket=%s maps=%s offload=%s connections=%u", a->config.agent.socket,
 		 a->maps.dir, a->offload ? "on" : "off", a->config.nconns);
-	sd_notify(0, "READY=1");
+	service_open(a);
+	service_ready();
 	rc = agent_loop(a);
 	if (rc < 0)
 		log_err("cannot start the thread that carries packets: %s", strerror(-rc));
-	sd_notify(0, "STOPPING=1");
+	service_stopping();
 out_conns:
 	agent_conns_close(a);
 out_ports:

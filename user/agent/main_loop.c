@@ -81,6 +81,7 @@ static uint64_t until_deadline(const struct agent *a)
 	uint64_t next = earlier(cm_next_deadline(a->cm), rekey_deadline(a));
 
 	next = earlier(next, loopback_deadline(a));
+	next = earlier(next, service_deadline(a));
 	if (next == UINT64_MAX)
 		return next;
 	return next > a->now ? next - a->now : 0;
@@ -110,6 +111,8 @@ static bool turn(struct agent *a)
 		cm_process(a->cm, a->now);
 	if (rekey_deadline(a) <= a->now)
 		rekey_run(a);
+	if (service_deadline(a) <= a->now)
+		service_run(a);
 	loopback_dial(a);
 	more = agent_notes_run(a) > 0;
 	return agent_conns_run(a) || more;

@@ -9,6 +9,7 @@
 #include "agent/agent.h"
 #include "agent/config_keys.h"
 #include "agent/nvme.h"
+#include "agent/service.h"
 #include "base/log.h"
 
 /* Keys of [agent] that control alone looks at, whenever it needs them. */
@@ -230,7 +231,7 @@ static void take_conns(struct agent *a, struct agent_config *new)
 	new->nconns = nconns;
 }
 
-void agent_reload(struct agent *a)
+static void reload(struct agent *a)
 {
 	struct agent_config *new = calloc(1, sizeof(*new));
 	char err[512] = "out of memory";
@@ -248,4 +249,11 @@ void agent_reload(struct agent *a)
 	config_free(new);
 	free(new);
 	log_info("configuration read again config=%s", a->config_path);
+}
+
+void agent_reload(struct agent *a)
+{
+	service_reloading();
+	reload(a);
+	service_ready();
 }
