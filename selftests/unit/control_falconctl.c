@@ -360,7 +360,7 @@ static void abbreviations(void **state)
 	assert_int_equal(run("con"), 1);
 	assert_string_equal(out, "falconctl: ambiguous object \"con\"; there are conn counters "
 				 "window flow rue top key port pool client agent shard user nvme "
-				 "namespace device qp cq mr pd xlr config ca version\n");
+				 "namespace device qp cq mr pd xlr config ca doctor version\n");
 	assert_int_equal(run("bogus"), 1);
 	assert_int_equal(run("conn bogus"), 1);
 	assert_string_equal(out, "falconctl: unknown action \"bogus\"; there are show add del "

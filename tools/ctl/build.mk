@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-FALCONCTL_SRCS := $(wildcard tools/ctl/*.c) user/agent/config_keys.c tools/rue/columns.c \
-	$(addprefix user/rue/,configs.c params.c) $(IPC_CLIENT_SRC)
+# The doctor reads falcon.conf and looks at maps and certificates with the agent's own code.
+FALCONCTL_SRCS := $(wildcard tools/ctl/*.c tools/ctl/doctor/*.c) tools/rue/columns.c \
+	$(addprefix user/agent/,config.c config_conn.c config_json.c config_keys.c config_nvme.c config_rue.c policy.c) \
+	user/base/log.c $(addprefix user/rue/,configs.c params.c) $(addprefix user/cm/,tls.c tls_psk.c) \
+	$(addprefix user/io/,maps.c memory.c rings.c) $(IPC_CLIENT_SRC)
 PROGRAMS += $(B)/falconctl
 
-$(B)/falconctl: $(FALCONCTL_SRCS:%.c=$(B)/obj/%.o)
+$(B)/falconctl: $(FALCONCTL_SRCS:%.c=$(B)/obj/%.o) $(B)/libfcore.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lm -lcrypto
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lm -lcrypto -lssl -linih -lbpf
 
 install: install-falconctl-completion
 install-falconctl-completion:

@@ -50,6 +50,9 @@ int ctl_rue_set(const struct options *o, const struct object *obj, int argc, cha
 int ctl_rue_trace(const struct options *o, const struct object *obj, int argc, char **argv);
 int ctl_top(const struct options *o, const struct object *obj, int argc, char **argv);
 
+/* doctor/ */
+int ctl_doctor(const struct options *o, const struct object *obj, int argc, char **argv);
+
 /* Say on stderr what is wrong with the command line, |what| in the place of %s. CTL_USAGE. */
 int ctl_usage_error(const char *fmt, const char *what);
 
@@ -88,6 +91,9 @@ struct ctl_column {
 
 /* A value as it is printed: without quotes, booleans as yes and no. */
 void ctl_cell(const json_t *v, char *text, size_t size);
+
+/* Print |rows| as JSON, for people if the options say so. */
+void ctl_print_json(const struct options *o, const json_t *rows);
 
 /* Print |rows|, an array of objects, as a table; |columns| ends with a NULL key. */
 void ctl_print_table(const json_t *rows, const struct ctl_column *columns);

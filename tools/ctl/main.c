@@ -36,8 +36,7 @@ static int print_rows(const struct options *o, const struct object *obj, const j
 		      bool detail)
 {
 	if (o->json) {
-		json_dumpf(rows, stdout, o->pretty ? JSON_INDENT(2) : JSON_COMPACT);
-		putchar('\n');
+		ctl_print_json(o, rows);
 	} else if (detail || !obj->columns) {
 		ctl_print_list(rows);
 	} else {
@@ -411,6 +410,9 @@ static const struct object objects[] = {
 	  {"issue", "HOST [ADDRESS ...] [days=N] [dir=DIR]", "make a host's key and certificate",
 	   ca_issue},
 	  {"revoke", "HOST [dir=DIR]", "put all certificates of a host on crl.pem", ca_revoke}}},
+	{"doctor", "what keeps Falcon from working on this host", NULL,
+	 {{"run", "[-c FILE]", "look at host, falcon.conf, agent and peers, and say what to do",
+	   ctl_doctor}}},
 	{"version", "version of the agent", NULL, {SHOW(show_all, "", "print it")}},
 };
 

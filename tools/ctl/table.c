@@ -44,6 +44,12 @@ static void print_row(const json_t *row, const struct ctl_column *columns, const
 	}
 }
 
+void ctl_print_json(const struct options *o, const json_t *rows)
+{
+	json_dumpf(rows, stdout, o->pretty ? JSON_INDENT(2) : JSON_COMPACT);
+	putchar('\n');
+}
+
 void ctl_print_table(const json_t *rows, const struct ctl_column *columns)
 {
 	int width[COLUMNS_MAX] = {0};
