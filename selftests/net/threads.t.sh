@@ -9,13 +9,13 @@
 . "$(dirname "$0")/lab.sh"
 tap_need falcond falconctl falcon-cp jq
 
-# threads HOST N: its agent has N threads from now on.
+# threads HOST N [CPUS]: its agent has N threads from now on.
 threads()
 {
 	local conf=/run/falcon-$FALCON_LAB/$1/falcond.conf
 
 	falcon-lab agent "$1" stop &&
-		sed -i "/^threads = /d; s/^\[agent\]/&\nthreads = $2/" "$conf" &&
+		sed -i "/^threads = /d; /^cpus = /d; s/^\[agent\]/&\nthreads = $2\ncpus = ${3:-}/" "$conf" &&
 		falcon-lab agent "$1" start
 }
 
@@ -40,6 +40,17 @@ too_many()
 	! threads b 3
 }
 
+# The CPUs that b's threads may have, in their order.
+cpus_of_threads()
+{
+	local task
+
+	for task in "/proc/$(<"/run/falcon-$FALCON_LAB/b/falcond.pid")/task/"*; do
+		printf '%s %s\n' "$(<"$task/comm")" \
+			"$(awk '/^Cpus_allowed_list/ { print $2 }' "$task/status")"
+	done | sort | awk '/^falcon-shard-/ { printf "%s%s", sep, $2; sep = " " }'
+}
+
 random_file big $((SIZE_MB * 1024 * 1024 / 4 + 7))
 lab_up --queues 2 --loss 1
 tap_run "the agent starts with two threads" threads b 2
@@ -53,6 +64,12 @@ for conn in b b-unordered b6; do
 done
 tap_run "frames that came by the other thread's queue were handed over" handed_over b
 stop_serving
+if [ "$(nproc --all)" -gt 1 ]; then
+	tap_run "the agent starts with a CPU for each thread" threads b 2 1,0
+	tap_is "$(cpus_of_threads)" "1 0" "which they have"
+else
+	tap_skip "a CPU for each thread" "this machine has only one"
+fi
 tap_run "more threads than queues: refused" too_many
 tap_run "and the log says why" grep -q 'threads = 3, but eth0 has only 2 receive queues' \
 	"/run/falcon-$FALCON_LAB/b/falcond.log"

@@ -345,6 +345,9 @@ static void refusals_of_sections_and_values(void **state)
 		{"[agent]\nfcwnd = 99999999999999999999999\n", 2, "from 1 to 255"},
 		{"[agent]\noffload = yes\n", 2, "offload must be one of off on, not \"yes\""},
 		{"[agent]\nar_percent = 101\n", 2, "from 0 to 100"},
+		{"[agent]\ncpus = 1-\n", 1, "cpus must be numbers and ranges"},
+		{"[agent]\ncpus = 99999\n", 1, "cpus must be numbers and ranges"},
+		{"[agent]\nthreads = 4\ncpus = 0-1,7\n", 1, "cpus = 0-1,7 has fewer CPUs than"},
 		{"[agent]\nsocket = /tmp/\xff\n", 2, "socket must be UTF-8 text"},
 	};
 

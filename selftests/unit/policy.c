@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <agent/policy.h>
+#include "agent/policy.h"
+#include "agent/ranges.h"
 
 static struct peer_config peers[] = {
 	{.name = "any", .functions = "0", .max_connections = 1},
@@ -91,10 +92,27 @@ static void lists(void **state)
 		assert_false(policy_functions_valid(bad[i]));
 }
 
+static void numbers_of_a_list(void **state)
+{
+	static const uint64_t numbers[] = { 7, 2, 3, 4, 9 };
+
+	(void)state;
+	assert_int_equal(ranges_count(""), 0);
+	assert_int_equal(ranges_count("7,2-4,9"), ARRAY_SIZE(numbers));
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		assert_int_equal(ranges_at("7,2-4,9", i), numbers[i]);
+		assert_true(ranges_have("7,2-4,9", numbers[i]));
+	}
+	assert_false(ranges_have("7,2-4,9", 8));
+	assert_true(ranges_valid("3-5", 5));
+	assert_false(ranges_valid("3-6", 5));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sections), cmocka_unit_test(no_section), cmocka_unit_test(lists),
+		cmocka_unit_test(numbers_of_a_list),
 	};
 
 	return unit_run(tests);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <ini.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "agent/config_keys.h"
 #include "agent/config_nvme.h"
 #include "agent/policy.h"
+#include "agent/ranges.h"
 
 #define SECTIONS                                                                                   \
 	"[agent], [port IFNAME], [peer NAME], [user NAME], [group NAME], [connection NAME], "      \
@@ -362,6 +364,19 @@ static void check_profile(struct parser *p, const char *name, unsigned int line)
 		fail(p, "%s", why);
 }
 
+static void check_cpus(struct parser *p)
+{
+	const char *cpus = p->cfg->agent.cpus;
+
+	if (p->ret || !cpus[0])
+		return;
+	p->line = p->cfg->agent.line;
+	if (!ranges_valid(cpus, CPU_SETSIZE - 1) || ranges_count(cpus) > CPU_SETSIZE)
+		fail(p, "cpus must be numbers and ranges, such as 2,4-6, not \"%s\"", cpus);
+	else if (ranges_count(cpus) < p->cfg->agent.threads)
+		fail(p, "cpus = %s has fewer CPUs than there are threads, %u", cpus, p->cfg->agent.threads);
+}
+
 /* The checks that have to wait for the end of the file; messages name the section's line. */
 static void finish(struct parser *p)
 {
@@ -371,6 +386,7 @@ static void finish(struct parser *p)
 	if (config_rue_finish(&cfg->rue, &p->line, why, sizeof(why)))
 		return fail(p, "%s", why);
 	check_profile(p, cfg->agent.cc.profile, cfg->agent.line);
+	check_cpus(p);
 	for (unsigned int i = 0; i < cfg->npeers && !p->ret; i++) {
 		p->line = cfg->peers[i].line;
 		if (!policy_functions_valid(cfg->peers[i].functions))

@@ -78,6 +78,7 @@ struct agent_options {
 	bool verbs;				/* serve verbs applications */
 	bool offload;				/* false: XDP only steers */
 	uint32_t threads;			/* that carry packets, 1..CONFIG_THREADS_MAX */
+	char cpus[CONFIG_PATH_MAX];		/* of these, a list in their order; "": any */
 	uint16_t control_port;			/* TCP port of the agents' sessions */
 	uint32_t control_grace_ms;		/* that connections stay up without a session */
 	enum config_control control;

@@ -73,6 +73,8 @@ static const struct config_key agent_keys[] = {
 	 .help = "let XDP run the receive path; off: the agent does"},
 	{"threads", UINT(1, CONFIG_THREADS_MAX), AT(struct agent_options, threads), .def = "1",
 	 .help = "threads that carry packets, each with its share of every interface's queues"},
+	{"cpus", STRING, AT(struct agent_options, cpus), .def = "",
+	 .help = "CPUs of these threads, in their order: 2,4-6; empty: where the kernel has room"},
 	{"control_port", UINT(1, 65535), AT(struct agent_options, control_port), .def = "1000",
 	 .help = "TCP port of the sessions between agents"},
 	{"control_grace_ms", UINT(0, 600000), AT(struct agent_options, control_grace_ms),

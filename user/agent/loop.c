@@ -18,6 +18,7 @@
 #include "agent/agent.h"
 #include "base/log.h"
 #include "agent/loopback.h"
+#include "agent/ranges.h"
 #include "agent/rdma.h"
 #include "agent/rue.h"
 #include "agent/stall.h"
@@ -236,6 +237,22 @@ static void name_thread(const struct shard *s)
 	pthread_setname_np(pthread_self(), name);
 }
 
+static void place_thread(const struct shard *s)
+{
+	const char *cpus = s->agent->config.agent.cpus;
+	cpu_set_t set;
+	int rc, cpu;
+
+	if (!cpus[0])
+		return;
+	cpu = (int)ranges_at(cpus, s->index);
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	rc = pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+	if (rc)
+		log_warn("thread %u cannot have CPU %d: %s cpus=%s", s->index, cpu, strerror(rc), cpus);
+}
+
 /* May begin in the middle of a turn that an earlier thread did not end (stall.h). */
 static void turn_loop(void *arg)
 {
@@ -245,6 +262,7 @@ static void turn_loop(void *arg)
 	uint32_t turns = 0, busy = 0;
 
 	name_thread(s);
+	place_thread(s);
 	crowd_close(&s->crowd);
 	crowd_open(&s->crowd, "/proc/thread-self/schedstat", busy_at);
 	while (!s->stop) {

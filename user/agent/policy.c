@@ -2,57 +2,22 @@
 /* Who may connect to this host without a [connection] of his. */
 #include "agent/policy.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "agent/ranges.h"
 #include "falcon/wire.h"
-
-/* One "A" or "A-B" at |*text|, behind which |*text| is left. */
-static bool take_range(const char **text, uint64_t *lo, uint64_t *hi)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)**text))
-		return false;
-	*lo = *hi = strtoull(*text, &end, 0);
-	if (*end == '-' && isdigit((unsigned char)end[1]))
-		*hi = strtoull(end + 1, &end, 0);
-	*text = end;
-	return *lo <= *hi && *hi <= FALCON_FUNCTION_MASK;
-}
 
 bool policy_functions_valid(const char *list)
 {
-	uint64_t lo, hi;
-
-	if (strcmp(list, POLICY_ANY) == 0)
-		return true;
-	while (take_range(&list, &lo, &hi)) {
-		if (!*list)
-			return true;
-		if (*list++ != ',')
-			return false;
-	}
-	return false;
+	return strcmp(list, POLICY_ANY) == 0 || ranges_valid(list, FALCON_FUNCTION_MASK);
 }
 
 bool policy_has_function(const char *list, uint32_t function)
 {
-	uint64_t lo, hi;
-
-	if (strcmp(list, POLICY_ANY) == 0)
-		return true;
-	while (take_range(&list, &lo, &hi)) {
-		if (function >= lo && function <= hi)
-			return true;
-		if (*list++ != ',')
-			return false;
-	}
-	return false;
+	return strcmp(list, POLICY_ANY) == 0 || ranges_have(list, function);
 }
 
 static bool has_name(const struct chan_identity *who, const char *name)
