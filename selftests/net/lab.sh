@@ -90,7 +90,7 @@ lab_up()
 {
 	local out threads=()
 
-	[ "${FALCON_TEST_THREADS:-1}" = 1 ] || [[ " $* " == *" threads="* ]] ||
+	[ "${FALCON_TEST_THREADS:-1}" = 1 ] || [[ " $* " == *" threads="* || " $* " == *" --queues "* ]] ||
 		threads=(--queues "$FALCON_TEST_THREADS" --set "threads=$FALCON_TEST_THREADS")
 	if ! out=$(falcon-lab up "${threads[@]}" "$@" 2>&1); then
 		tap_not_ok "falcon-lab up $*" "$out"
