@@ -20,11 +20,22 @@ CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Werror
 COMMON  := -std=gnu11 -D_GNU_SOURCE -DFALCON_CONNS=$(CONNS) -Iinclude -Iuser -I$(B)
 
+# One place has the version. The libraries' ABI goes by its first number.
+VERSION := $(shell sed -n 's/.*FALCON_VERSION_STRING "\(.*\)"/\1/p' user/base/version.h)
+ABI     := $(firstword $(subst ., ,$(VERSION)))
+
 PROGRAMS :=	# binaries and scripts, built and installed
+DAEMONS  :=	# likewise, for systems and not for people
 OBJECTS  :=	# BPF objects, built and installed
 TESTS    :=	# what only the tests need
 
 all:
+
+# What "make install" puts where: MODE:SOURCE:PLACE, or link:TARGET:PLACE, a word each (tools/install.mk).
+INSTALLED =
+
+# $(call put,MODE,FILES,FOLDER)
+put = $(foreach f,$(2),$(1):$(f):$(3)/$(notdir $(f)))
 
 # $(call say,CC,file)
 say = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' "$(1)" "$(2)")
@@ -52,7 +63,7 @@ include user/build.mk
 include tools/build.mk
 include selftests/build.mk
 
-all: $(OBJECTS) $(PROGRAMS)
+all: $(OBJECTS) $(PROGRAMS) $(DAEMONS)
 
 deps:
 	@tools/deps.sh
@@ -82,4 +93,4 @@ clean:
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
-.PHONY: all deps demo test tests bench vmtest fuzz install clean
+.PHONY: all deps demo test tests bench vmtest fuzz install uninstall clean

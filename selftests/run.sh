@@ -29,7 +29,7 @@ cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 LOG=$BUILD/selftests/log
 KINDS_FIRST=(lint unit model bpf dissector)	# the cheap ones; the rest by name
-KINDS_TOGETHER=" lint unit model dissector sim vectors "	# run side by side
+KINDS_TOGETHER=" lint unit model dissector sim vectors install "	# run side by side
 UNSTEADY_MAX=3		# programs that may need a second try
 verbose=0 second_try=1 jobs=$(nproc)
 passed=0 failed=0 skipped=0 programs=0

@@ -1,27 +1,58 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# make install [DESTDIR=] [PREFIX=/usr/local]: programs, BPF objects, the library and its headers,
-# manual pages, the dissector. Builds nothing that "make" has not built.
+# make install, make uninstall [DESTDIR=] [PREFIX=/usr/local] [LIBDIR=...]: both go by one list,
+# INSTALLED, to which each build.mk adds what is its own. Builds nothing that "make" has not built, but
+# for what contains paths.
 
-I := $(DESTDIR)$(PREFIX)
-PUT := install -D -m 644
+BINDIR       ?= $(PREFIX)/bin
+SBINDIR      ?= $(PREFIX)/sbin
+LIBDIR       ?= $(PREFIX)/lib
+INCLUDEDIR   ?= $(PREFIX)/include
+DATADIR      ?= $(PREFIX)/share
+MANDIR       ?= $(DATADIR)/man
+UNITDIR      ?= $(PREFIX)/lib/systemd/system
+WIRESHARKDIR ?= $(LIBDIR)/wireshark/plugins
+# Programs find it by their own place, ../lib/falcon.
+PKGLIBDIR    := $(PREFIX)/lib/falcon
 
-# Targets of other files may be named after this one: recipes expand late, so the lists are whole.
-install: all
-	@install -d $(I)/bin $(I)/lib/falcon/lab $(I)/include/falcon $(I)/share/falcon
-	install -m 755 $(PROGRAMS) $(I)/bin
-	install -m 644 $(OBJECTS) $(I)/lib/falcon
-	install -m 644 $(wildcard $(B)/lab/*.sh) $(I)/lib/falcon/lab
-	install -m 644 $(B)/libfalcon.a $(I)/lib
-	install -m 644 $(B)/libfalcon.so $(I)/lib/libfalcon.so.0
-	ln -sf libfalcon.so.0 $(I)/lib/libfalcon.so
-	install -m 644 $(B)/libfalcon_verbs.so $(I)/lib/libfalcon_verbs.so.0
-	ln -sf libfalcon_verbs.so.0 $(I)/lib/libfalcon_verbs.so
-	$(PUT) -t $(I)/lib/nbdkit/plugins $(NBDKIT_PLUGIN)
-	install -m 644 include/falcon/*.h $(I)/include/falcon
-	install -m 644 $(wildcard tools/dissector/*.lua) $(I)/share/falcon
-	install -d $(I)/lib/systemd/system
-	sed 's|@PREFIX@|$(PREFIX)|' user/agent/falcond.service.in > $(I)/lib/systemd/system/falcond.service
-	@for m in $(MANPAGES); do \
-		echo $(PUT) $$m $(I)/share/man/man$${m##*.}/; \
-		$(PUT) -t $(I)/share/man/man$${m##*.} $$m || exit 1; \
-	done
+# What applications and rate update algorithms include, and what these headers include. The others are
+# between the programs of this tree.
+PUBLIC_HEADERS := $(patsubst %,include/falcon/%.h,falcon nvme_api verbs_ext rue_engine \
+	codes raw rue shm types)
+
+# Files with paths in them: NAME.in, beside what it belongs to, becomes build/install/NAME.
+GENERATED ?= $(B)/install
+IN_SOURCES := $(wildcard tools/*/*.in user/*/*.in)
+UNITS := $(patsubst %.in,$(GENERATED)/%,$(notdir $(filter %.service.in,$(IN_SOURCES))))
+
+vpath %.in $(sort $(dir $(IN_SOURCES)))
+
+# $(call below,FOLDER): with ${prefix} in it, as pkg-config wants it, so that a tree can be moved.
+below = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
+
+$(GENERATED)/%: %.in FORCE
+	@mkdir -p $(@D)
+	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|; s|@BINDIR@|$(BINDIR)|; s|@SBINDIR@|$(SBINDIR)|' \
+		-e 's|@PKGLIBDIR@|$(PKGLIBDIR)|; s|@VERSION@|$(VERSION)|' \
+		-e 's|@LIBDIR@|$(call below,$(LIBDIR))|; s|@INCLUDEDIR@|$(call below,$(INCLUDEDIR))|' $< >$@
+
+INSTALLED += $(call put,755,$(PROGRAMS),$(BINDIR)) $(call put,755,$(DAEMONS),$(SBINDIR)) \
+	$(call put,644,$(OBJECTS),$(PKGLIBDIR)) $(call put,644,$(PUBLIC_HEADERS),$(INCLUDEDIR)/falcon) \
+	$(call put,644,$(UNITS),$(UNITDIR)) \
+	$(foreach m,$(MANPAGES),$(call put,644,$(m),$(MANDIR)/man$(subst .,,$(suffix $(m)))))
+
+# Removed when they are empty; other folders belong to the system.
+OWN_FOLDERS = $(PKGLIBDIR) $(PKGLIBDIR)/lab $(PKGLIBDIR)/rue $(INCLUDEDIR)/falcon $(DATADIR)/falcon
+
+# Recipes expand late, so that INSTALLED is whole.
+$(GENERATED)/list: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' $(OWN_FOLDERS:%=folder::%) $(INSTALLED) >$@
+
+install: all $(UNITS) $(GENERATED)/libfalcon.pc $(GENERATED)/list
+	@DESTDIR='$(DESTDIR)' tools/install.sh install $(GENERATED)/list
+
+uninstall: $(GENERATED)/list
+	@DESTDIR='$(DESTDIR)' tools/install.sh uninstall $(GENERATED)/list
+
+FORCE:
+.PHONY: FORCE

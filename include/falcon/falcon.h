@@ -21,10 +21,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-#define _Static_assert static_assert	/* for the C headers below */
-#endif
-
 #include "codes.h"
 #include "raw.h"
 #include "shm.h"
@@ -36,6 +32,9 @@ extern "C" {
 #define FALCON_DEFAULT_SOCKET "/run/falcon/falcond.sock"
 
 struct falcon;
+
+/* The version of the library that is linked, MAJOR.MINOR.PATCH. A constant string. */
+const char *falcon_version(void);
 
 /* How to attach. Zero is a valid value of every field. */
 struct falcon_attr {

@@ -34,6 +34,10 @@
 #define falcon_hton64(x) htobe64(x)
 #endif
 
+#ifdef __cplusplus
+#define _Static_assert static_assert
+#endif
+
 #ifdef __bpf__
 #define FALCON_INLINE static __attribute__((always_inline)) inline
 #ifndef bool

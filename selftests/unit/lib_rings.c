@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/version.h"
 #include "falcon/falcon.h"
 
 enum {
@@ -33,6 +34,12 @@ static const struct falcon_attr attr_b = {
 	.remote_write = 1, .remote_read = 1,
 };
 static const struct falcon_attr attr_a = { .socket = sock_a, .arena_size = ARENA };
+
+static void version__is_the_programs(void **state)
+{
+	(void)state;
+	assert_string_equal(falcon_version(), FALCON_VERSION_STRING);
+}
 
 static int open_soon(const struct falcon_attr *attr, struct falcon **f)
 {
@@ -329,6 +336,7 @@ int main(int argc, char **argv)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define T2(f) cmocka_unit_test_setup_teardown(f, setup_two, teardown)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(version__is_the_programs),
 		T(open__what_goes_wrong), T(open__from_the_environment), T(names__of_connections),
 		T(operations__of_each_kind), T(submit__bounds_and_full_ring),
 		T(completions__left_unread), T(fd__for_event_loops), T(agent__dies),

@@ -10,8 +10,4 @@ $(B)/falconctl: $(FALCONCTL_SRCS:%.c=$(B)/obj/%.o) $(B)/libfcore.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lm -lcrypto -lssl -linih -lbpf
 
-install: install-falconctl-completion
-install-falconctl-completion:
-	install -D -m 644 tools/ctl/falconctl.bash \
-		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/falconctl
-.PHONY: install-falconctl-completion
+INSTALLED += 644:tools/ctl/falconctl.bash:$(DATADIR)/bash-completion/completions/falconctl

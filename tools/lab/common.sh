@@ -97,7 +97,7 @@ become()
 	shift
 	[ ! -e "$RUN/$host/cpu" ] || on_cpu=(taskset -c "$(<"$RUN/$host/cpu")")
 	export FALCON_SOCKET=$RUN/$host/falcond.sock FALCON_LAB=$LAB FALCON_LAB_HOST=$host
-	export PATH=$HERE:$PATH
+	export PATH=$HERE:$HERE/../sbin:$PATH	# programs as built, or as installed
 	unset NOTIFY_SOCKET
 	exec "${on_cpu[@]}" nsenter --net="/run/netns/$(ns "$host")" unshare --mount --propagation slave -- \
 		/bin/sh -c "$enter" "$RUN/$host/bpf" "$@"

@@ -4,6 +4,10 @@ RUN_SRC := $(wildcard tools/run/*.c) user/verbs/agent.c user/verbs/area.c user/v
 	user/verbs/tree_sweep.c $(VERBS_SHARED)
 PROGRAMS += $(B)/falcon-run
 
+# Where an installed library may be, seen from $(BINDIR).
+$(B)/obj/tools/run/main.o: CPPFLAGS += -DVERBS_LIBRARY='"libfalcon_verbs.so.$(ABI)"' \
+	-DMULTIARCH='"$(shell $(CC) -print-multiarch)"'
+
 $(B)/falcon-run: $(RUN_SRC:%.c=$(B)/obj/%.o)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -lpthread

@@ -48,7 +48,8 @@ static void complain(const char *fmt, ...)
 static bool find_library(char *out, size_t size)
 {
 	static const char *const places[] = {
-		"libfalcon_verbs.so", "../lib/libfalcon_verbs.so.0",
+		"libfalcon_verbs.so", "../lib/" VERBS_LIBRARY, "../lib64/" VERBS_LIBRARY,
+		"../lib/" MULTIARCH "/" VERBS_LIBRARY,
 	};
 	char self[PATH_MAX], path[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);

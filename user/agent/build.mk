@@ -8,7 +8,7 @@ AGENT_LIBS := $(shell pkg-config --libs $(AGENT_PKGS)) -lisal -ldl -lpthread
 
 $(B)/falcond: $(AGENT_SRCS:%.c=$(B)/obj/%.o) $(B)/libfcore.a $(B)/libfcrypto.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) -rdynamic -o $@ $^ $(AGENT_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -rdynamic -o $@ $^ $(AGENT_LIBS)
 
 $(B)/asan/falcond: $(AGENT_SRCS:%.c=$(B)/asan/%.o) $(B)/asan/libfcore.a $(B)/asan/libfcrypto.a
 	$(call say,LD,$@)
@@ -21,5 +21,5 @@ $(B)/tsan/falcond: $(patsubst %.c,$(B)/tsan/%.o,$(AGENT_SRCS) $(wildcard user/co
 # Fences are for what other processes share, of which ThreadSanitizer sees nothing.
 $(B)/tsan/falcond: WARN += -Wno-tsan
 
-PROGRAMS += $(B)/falcond
+DAEMONS += $(B)/falcond
 TESTS += $(B)/asan/falcond $(B)/tsan/falcond

@@ -11,10 +11,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/version.h"
 #include "lib/lib.h"
 
 /* What falcon_error(NULL) says: there is no handle after falcon_open() failed. */
 static _Thread_local char open_err[sizeof(((struct falcon *)0)->err)];
+
+const char *falcon_version(void)
+{
+	return FALCON_VERSION_STRING;
+}
 
 const char *falcon_error(const struct falcon *f)
 {

@@ -9,3 +9,4 @@ $(NBDKIT_PLUGIN): $(NBDKIT_SRC:%.c=$(B)/pic/%.o) $(LIBFALCON_SRC:%.c=$(B)/pic/%.
 	$(Q)$(CC) $(CFLAGS) -shared -Wl,-Bsymbolic $(LDFLAGS) -o $@ $^ -ljansson -lisal -lpthread
 
 all: $(NBDKIT_PLUGIN)
+INSTALLED += $(call put,644,$(NBDKIT_PLUGIN),$(LIBDIR)/nbdkit/plugins)

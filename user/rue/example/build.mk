@@ -7,7 +7,7 @@ RUE_EXAMPLE_ASAN := $(B)/asan/rue/aimd.so
 $(RUE_EXAMPLE): user/rue/example/aimd.c include/falcon/rue_engine.h include/falcon/rue.h
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(WARN) -shared -fPIC -Iinclude -o $@ $<
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(WARN) -shared -fPIC -Iinclude -o $@ $<
 
 # Beside the agent with AddressSanitizer, which looks there.
 $(RUE_EXAMPLE_ASAN): $(RUE_EXAMPLE)
@@ -17,7 +17,4 @@ $(RUE_EXAMPLE_ASAN): $(RUE_EXAMPLE)
 all: $(RUE_EXAMPLE)
 tests: $(RUE_EXAMPLE_ASAN)
 
-install: install-rue-example
-install-rue-example: $(RUE_EXAMPLE)
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/falcon/rue $(RUE_EXAMPLE)
-.PHONY: install-rue-example
+INSTALLED += $(call put,644,$(RUE_EXAMPLE),$(PKGLIBDIR)/rue)
