@@ -129,8 +129,22 @@ try_dissector()
 		"falcon falcon_nvme falcon_raw falcon_rdma " "Wireshark loads the dissectors"
 }
 
+try_units()
+{
+	local dir=$TMP/p/lib/systemd/system
+
+	if ! command -v systemd-analyze >/dev/null; then
+		tap_skip "systemd takes the units" "systemd is not installed"
+		return
+	fi
+	run_make install PREFIX="$TMP/p" >/dev/null
+	tap_is "$(systemd-analyze verify --man=no "$dir/falcond.service" "$dir/falcon-rue.service" \
+		"$dir/falcon-xdp@eth0.service" 2>&1 | grep falcon)" "" "systemd takes the units"
+}
+
 try_uninstall
 try_develop
 try_programs
 try_dissector
+try_units
 tap_done
