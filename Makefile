@@ -65,8 +65,10 @@ include selftests/build.mk
 
 all: $(OBJECTS) $(PROGRAMS) $(DAEMONS)
 
-deps:
-	@tools/deps.sh
+deps: deps-test
+
+deps-build deps-test deps-bench: deps-%:
+	@tools/deps.sh $*
 
 demo: deps
 	@$(MAKE) --no-print-directory all
@@ -78,7 +80,8 @@ test: deps
 
 tests: $(TESTS)
 
-bench: all tests
+bench: deps-bench
+	@$(MAKE) --no-print-directory all tests
 	@selftests/bench/run.sh
 	@selftests/bench/congestion.sh
 	@selftests/bench/nvme.sh
@@ -93,4 +96,4 @@ clean:
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
-.PHONY: all deps demo test tests bench vmtest fuzz install uninstall clean
+.PHONY: all deps deps-build deps-test deps-bench demo test tests bench vmtest fuzz install uninstall clean

@@ -1,41 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Install what building, testing and benchmarking need; asks nothing, and is quick when all is
-# there. tools/deps.sh -l lists the packages.
+# deps.sh [-l] [build|deb|test|bench|all]: install what building needs, what making Debian packages needs,
+# what "make test" needs (the default), what "make bench" needs, or all of it. Asks nothing, and is quick
+# when all is there. -l lists the packages instead.
 set -euo pipefail
 
-PACKAGES=(
+# To build. The packages' Build-Depends name the same (selftests/install/packages.t.sh).
+BUILD=(
 	bpftool
-	bsdextrautils
 	clang
-	clang-format
-	e2fsprogs
-	ethtool
-	fio
 	gcc
-	gnuplot-nox
-	hpcc
-	ibverbs-utils
-	iperf3
-	iproute2
-	iputils-ping
-	jq
-	kmod
 	libbpf-dev
 	libc6-dev
 	libcap-dev
-	libclang-rt-14-dev
-	libcmocka-dev
-	libelf-dev
-	libfabric-bin
 	libibverbs-dev
 	libinih-dev
 	libisal-dev
 	libjansson-dev
 	libmnl-dev
-	libnbd-bin
 	libnvme-dev
-	libopenmpi-dev
 	libpcap-dev
 	librdmacm-dev
 	libseccomp-dev
@@ -45,33 +28,81 @@ PACKAGES=(
 	libxdp-dev
 	libxxhash-dev
 	linux-libc-dev
-	llvm
 	make
-	nbdkit
 	nbdkit-plugin-dev
+	pkg-config
+	scdoc
+	uthash-dev
+)
+
+# To make packages and check them, besides. Of A|B the first that apt knows: Debian 13 has the units'
+# folder, for pkg-config, in a package of its own.
+DEB=(
+	debhelper
+	debootstrap
+	dpkg-dev
+	lintian
+	'systemd-dev|systemd'
+)
+
+# For tests, besides. libclang-rt-dev has the sanitizers' and the fuzzers' part of whichever clang is the
+# default.
+TEST=(
+	bsdextrautils
+	e2fsprogs
+	ethtool
+	fio
+	gnuplot-nox
+	hpcc
+	ibverbs-utils
+	iperf3
+	iproute2
+	iputils-ping
+	jq
+	kmod
+	libclang-rt-dev
+	libcmocka-dev
+	libfabric-bin
+	libnbd-bin
+	libopenmpi-dev
+	llvm
+	nbdkit
 	openmpi-bin
 	openssl
 	perftest
-	pkg-config
 	procps
 	python3
 	python3-pyverbs
 	qemu-system-x86
 	qemu-utils
 	rdmacm-utils
-	scdoc
 	shellcheck
-	sockperf
 	spin
 	tcpdump
 	tshark
 	ucx-utils
 	universal-ctags
-	uthash-dev
 	util-linux
 	xdp-tools
-	zlib1g-dev
 )
+
+# For benchmarks, besides.
+BENCH=(
+	sockperf
+)
+
+# resolve PACKAGE...: the names, and of A|B the first that apt knows, or B.
+resolve()
+{
+	local package
+
+	for package; do
+		if [[ $package == *'|'* ]] && apt-cache show "${package%|*}" >/dev/null 2>&1; then
+			package=${package%|*}
+		fi
+		printf '%s\n' "${package#*|}"
+	done
+}
 
 missing()
 {
@@ -90,7 +121,28 @@ install_packages()
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
 }
 
+usage()
+{
+	echo "usage: deps.sh [-l] [build|deb|test|bench|all]" >&2
+	exit 2
+}
+
+list=0
 if [ "${1:-}" = -l ]; then
+	list=1
+	shift
+fi
+[ $# -le 1 ] || usage
+case ${1:-test} in
+build) PACKAGES=("${BUILD[@]}") ;;
+deb) PACKAGES=("${BUILD[@]}" "${DEB[@]}") ;;
+test) PACKAGES=("${BUILD[@]}" "${TEST[@]}") ;;
+bench) PACKAGES=("${BUILD[@]}" "${TEST[@]}" "${BENCH[@]}") ;;
+all) PACKAGES=("${BUILD[@]}" "${TEST[@]}" "${BENCH[@]}" "${DEB[@]}") ;;
+*) usage ;;
+esac
+mapfile -t PACKAGES < <(resolve "${PACKAGES[@]}" | sort)
+if [ $list -eq 1 ]; then
 	printf '%s\n' "${PACKAGES[@]}"
 	exit
 fi
