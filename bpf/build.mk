@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Every bpf/NAME.bpf.c becomes build/NAME.bpf.o. v3 instructions: atomics that fetch.
+# The file names that BTF has do not tell where the tree was.
 # falcon-large.bpf.o is falcon.bpf.o with room for as many connections as an agent can have.
 
 BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror \
-	-Iinclude -Ibpf -I/usr/include/$(shell $(CC) -print-multiarch)
+	-ffile-prefix-map=$(CURDIR)/= -Iinclude -Ibpf -I/usr/include/$(shell $(CC) -print-multiarch)
 
 OBJECTS += $(patsubst bpf/%.bpf.c,$(B)/%.bpf.o,$(wildcard bpf/*.bpf.c))
 
