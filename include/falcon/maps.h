@@ -12,6 +12,7 @@
 
 #include <linux/if_ether.h>
 
+#include "stats.h"
 #include "types.h"
 #include "window.h"
 #include "wire.h"
@@ -418,17 +419,21 @@ FALCON_INLINE bool falcon_verdict_answers(enum falcon_verdict v)
 	return v >= FALCON_V_dup_acked && v <= FALCON_V_zone_nacked;
 }
 
+/* What XDP counts beside verdicts (stats.h). */
+#define FALCON_XDP_STATS(V)										\
+	V(counter, xdp_tx, none, "frames turned round and sent by XDP_TX")				\
+	V(counter, xdp_acked, none, "ACKs among them of packets that XDP has accepted")			\
+	V(counter, rue_events, none, "events for the rate update engine")				\
+	V(counter, rue_suppressed, none, "events withheld by policy (Falcon 10.6.1), or for want of room") \
+	V(counter, wakeups, none, "times XDP woke a sleeping shard of the agent")			\
+	V(counter, ce_marked, none, "packets accepted with ECN CE")
+
 /* Map falcon_counters: per-CPU array, one entry. Writer: XDP. Free-running, never reset. */
 struct falcon_counters {
 #define FALCON_VERDICT_COUNTER(name, text) __u64 name;
 	FALCON_VERDICTS(FALCON_VERDICT_COUNTER)
 #undef FALCON_VERDICT_COUNTER
-	__u64 xdp_tx;		/* frames turned round and sent by XDP_TX, all kinds together */
-	__u64 xdp_acked;	/* of them, ACKs of packets that XDP has accepted */
-	__u64 rue_events;	/* events written to falcon_rue */
-	__u64 rue_suppressed;	/* events withheld by the policy of Falcon 10.6.1, or for lack of room */
-	__u64 wakeups;		/* times a sleeping shard of the agent was woken */
-	__u64 ce_marked;	/* packets accepted with ECN CE */
+	FALCON_XDP_STATS(STAT_FIELD)
 };
 
 /* Before a redirected frame's first byte, in its XDP metadata. */

@@ -91,7 +91,7 @@ static void five_steps(void **state)
 	settle();
 	assert_false(stage.a.rekey.rotating);
 	assert_int_equal(stage.config.allow_prev_spi_gen, 0);
-	assert_int_equal(stage.a.rekey.rotations, 1);
+	assert_int_equal(stage.a.rekey.key_rotations, 1);
 	for (uint32_t cid = 1; cid <= STAGE_CONNS; cid++)
 		next_is_taken(cid);
 }
@@ -110,7 +110,7 @@ static void many_rotations(void **state)
 		settle();
 		assert_false(stage.a.rekey.rotating);
 	}
-	assert_int_equal(stage.a.rekey.rekeyed, 50 * STAGE_CONNS);
+	assert_int_equal(stage.a.rekey.keys_replaced, 50 * STAGE_CONNS);
 	assert_int_equal(stage.failed, 0);
 }
 
@@ -211,7 +211,7 @@ static void peer_does_not_answer(void **state)
 	assert_int_equal(stage.failed, 0);
 	stage_turn(REKEY_ANSWER_MS * 1000000ULL);
 	assert_int_equal(stage.failed, 1);
-	assert_int_equal(stage.a.rekey.failed, 1);
+	assert_int_equal(stage.a.rekey.keys_unanswered, 1);
 	stage_drop(3);
 	stage_turn(1);
 	assert_false(stage.a.rekey.rotating);

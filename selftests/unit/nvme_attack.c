@@ -62,7 +62,7 @@ static void end_stage(struct stage *s)
 		assert_int_equal(s->e->stores[1].bytes[i], 0x77);
 	}
 	nvme_target_stats(s->e->far[0].target, &stats);
-	assert_int_equal(stats.used, 0);
+	assert_int_equal(stats.memory_used, 0);
 	assert_int_equal(env_do(s->e, nvme_cmd_write, 3, 0, data), 0);
 	assert_int_equal(env_do(s->e, nvme_cmd_read, 3, 0, back), 0);
 	assert_memory_equal(data, back, 512);
@@ -319,7 +319,7 @@ static void attack_half_commands(void **state)
 	assert_in_range(taken, NVME_TCMDS - 1, NVME_TCMDS);
 	assert_int_equal(s.far->outcome, FCORE_PUSH_RNR);
 	nvme_target_stats(s.e->far[0].target, &stats);
-	assert_int_equal(stats.used, 0);
+	assert_int_equal(stats.memory_used, 0);
 	assert_true(stats.overrun > 0);
 	/* Its own connection is all that it has spoilt. */
 	env_cut(s.e, 0);

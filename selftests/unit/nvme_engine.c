@@ -308,7 +308,7 @@ static void memory(void **state)
 
 	(void)state;
 	nvme_target_stats(e->far[0].target, &s);
-	assert_int_equal(s.most, 0);
+	assert_int_equal(s.memory_most, 0);
 	assert_int_equal(env_do(e, nvme_cmd_write, 0, 127, data), 0);
 	e->stores[0].frozen = true;
 	for (int i = 0; i < 3; i++)
@@ -316,13 +316,13 @@ static void memory(void **state)
 	for (int i = 0; i < 1000; i++)
 		env_step(e);
 	nvme_target_stats(e->far[0].target, &s);
-	assert_int_equal(s.used, 3 * 4096);
-	assert_int_equal(s.most, 64 << 10);
+	assert_int_equal(s.memory_used, 3 * 4096);
+	assert_int_equal(s.memory_most, 64 << 10);
 	e->stores[0].frozen = false;
 	env_until(e, &done, 3);
 	nvme_target_stats(e->far[0].target, &s);
-	assert_int_equal(s.used, 0);
-	assert_int_equal(s.most, 64 << 10);
+	assert_int_equal(s.memory_used, 0);
+	assert_int_equal(s.memory_most, 64 << 10);
 	free(data);
 	env_close(e);
 }

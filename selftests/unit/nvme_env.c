@@ -417,8 +417,8 @@ void env_close(struct env *e)
 		struct nvme_target_stats s;
 
 		nvme_target_stats(e->far[i].target, &s);
-		assert_int_equal(s.used, 0);
-		assert_int_equal(s.orphans + s.conns, 0);
+		assert_int_equal(s.memory_used, 0);
+		assert_int_equal(s.orphans + s.initiators, 0);
 		nvme_target_destroy(e->far[i].target);
 		free(e->stores[i].bytes);
 		free(e->metadata[i].bytes);

@@ -26,6 +26,7 @@
 #include "cm/cm.h"
 #include "io/frame.h"
 #include "io/maps.h"
+#include "ulp/client.h"
 
 /* An interface the agent serves. */
 struct port {
@@ -90,10 +91,7 @@ struct agent_conn {
 	uint32_t peer_path_len;		/* payload that gets here; 0: the peer has not told */
 	uint32_t flows;			/* paths used at a time: what both ends can */
 	uint32_t data_window, req_window;	/* packets under way: what both ends take */
-	uint64_t tx_unrouted;		/* packets dropped for want of a route */
-	uint64_t tx_unsealed;		/* packets not sent because they could not be sealed */
-	uint64_t rx_answered;		/* ACKs and NACKs the agent itself sent for refused packets */
-	uint64_t setups;		/* times it came up */
+	struct agent_conn_stats stats;
 	bool loop;			/* both ends are here: loopback.h */
 	struct agent_conn *twin;	/* loop: the other end, while there is one */
 	uint32_t twin_shard;		/* whose it is, or was last */
@@ -103,12 +101,15 @@ struct agent_conn {
 	uint8_t rue_profile;		/* of Swift's parameters */
 };
 
-/* What has been decided about connections and clients, free-running. */
+/* What has been decided about connections and clients (stats.h). */
+#define AGENT_STATS(V)											\
+	V(counter, dials_refused, none, "connections that peers dialled and policy refused")		\
+	V(counter, setups, none, "times that a connection came up")					\
+	V(counter, drops_recovered, none, "times dropped frames made the agent release claims")		\
+	V(counter, clients_refused, none, "programs whose user may not use the agent")
+
 struct agent_stats {
-	uint64_t dials_refused;		/* connections that peers dialled and policy refused */
-	uint64_t setups;		/* times that a connection came up */
-	uint64_t drops_recovered;	/* times the sockets' drop counters had moved */
-	uint64_t clients_refused;	/* connections to the control socket that quota.h refused */
+	AGENT_STATS(STAT_MEMBER)
 };
 
 struct agent_nvme;
@@ -146,6 +147,7 @@ struct agent {
 	struct control *control;
 	struct quota *quota;		/* what local users may, and hold */
 	struct agent_stats stats;
+	struct client_stats past_clients;	/* of applications that have gone */
 	uint64_t cids[FALCON_MAX_CONNS / 64];	/* that are taken, one bit each; atomic */
 	uint32_t last_cid;		/* that was; atomic */
 	/* Accepted connections by config.peers; at last, of those whose section is not there any more. */

@@ -15,7 +15,10 @@ int agent_show(struct agent *a, json_t *req, json_t **reply);
  * There may be very many, and while a call is made no packet moves: so a few in a call.
  */
 void agent_show_each(struct agent *a, const struct agent_conn *only, bool up,
-		     void (*fn)(const struct agent_conn *c, json_t *rows), json_t *rows);
+		     void (*fn)(const struct agent_conn *c, void *rows), json_t *rows);
+/* show.c: |fn| of each connection, |at_once| of them in a call. */
+void agent_each_conn(struct agent *a, uint32_t at_once, void (*fn)(const struct agent_conn *c, void *arg),
+		     void *arg);
 /* pools.c: rows of the core's accounts: those that are shared, or the one of connection |only|. */
 void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows);
 

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "agent/loopback.h"
 #include "agent/rue.h"
+#include "agent/stat.h"
 
 /* What agent_conns_run() does at once. */
 enum { REAP_AT_ONCE = 32, FORGET_AT_ONCE = 128 };
@@ -212,6 +213,7 @@ static void gone(void *arg)
 
 	if (c->ulp->ops->conn_gone)
 		c->ulp->ops->conn_gone(c->ulp->self, c->cfg.local_cid);
+	stat_add(STAT_CONN, &c->shard->past_conns, &c->stats);
 	c->leaving = true;
 }
 

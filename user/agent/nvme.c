@@ -12,6 +12,7 @@
 #include "agent/nvme_app.h"
 #include "agent/nvme_priv.h"
 #include "agent/own.h"
+#include "agent/stat.h"
 #include "crypto/locked.h"
 #include "crypto/xts.h"
 #include "base/pi.h"
@@ -321,21 +322,18 @@ static json_t *dev_row(const struct nvme_dev *dev)
 {
 	const struct nvme_dev_attr *attr = nvme_dev_attr(dev);
 	struct nvme_dev_info i;
+	json_t *row;
 
 	nvme_dev_info(dev, &i);
-	return json_pack("{s:s, s:s, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
-			 "s:I, s:I, s:I, s:I, s:i, s:b, s:I, s:s}",
-			 "name", attr->name, "controller", nvme_dev_controller(dev), "ready",
-			 i.ready, "encrypted", attr->cipher != NULL, "nsid", (int)attr->nsid, "bytes",
-			 (json_int_t)(i.blocks << i.block_shift), "block_size",
-			 i.ready ? 1 << i.block_shift : 0, "read_only", i.read_only, "targets",
-			 (int)attr->ntargets, "connected", (int)i.up, "reads", (json_int_t)i.reads,
-			 "writes", (json_int_t)i.writes, "others", (json_int_t)i.others, "errors",
-			 (json_int_t)i.errors, "read_bytes", (json_int_t)i.read_bytes,
-			 "written_bytes", (json_int_t)i.written_bytes, "retried",
-			 (json_int_t)i.retried, "resets", (json_int_t)i.resets, "malformed",
-			 (json_int_t)i.malformed, "protection", attr->protection, "protected",
-			 i.protected, "damaged", (json_int_t)i.damaged, "reason", i.reason);
+	row = json_pack("{s:s, s:s, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:i, s:b, s:s}",
+			"name", attr->name, "controller", nvme_dev_controller(dev), "ready", i.ready,
+			"encrypted", attr->cipher != NULL, "nsid", (int)attr->nsid, "bytes",
+			(json_int_t)(i.blocks << i.block_shift), "block_size",
+			i.ready ? 1 << i.block_shift : 0, "read_only", i.read_only, "targets",
+			(int)attr->ntargets, "connected", (int)i.up, "protection", attr->protection,
+			"protected", i.protected, "reason", i.reason);
+	stat_put(row, STAT_NVME_DEV, &i);
+	return row;
 }
 
 int agent_nvme_device(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
@@ -417,21 +415,16 @@ void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t
 	(void)only;
 	if (t)
 		nvme_target_stats(t, &all);
-	for (unsigned int i = 0; t && nvme_target_ns(t, i, &attr, &s); i++)
-		json_array_append_new(rows, json_pack(
-			"{s:s, s:i, s:s, s:I, s:i, s:b, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-			"s:I, s:I, s:I, s:I, s:I, s:I}",
-			"name", attr.name, "nsid", (int)attr.nsid, "path",
-			a->config.namespaces[i].path, "bytes", (json_int_t)attr.store->bytes,
-			"block_size", 1 << attr.block_shift, "read_only", attr.read_only,
-			"protected", attr.metadata != NULL, "peers",
-			attr.peers, "initiators", (json_int_t)all.conns, "reads",
-			(json_int_t)s.reads, "writes", (json_int_t)s.writes, "others",
-			(json_int_t)s.others, "errors", (json_int_t)s.errors, "read_bytes",
-			(json_int_t)s.read_bytes, "written_bytes", (json_int_t)s.written_bytes,
-			"damaged", (json_int_t)s.damaged,
-			"limited", (json_int_t)s.limited, "iops", (json_int_t)attr.iops,
-			"bytes_per_s", (json_int_t)attr.bps, "memory_used", (json_int_t)all.used,
-			"memory_most", (json_int_t)all.most, "malformed",
-			(json_int_t)all.malformed));
+	for (unsigned int i = 0; t && nvme_target_ns(t, i, &attr, &s); i++) {
+		json_t *row = json_pack(
+			"{s:s, s:i, s:s, s:I, s:i, s:b, s:b, s:s, s:I, s:I}", "name", attr.name, "nsid",
+			(int)attr.nsid, "path", a->config.namespaces[i].path, "bytes",
+			(json_int_t)attr.store->bytes, "block_size", 1 << attr.block_shift, "read_only",
+			attr.read_only, "protected", attr.metadata != NULL, "peers", attr.peers, "iops",
+			(json_int_t)attr.iops, "bytes_per_s", (json_int_t)attr.bps);
+
+		stat_put(row, STAT_NVME_NS, &s);
+		stat_put(row, STAT_NVME_TARGET, &all);
+		json_array_append_new(rows, row);
+	}
 }

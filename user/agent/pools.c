@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "agent/commands.h"
+#include "agent/stat.h"
 
 enum { FRAMES_NET = 5, FRAMES_ALL = 8 };	/* of frames, so many eighths for network requests */
 
@@ -76,16 +77,14 @@ static void show_account(json_t *rows, enum fcore_level level, const char *name,
 			 const struct fcore_account *acc)
 {
 	for (int r = 0; r < FCORE_RESOURCES; r++) {
-		json_t *row = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "level",
-					fcore_level_name(level), "name", name, "resource",
-					fcore_resource_name((enum fcore_resource)r), "used",
-					(json_int_t)acc->used[r], "high", (json_int_t)acc->high[r],
-					"refused", (json_int_t)acc->refused[r]);
+		json_t *row = json_pack("{s:s, s:s, s:s}", "level", fcore_level_name(level), "name", name,
+					"resource", fcore_resource_name((enum fcore_resource)r));
+		struct pool_now now;
 
-		json_object_set_new(row, "limit",
-				    acc->limit[r] == FCORE_NO_LIMIT ?
-					    json_null() :
-					    json_integer((json_int_t)acc->limit[r]));
+		pool_now(acc, (unsigned int)r, &now);
+		stat_put(row, STAT_POOL, &now);
+		if (acc->limit[r] == FCORE_NO_LIMIT)
+			json_object_set_new(row, "limit", json_null());
 		json_array_append_new(rows, row);
 	}
 }

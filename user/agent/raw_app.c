@@ -9,6 +9,7 @@
 #include "agent/control.h"
 #include "agent/own.h"
 #include "agent/quota.h"
+#include "agent/stat.h"
 #include "base/log.h"
 
 _Static_assert((int)FALCON_RING_SETS_MAX >= (int)FALCON_MAX_SHARDS, "a ring set for each shard");
@@ -144,9 +145,20 @@ void agent_raw_gone(struct agent *a, struct control_client *cl)
 	if (!app)
 		return;
 	cl->user = NULL;
+	raw_app_add_stats(app, &a->past_clients);
 	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app->clients[0]));
 	log_info("application gone service=%u pid=%d", client_service(app->clients[0]), cl->pid);
 	detach(a, app);
+}
+
+void raw_app_add_stats(const struct raw_app *app, struct client_stats *sum)
+{
+	for (unsigned int i = 0; i < app->nclients; i++) {
+		const struct client_stats *s = client_stats(app->clients[i]);
+
+		stat_add(STAT_CLIENT, sum, s);
+		sum->outstanding += s->outstanding;
+	}
 }
 
 bool raw_app_broken(const struct raw_app *app)
@@ -159,21 +171,11 @@ bool raw_app_broken(const struct raw_app *app)
 
 json_t *raw_app_row(const struct raw_app *app, const struct control_client *cl)
 {
-	struct client_stats sum = { 0 };
+	json_t *row = json_pack("{s:i, s:i, s:i}", "service", client_service(app->clients[0]), "pid",
+				(int)cl->pid, "uid", (int)cl->uid);
+	struct client_stats sum = {};
 
-	for (unsigned int i = 0; i < app->nclients; i++) {
-		const struct client_stats *s = client_stats(app->clients[i]);
-
-		sum.taken += s->taken;
-		sum.completed += s->completed;
-		sum.outstanding += s->outstanding;
-		sum.messages += s->messages;
-		sum.ring_full += s->ring_full;
-		sum.wakes += s->wakes;
-	}
-	return json_pack("{s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I}", "service",
-			 client_service(app->clients[0]), "pid", (int)cl->pid, "uid", (int)cl->uid, "taken",
-			 (json_int_t)sum.taken, "completed", (json_int_t)sum.completed, "outstanding",
-			 (json_int_t)sum.outstanding, "messages", (json_int_t)sum.messages, "ring_full",
-			 (json_int_t)sum.ring_full, "wakes", (json_int_t)sum.wakes);
+	raw_app_add_stats(app, &sum);
+	stat_put(row, STAT_CLIENT, &sum);
+	return row;
 }

@@ -25,6 +25,8 @@ void agent_raw_gone(struct agent *a, struct control_client *cl);
 
 /* Whether it broke the rules of its shared memory in any of its ring sets. In a call. */
 bool raw_app_broken(const struct raw_app *app);
+/* Add what it has counted in all of its ring sets to |sum|. In a call. */
+void raw_app_add_stats(const struct raw_app *app, struct client_stats *sum);
 /* |app|'s row for "falconctl client show": counters are the sums over its ring sets. In a call. */
 json_t *raw_app_row(const struct raw_app *app, const struct control_client *cl);
 

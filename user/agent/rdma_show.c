@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/rdma.h"
+#include "agent/stat.h"
 #include "ulp/rdma/objects.h"
 
 /* Appends a row about the object of handle |handle|, which begins as |row|. */
@@ -79,19 +80,7 @@ static const char *name_of(const char *const *names, size_t n, uint32_t i)
 
 static void qp_stats(const struct rdma_qp_stats *s, json_t *row)
 {
-	put(row, "tx_packets", s->tx_packets);
-	put(row, "tx_bytes", s->tx_bytes);
-	put(row, "rx_packets", s->rx_packets);
-	put(row, "rx_bytes", s->rx_bytes);
-	put(row, "sent", s->sent);
-	put(row, "sent_in_error", s->sent_in_error);
-	put(row, "received", s->received);
-	put(row, "received_in_error", s->received_in_error);
-	put(row, "flushed", s->flushed);
-	put(row, "refused", s->refused);
-	put(row, "not_ready", s->not_ready);
-	put(row, "lost", s->lost);
-	put(row, "copies_failed", s->copies_failed);
+	stat_put(row, STAT_QP, s);
 	if (s->copy_error)
 		json_object_set_new(row, "copy_error", json_string(strerror(-s->copy_error)));
 }
@@ -135,8 +124,7 @@ static void cq_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
 	put(row, "queues", cq->uses);
 	json_object_set_new(row, "channel", json_boolean(cq->channel));
 	json_object_set_new(row, "failed", json_boolean(cq->failed));
-	put(row, "completions", cq->completions);
-	put(row, "dropped", cq->dropped);
+	stat_put(row, STAT_CQ, &cq->stats);
 	put(row, "events", cq->events.completion);
 }
 

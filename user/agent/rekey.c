@@ -179,7 +179,7 @@ static void begin_due(struct agent *a)
 
 static void give_up(struct agent_conn *c)
 {
-	c->agent->rekey.failed++;
+	c->agent->rekey.keys_unanswered++;
 	enter(c, REKEY_NONE, 0);
 	agent_conn_fail(c, "the peer did not take a new key");
 }
@@ -214,7 +214,7 @@ static void forget_previous(void *arg)
 static void retire(struct agent_conn *c)
 {
 	agent_conn_call(c, forget_previous);
-	c->agent->rekey.rekeyed++;
+	c->agent->rekey.keys_replaced++;
 	enter(c, REKEY_NONE, 0);
 	/* The agent's keys may have been rotated while only this connection's were. */
 	if (overtaken(c))
@@ -228,7 +228,7 @@ static void finish(struct agent *a)
 
 	set_global(a, sec_keys_generation(a->keys), false);
 	r->rotating = false;
-	r->rotations++;
+	r->key_rotations++;
 	log_debug("keys rotated generation=%u ms=%llu", sec_keys_generation(a->keys),
 		  (unsigned long long)((a->now - r->started) / NS_PER_MS));
 }

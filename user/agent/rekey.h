@@ -23,6 +23,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "falcon/stats.h"
+
 struct agent;
 struct agent_conn;
 
@@ -39,6 +41,12 @@ enum rekey_const {
 	REKEY_AT_ONCE = 64,		/* connections begun before packets are looked after again */
 };
 
+/* What has come of it (stats.h). */
+#define REKEY_STATS(V)											\
+	V(counter, key_rotations, none, "rotations of the master keys")					\
+	V(counter, keys_replaced, none, "keys of connections replaced while in use")			\
+	V(counter, keys_unanswered, none, "connections lost because a new key was not taken")
+
 TAILQ_HEAD(rekey_list, agent_conn);
 
 struct rekey {
@@ -48,9 +56,7 @@ struct rekey {
 	uint64_t started;		/* ns, of step 1 */
 	uint64_t next_rotation;		/* ns, by schedule; UINT64_MAX: never */
 	uint64_t retry_at;		/* ns, not before it is |due| looked at */
-	uint64_t rotations;		/* rotations completed */
-	uint64_t rekeyed;		/* connections that got through step 4 */
-	uint64_t failed;		/* connections lost because the peer did not answer */
+	REKEY_STATS(STAT_MEMBER)
 };
 
 void rekey_init(struct agent *a);

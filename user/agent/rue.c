@@ -51,6 +51,11 @@ const struct rue_flow_stats *agent_rue_stats(const struct agent_conn *c, uint32_
 	return &flow_of(c->shard, c->cfg.local_cid, flow)->stats;
 }
 
+const struct rue_flow_stats *agent_rue_past(const struct shard *s)
+{
+	return &s->rue->past;
+}
+
 static int start_thread(struct shard *s, char *err, size_t errlen)
 {
 	s->rue->worker = rue_worker_start(s->rue->host, s->agent->maps.nconns, err, errlen);
@@ -133,6 +138,13 @@ static void publish(struct agent_conn *c)
 		fcore_rue_base(c->core, i, agent_rue_base(c, i));
 }
 
+static void keep_stats(struct rue_flow_stats *past, const struct rue_flow_stats *s)
+{
+#define KEEP(kind, name, unit, text) past->name += s->name;
+	RUE_FLOW_STATS(KEEP)
+#undef KEEP
+}
+
 /* Engines forget the connection's flows, and so do we; a result under way is of the past. */
 static void forget(struct agent_conn *c, bool counters)
 {
@@ -151,7 +163,20 @@ static void forget(struct agent_conn *c, bool counters)
 		f->waiting = false;
 		f->acked_owed = 0;
 		f->last_ns = 0;
-		if (counters)
+		if (counters) {
+			keep_stats(&c->shard->rue->past, &f->stats);
+			f->stats = (struct rue_flow_stats){ 0 };
+		}
+	}
+}
+
+void agent_rue_stop(struct agent_conn *c)
+{
+	for (uint32_t i = 0; i < FALCON_MAX_FLOWS; i++) {
+		struct flow *f = flow_of(c->shard, c->cfg.local_cid, i);
+
+		keep_stats(&c->shard->rue->past, &f->stats);
+		if (f->stats.events || f->stats.suppressed)
 			f->stats = (struct rue_flow_stats){ 0 };
 	}
 }

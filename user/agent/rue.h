@@ -8,12 +8,15 @@
 
 #include "agent/agent.h"
 
-/* Of one flow of a connection, free-running while the connection is set up. */
+/* Of one flow while its connection is set up (stats.h). */
+#define RUE_FLOW_STATS(V)										\
+	V(counter, events, none, "events handed to the engine")						\
+	V(counter, suppressed, none, "events withheld by the agent, or merged into a later one") \
+	V(counter, results, none, "results applied")							\
+	V(counter, reroutes_plb, none, "other paths taken since the engine said so (10.4)")
+
 struct rue_flow_stats {
-	uint64_t events;	/* handed to the engine */
-	uint64_t suppressed;	/* withheld here: by policy, merged into a later one, or no room */
-	uint64_t results;	/* applied */
-	uint64_t reroutes_plb;	/* other paths taken since the engine said so (10.4) */
+	RUE_FLOW_STATS(STAT_MEMBER)
 	/* The latest result's: */
 	uint32_t delay, rtt;	/* smoothed, Falcon time units */
 	uint32_t gap;		/* units of inter_packet_gap */
@@ -30,6 +33,8 @@ void agent_rue_close(struct shard *s);
 int agent_rue_select(struct agent_conn *c, const struct cc_options *cc, char *err, size_t errlen);
 /* |c|'s protocol state is fresh and not open to XDP yet: what the core does not know of it. */
 void agent_rue_start(struct agent_conn *c);
+/* |c| is closed: what it has counted is kept for the sums. */
+void agent_rue_stop(struct agent_conn *c);
 
 /* An event of XDP or the core, arg: the shard. */
 void agent_on_rue_event(void *arg, const struct falcon_rue_event *e);
@@ -63,6 +68,8 @@ void agent_rx_level_set(struct shard *s, struct fcore_occupancy *ring, uint32_t 
 /* rue_show.c: what "show rue" shows. */
 void agent_rue_show(struct agent *a, const struct agent_conn *only, json_t *rows);
 const struct rue_flow_stats *agent_rue_stats(const struct agent_conn *c, uint32_t flow);
+/* What connections had counted when they were closed, all together; the rest of it means nothing. */
+const struct rue_flow_stats *agent_rue_past(const struct shard *s);
 /* What identifies the flow, and its profile, to engines: base_delay_target. */
 uint32_t agent_rue_base(const struct agent_conn *c, uint32_t flow);
 struct rue_host *agent_rue_host(const struct shard *s);

@@ -23,6 +23,7 @@ struct agent_rue {
 	struct rue_worker *worker;	/* thread or process; NULL: inline */
 	uint32_t threshold[THRESHOLDS];	/* of 10.6.1, entries of the worker's queue */
 	struct flow *flow;		/* agent_rue_flows() of them, by CID and flow */
+	struct rue_flow_stats past;	/* of flows whose counters were set back; counters alone */
 	uint32_t under_way;		/* flows that are |busy| */
 	uint64_t taken;			/* results, free-running */
 	/* rue_process.c. */

@@ -2,6 +2,7 @@
 /* "show rue": congestion control flow by flow, in microseconds and packets. */
 #include "agent/commands.h"
 #include "agent/rue.h"
+#include "agent/stat.h"
 
 static const double FU_US = 0.131072;	/* a Falcon time unit */
 static const double TW_US = 0.512;	/* a unit of inter_packet_gap */
@@ -73,16 +74,14 @@ static uint32_t show_flow(const struct agent_conn *c, uint32_t flow, json_t *row
 	put_windows(row, &c->shared->cc, &core, s);
 	put_plb(row, c, flow);
 	put(row, "buffer_level", fcore_rx_level(c->shard->core));
-	put(row, "events", s->events);
-	put(row, "results", s->results);
+	stat_put(row, STAT_RUE, s);
 	/* XDP counts for the connection. */
 	put(row, "suppressed", s->suppressed + (flow ? 0 : falcon_load(&seen->suppressed)));
-	put(row, "reroutes_plb", s->reroutes_plb);
 	json_array_append_new(rows, row);
 	return flows;
 }
 
-static void show_one(const struct agent_conn *c, json_t *rows)
+static void show_one(const struct agent_conn *c, void *rows)
 {
 	uint32_t flow = 0;
 

@@ -35,6 +35,7 @@ static void close_core(void *arg)
 	c->ulp->ops->conn_down(c->ulp->self, c->cfg.local_cid, c->reason);
 	fcore_conn_close(c->core, kCmplDeadConn);
 	c->core = NULL;
+	agent_rue_stop(c);
 	news_forget(c);
 	sec_close(&c->sec);
 }
@@ -263,7 +264,7 @@ int agent_conn_go_up(struct agent_conn *c)
 	call_run(&c->shard->call, tell_up, &r);
 	if (r.rc < 0)
 		return r.rc;
-	c->setups++;
+	c->stats.setups++;
 	c->agent->nup++;
 	c->agent->stats.setups++;
 	log_info("connection up conn=%s cid=%u peer_cid=%u %s %s mtu=%u max_len=%u", c->cfg.name,

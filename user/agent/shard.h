@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "core/core.h"
 #include "falcon/maps.h"
+#include "falcon/stats.h"
 #include "io/xsk.h"
 #include "ulp/raw.h"
 #include "ulp/ulp.h"
@@ -30,17 +31,31 @@ struct agent_rue;
 struct loopq;
 struct stall;
 
-/* What the loop has done, free-running. */
+/* What the loop has done (stats.h). */
+#define SHARD_STATS(V)											\
+	V(counter, turns, none, "turns of the loop")							\
+	V(counter, sleeps, none, "times the loop went to sleep")					\
+	V(counter, rx_frames, none, "frames taken from the sockets")					\
+	V(counter, handed_over, none, "frames handed over to shards whose connections they are for")	\
+	V(counter, rue_events, none, "events for the rate update engine that the agent has made itself") \
+	V(counter, calls, none, "calls of control")							\
+	V(gauge, longest_turn_ns, ns_us, "longest turn yet, the calls made between turns included")	\
+	V(gauge, longest_call_ns, ns_us, "longest call yet")						\
+	V(counter, ce_marked, none, "packets accepted with ECN CE that XDP had only steered here")
+
 struct shard_stats {
-	uint64_t turns;			/* loop iterations */
-	uint64_t sleeps;		/* times it went to sleep */
-	uint64_t rx_frames;
-	uint64_t handed_over;		/* to shards whose connections they are for */
-	uint64_t rue_events;
-	uint64_t calls;			/* of control */
-	uint64_t longest_turn_ns;	/* the calls made between turns included */
-	uint64_t longest_call_ns;
-	uint64_t ce_marked;		/* packets accepted with ECN CE that XDP had only steered here */
+	SHARD_STATS(STAT_MEMBER)
+};
+
+/* Of a connection, whether it is set up or not (stats.h). */
+#define AGENT_CONN_STATS(V)										\
+	V(counter, setups, none, "times the connection came up")					\
+	V(counter, tx_unrouted, none, "packets dropped for want of a route")				\
+	V(counter, tx_unsealed, none, "packets not sent because they could not be sealed")		\
+	V(counter, rx_answered, none, "ACKs and NACKs that the agent itself sent for refused packets")
+
+struct agent_conn_stats {
+	AGENT_CONN_STATS(STAT_MEMBER)
 };
 
 struct shard {
@@ -63,6 +78,7 @@ struct shard {
 	struct stall *stall;		/* the loop's; NULL in tests: nobody watches */
 	struct falcon_counters counters;	/* of the shard's own receive path (steered frames) */
 	struct shard_stats stats;
+	struct agent_conn_stats past_conns;	/* of connections that were removed; changed in calls */
 	uint64_t now;			/* ns, CLOCK_MONOTONIC, taken once a turn */
 	uint64_t turned_at;		/* ns, when the turn before began; 0: it has slept since */
 	int epoll_fd;			/* what ends a sleep */

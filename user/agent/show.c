@@ -9,9 +9,9 @@
 #include "agent/commands.h"
 #include "agent/nvme.h"
 #include "agent/raw_app.h"
-#include "agent/rdma.h"
 #include "agent/rdma_show.h"
 #include "agent/rue.h"
+#include "agent/stat.h"
 #include "base/version.h"
 
 /* Fills |rows|; only the connection |only| unless that is NULL. */
@@ -20,9 +20,10 @@ typedef void (*show_fn)(struct agent *a, const struct agent_conn *only, json_t *
 struct each_conn {
 	struct agent *agent;
 	const struct agent_conn *only;
-	void (*fn)(const struct agent_conn *c, json_t *rows);
-	json_t *rows;
+	void (*fn)(const struct agent_conn *c, void *arg);
+	void *arg;
 	bool up;
+	uint32_t at_once;
 	uint32_t cid;			/* the next */
 };
 
@@ -32,22 +33,32 @@ enum { ROWS_AT_ONCE = 32, CIDS_AT_ONCE = 4096 };
 static void some_conns(void *arg)
 {
 	struct each_conn *e = arg;
-	uint32_t nconns = e->agent->maps.nconns, left = ROWS_AT_ONCE;
+	uint32_t nconns = e->agent->maps.nconns, left = e->at_once;
 
 	for (uint32_t n = 0; n < CIDS_AT_ONCE && left && e->cid < nconns; n++, e->cid++) {
 		const struct agent_conn *c = agent_conn_at(e->agent, e->cid);
 
 		if (!c || (e->only && c != e->only) || (e->up && !c->core))
 			continue;
-		e->fn(c, e->rows);
+		e->fn(c, e->arg);
 		left--;
 	}
 }
 
-void agent_show_each(struct agent *a, const struct agent_conn *only, bool up,
-		     void (*fn)(const struct agent_conn *c, json_t *rows), json_t *rows)
+void agent_each_conn(struct agent *a, uint32_t at_once, void (*fn)(const struct agent_conn *c, void *arg),
+		     void *arg)
 {
-	struct each_conn e = { .agent = a, .only = only, .up = up, .fn = fn, .rows = rows };
+	struct each_conn e = { .agent = a, .fn = fn, .arg = arg, .at_once = at_once };
+
+	while (e.cid < a->maps.nconns)
+		agent_call(a, some_conns, &e);
+}
+
+void agent_show_each(struct agent *a, const struct agent_conn *only, bool up,
+		     void (*fn)(const struct agent_conn *c, void *rows), json_t *rows)
+{
+	struct each_conn e = { .agent = a, .only = only, .up = up, .fn = fn, .arg = rows,
+			       .at_once = ROWS_AT_ONCE };
 
 	while (e.cid < a->maps.nconns)
 		agent_call(a, some_conns, &e);
@@ -66,33 +77,7 @@ static void put(json_t *row, const char *key, uint64_t value)
 	json_object_set_new(row, key, json_integer((json_int_t)value));
 }
 
-static void put_stats(json_t *row, const struct fcore_stats *s)
-{
-	put(row, "tx_packets", s->tx_packets);
-	put(row, "tx_retx_rto", s->tx_retx_rto);
-	put(row, "tx_retx_early", s->tx_retx_early);
-	put(row, "tx_retx_own", s->tx_retx_own);
-	put(row, "tx_retx_rack", s->tx_retx_rack);
-	put(row, "repaths", s->repaths);
-	put(row, "tx_acks", s->tx_acks);
-	put(row, "tx_nacks", s->tx_nacks);
-	put(row, "tx_resyncs", s->tx_resyncs);
-	put(row, "tx_path_probes", s->tx_path_probes);
-	put(row, "rx_packets", s->rx_packets);
-	put(row, "rx_discarded", s->rx_discarded);
-	put(row, "push_submitted", s->push_submitted);
-	put(row, "pull_submitted", s->pull_submitted);
-	put(row, "push_received", s->push_received);
-	put(row, "pull_received", s->pull_received);
-	put(row, "completed", s->completed);
-	put(row, "completed_in_error", s->completed_in_error);
-	put(row, "rnr_nacks_sent", s->rnr_nacks_sent);
-	put(row, "rnr_nacks_received", s->rnr_nacks_received);
-	put(row, "claims_released", s->claims_released);
-	put(row, "rtt_ns", s->rtt_ns);
-}
-
-static void show_one_conn(const struct agent_conn *c, json_t *rows)
+static void show_one_conn(const struct agent_conn *c, void *rows)
 {
 	json_t *row = json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:b}", "name", c->cfg.name,
 				"up", c->state == AGENT_CONN_UP, "state",
@@ -109,12 +94,9 @@ static void show_one_conn(const struct agent_conn *c, json_t *rows)
 	put(row, "mtu", c->mtu);
 	put(row, "segment", agent_conn_segment(c));
 	put(row, "flows", c->flows);
-	put(row, "setups", c->setups);
-	put(row, "tx_unrouted", c->tx_unrouted);
-	put(row, "tx_unsealed", c->tx_unsealed);
-	put(row, "rx_answered", c->rx_answered);
+	stat_put(row, STAT_CONN, &c->stats);
 	if (c->core)
-		put_stats(row, fcore_conn_stats(c->core));
+		stat_put(row, STAT_CORE, fcore_conn_stats(c->core));
 	json_array_append_new(rows, row);
 }
 
@@ -123,7 +105,7 @@ static void show_conn(struct agent *a, const struct agent_conn *only, json_t *ro
 	agent_show_each(a, only, false, show_one_conn, rows);
 }
 
-static void show_one_window(const struct agent_conn *c, json_t *rows)
+static void show_one_window(const struct agent_conn *c, void *rows)
 {
 	const struct falcon_conn *s = c->shared;
 	json_t *row = json_pack("{s:s}", "name", c->cfg.name);
@@ -167,7 +149,7 @@ static const char *rekey_state_name(enum rekey_state s)
 	}
 }
 
-static void show_one_key(const struct agent_conn *c, json_t *rows)
+static void show_one_key(const struct agent_conn *c, void *rows)
 {
 	const struct falcon_conn_id *id = &c->shared->id;
 	struct sa_usage used = c->sec.tx ? sa_usage(c->sec.tx) : (struct sa_usage){};
@@ -200,21 +182,15 @@ static void show_port(struct agent *a, const struct agent_conn *only, json_t *ro
 
 		for (uint32_t q = 0; q < p->nqueues; q++) {
 			const struct xsk *x = &p->xsks[q];
+			struct queue_now now;
 			json_t *row = json_pack("{s:s, s:s, s:s}", "dev", p->ifname, "xdp",
 						p->native ? "native" : "generic", "af_xdp",
 						x->zerocopy ? "zerocopy" : "copy");
 
 			put(row, "queue", q);
-			put(row, "rx_frames", x->rx_packets);
-			put(row, "tx_frames", x->tx_packets);
-			put(row, "tx_no_slot", x->tx_no_slot);
-			put(row, "rx_kicks", x->rx_kicks);
-			put(row, "tx_kicks", x->tx_kicks);
-			put(row, "rx_free", x->rx_nfree);
-			json_object_set_new(row, "credits",
-					    json_integer(falcon_load(&x->credit->credits)));
-			put(row, "refused", falcon_load(&x->credit->refused));
-			put(row, "drops", x->drops_seen);
+			stat_put(row, STAT_XSK, x);
+			queue_now(x, &now);
+			stat_put(row, STAT_QUEUE, &now);
 			json_array_append_new(rows, row);
 		}
 	}
@@ -230,61 +206,57 @@ static void put_counter(json_t *rows, const char *name, const char *text, uint64
 	json_array_append_new(rows, row);
 }
 
-/* What all shards have counted. */
-static void sum_up(const struct agent *a, struct falcon_counters *counters, struct shard_stats *stats,
-		   uint64_t *stalls)
+/* What XDP and the shards have counted by the same name. */
+static void put_both(json_t *rows, enum stat_table_id id, const struct falcon_counters *xdp,
+		     const struct falcon_counters *shards, const struct shard_stats *loops)
 {
-	for (unsigned int i = 0; i < a->nshards; i++) {
-		const struct shard *s = &a->shards[i];
+	const struct stat_table *t = &stat_tables[id];
 
-		for (size_t k = 0; k < sizeof(*counters) / sizeof(__u64); k++)
-			((__u64 *)counters)[k] += ((const __u64 *)&s->counters)[k];
-		stats->turns += s->stats.turns;
-		stats->sleeps += s->stats.sleeps;
-		stats->rue_events += s->stats.rue_events;
-		stats->ce_marked += s->stats.ce_marked;
-		*stalls += s->rdma ? s->rdma->stalls : 0;
+	for (size_t i = 0; i < t->n; i++) {
+		const struct stat_desc *s = &t->stats[i], *own = stat_find(STAT_SHARD, s->name);
+
+		put_counter(rows, s->name, s->help, stat_get(s, xdp),
+			    stat_get(s, shards) + (own ? stat_get(own, loops) : 0));
 	}
+}
+
+/* Counters of the agent alone; not gauges. */
+static void put_own(json_t *rows, enum stat_table_id id, const void *base)
+{
+	const struct stat_table *t = &stat_tables[id];
+
+	for (size_t i = 0; i < t->n; i++)
+		if (t->stats[i].kind == STAT_counter)
+			put_counter(rows, t->stats[i].name, t->stats[i].help, 0,
+				    stat_get(&t->stats[i], base));
 }
 
 static void show_counters(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
 	struct falcon_counters x, g = {};
-	struct shard_stats s = {};
-	uint64_t stalls = 0;
+	struct shard_stats loops = {};
+	struct shard_now now = {};
 
 	(void)only;
 	if (maps_counters(&a->maps, &x) < 0)
 		return;
-	sum_up(a, &g, &s, &stalls);
-#define PUT_VERDICT(name, text) put_counter(rows, #name, text, x.name, g.name);
-	FALCON_VERDICTS(PUT_VERDICT)
-#undef PUT_VERDICT
-	put_counter(rows, "xdp_tx", "frames turned round and sent by XDP_TX", x.xdp_tx, 0);
-	put_counter(rows, "xdp_acked", "ACKs among them of packets that XDP has accepted", x.xdp_acked, 0);
-	put_counter(rows, "rue_events", "events for the rate update engine", x.rue_events,
-		    s.rue_events);
-	put_counter(rows, "rue_suppressed", "events withheld by the policy of Falcon 10.6.1",
-		    x.rue_suppressed, 0);
-	put_counter(rows, "wakeups", "times XDP woke the sleeping agent", x.wakeups, 0);
-	put_counter(rows, "ce_marked", "packets accepted with ECN CE", x.ce_marked,
-		    s.ce_marked);
-	put_counter(rows, "loop_turns", "turns of the agent's loop", 0, s.turns);
+	for (unsigned int i = 0; i < a->nshards; i++) {
+		const struct shard *s = &a->shards[i];
+		struct shard_now n;
+
+		shard_now(s, &n);
+		stat_add(STAT_VERDICTS, &g, &s->counters);
+		stat_add(STAT_SHARD, &loops, &s->stats);
+		stat_add(STAT_SHARD_NOW, &now, &n);
+	}
+	put_both(rows, STAT_VERDICTS, &x, &g, &loops);
+	put_both(rows, STAT_XDP, &x, &g, &loops);
+	put_counter(rows, "loop_turns", stat_find(STAT_SHARD, "turns")->help, 0, loops.turns);
+	put_counter(rows, "loop_sleeps", stat_find(STAT_SHARD, "sleeps")->help, 0, loops.sleeps);
 	if (a->config.agent.verbs)
-		put_counter(rows, "verbs_stalls", "calls in which applications' memory did not answer", 0,
-			    stalls);
-	put_counter(rows, "loop_sleeps", "times the agent went to sleep", 0, s.sleeps);
-	put_counter(rows, "key_rotations", "rotations of the master keys", 0, a->rekey.rotations);
-	put_counter(rows, "keys_replaced", "keys of connections replaced while in use", 0,
-		    a->rekey.rekeyed);
-	put_counter(rows, "keys_unanswered", "connections lost because a new key was not taken", 0,
-		    a->rekey.failed);
-	put_counter(rows, "dials_refused", "connections that peers dialled and policy refused", 0,
-		    a->stats.dials_refused);
-	put_counter(rows, "clients_refused", "programs whose user may not use the agent", 0,
-		    a->stats.clients_refused);
-	put_counter(rows, "drops_recovered", "times dropped frames made the agent release claims", 0,
-		    a->stats.drops_recovered);
+		put_own(rows, STAT_SHARD_NOW, &now);
+	put_own(rows, STAT_REKEY, &a->rekey);
+	put_own(rows, STAT_AGENT, &a->stats);
 }
 
 static void show_one_client(void *arg, struct control_client *cl)
@@ -320,18 +292,13 @@ static void show_one_user(void *arg, const struct quota_usage *u)
 
 static void show_agent(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
-	const struct agent_conn *c;
 	json_t *row = json_object();
-	uint32_t leaving = 0;
+	struct agent_census census;
 
 	(void)only;
-	TAILQ_FOREACH(c, &a->leaving, reap_link)
-		leaving++;
-	put(row, "connections", a->nconns - leaving);
-	put(row, "up", a->nup);
-	put(row, "leaving", leaving);
-	put(row, "room", a->maps.nconns - 1);
-	put(row, "setups", a->stats.setups);
+	agent_census(a, &census);
+	stat_put(row, STAT_CENSUS, &census);
+	stat_put(row, STAT_AGENT, &a->stats);
 	json_array_append_new(rows, row);
 }
 
@@ -341,7 +308,7 @@ static void show_user(struct agent *a, const struct agent_conn *only, json_t *ro
 	quota_each(a->quota, show_one_user, rows);
 }
 
-static void show_config_of(const struct agent_conn *c, json_t *rows)
+static void show_config_of(const struct agent_conn *c, void *rows)
 {
 	config_show_conn(rows, &c->cfg);
 }
@@ -377,16 +344,13 @@ static void show_one_flow(const struct agent_conn *c, uint32_t flow, json_t *row
 	put(row, "path", s.path);
 	json_object_set_new(row, "fcwnd", json_real(s.fcwnd / 1024.0));
 	put(row, "outstanding", s.outstanding);
-	json_object_set_new(row, "rtt_us", json_real((double)s.rtt_ns / 1000));
-	json_object_set_new(row, "rto_us", json_real((double)s.rto_ns / 1000));
-	put(row, "sent", s.sent);
-	put(row, "lost", s.lost);
+	stat_put(row, STAT_FLOW, &s);
 	put(row, "rx_ecn", falcon_load(&rx->ecn_count));
 	put(row, "rx_hops", falcon_load(&rx->hops));
 	json_array_append_new(rows, row);
 }
 
-static void show_flows_of(const struct agent_conn *c, json_t *rows)
+static void show_flows_of(const struct agent_conn *c, void *rows)
 {
 	for (uint32_t flow = 0; flow < c->flows; flow++)
 		show_one_flow(c, flow, rows);
@@ -401,19 +365,13 @@ static void show_shard(struct agent *a, const struct agent_conn *only, json_t *r
 {
 	(void)only;
 	for (unsigned int i = 0; i < a->nshards; i++) {
-		const struct shard_stats *s = &a->shards[i].stats;
-		json_t *row = json_object();
+		const struct shard *s = &a->shards[i];
+		json_t *row = json_pack("{s:i}", "shard", (int)i);
+		struct shard_now now;
 
-		put(row, "shard", i);
-		put(row, "connections", a->shards[i].nconns);
-		put(row, "applications", a->shards[i].rdma ? a->shards[i].rdma->napps : 0);
-		put(row, "turns", s->turns);
-		put(row, "sleeps", s->sleeps);
-		put(row, "rx_frames", s->rx_frames);
-		put(row, "handed_over", s->handed_over);
-		put(row, "calls", s->calls);
-		json_object_set_new(row, "longest_turn_us", json_real((double)s->longest_turn_ns / 1000));
-		json_object_set_new(row, "longest_call_us", json_real((double)s->longest_call_ns / 1000));
+		shard_now(s, &now);
+		stat_put(row, STAT_SHARD_NOW, &now);
+		stat_put(row, STAT_SHARD, &s->stats);
 		json_array_append_new(rows, row);
 	}
 }

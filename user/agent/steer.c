@@ -34,7 +34,7 @@ static void answer(struct agent_conn *c, const struct falcon_receive *r, enum fa
 	p.hdr_len = falcon_ack_pack(&ack, p.hdr);
 	if (agent_transmit(c->shard, c->core, &p) == 0) {
 		falcon_ack_told(shared, f->flow, acked);
-		c->rx_answered++;
+		c->stats.rx_answered++;
 		return;
 	}
 	falcon_fetch_or(&shared->rx.own, (__u32)ack.own);

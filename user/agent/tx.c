@@ -56,7 +56,7 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 		return loopback_transmit(c, p, stamp(c->shard));
 	if (!c->routed) {
 		/* As good as lost on the way: the retransmission finds the route. */
-		c->tx_unrouted++;
+		c->stats.tx_unrouted++;
 		return 0;
 	}
 	out = xsk_tx_reserve(c->tx);
@@ -66,7 +66,7 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 	len = frame_build(&c->tmpl, c->sec.tx, p, iv, out);
 	if (len < 0) {
 		/* Nothing may leave unsealed: the connection needs a new key, and so a new start. */
-		c->tx_unsealed++;
+		c->stats.tx_unsealed++;
 		news_of_conn(c, CONN_NEWS_FAILED, sa_strerror(len));
 		return 0;
 	}

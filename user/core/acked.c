@@ -103,6 +103,16 @@ static bool selective(struct fcore_conn *c, struct fc_win *w, uint64_t now)
 	return any;
 }
 
+static void count_rtt(struct fcore_rtt *r, uint64_t rtt)
+{
+	/* 0 and 1 are of the first bucket as all others below its limit. */
+	unsigned int log2 = 64 - (unsigned int)__builtin_clzll((rtt - (rtt > 0)) | 1);
+	unsigned int i = log2 > FCORE_RTT_SHIFT ? log2 - FCORE_RTT_SHIFT : 0;
+
+	r->bucket[i < FCORE_RTT_BUCKETS ? i : FCORE_RTT_BUCKETS - 1]++;
+	r->sum_ns += rtt;
+}
+
 /*
  * 9.2.3: T1 and the ACK's reception time give the RTT. A T1 that was echoed before gives none: such
  * an ACK was sent for another reason than that packet, however long after it.
@@ -120,6 +130,7 @@ static void sample_rtt(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 	f->rtt = ((uint64_t)units << FALCON_TIME_SHIFT) / FALCON_PS_PER_NS;
 	f->srtt = f->srtt ? f->srtt - (f->srtt >> FC_RTT_SHIFT) + (f->rtt >> FC_RTT_SHIFT) : f->rtt;
 	c->stats.rtt_ns = f->srtt;
+	count_rtt(&c->core->rtt, f->rtt);
 	fc_rack_sample(f, now);
 }
 

@@ -369,6 +369,8 @@ struct fcore {
 	uint32_t xlr_rules[FCORE_XLR_WHERES];	/* how many of |xlr| are in use, by |where| */
 	struct fc_xlr xlr[FCORE_XLR_RULES];
 	enum falcon_zone zone;	/* as last told to on_zone() */
+	struct fcore_stats past;	/* of connections that were closed */
+	struct fcore_rtt rtt;
 	struct fc_wheel wheel;
 	struct fcore_conn **conns;	/* FALCON_MAX_CONNS, by CID */
 };

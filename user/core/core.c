@@ -310,6 +310,13 @@ static void close_responses(struct fcore_conn *c)
 	}
 }
 
+static void keep_stats(struct fcore_stats *past, const struct fcore_stats *s)
+{
+#define KEEP(kind, name, unit, text) past->name += s->name;
+	FCORE_STATS(KEEP)
+#undef KEEP
+}
+
 void fcore_conn_close(struct fcore_conn *c, enum falcon_completion_code code)
 {
 	struct fcore *core = c->core;
@@ -327,6 +334,7 @@ void fcore_conn_close(struct fcore_conn *c, enum falcon_completion_code code)
 	fc_init_close(c, code);
 	fc_tgt_close(c);
 	close_responses(c);
+	keep_stats(&core->past, &c->stats);
 	core->conns[c->cid] = NULL;
 	core->nconns--;
 	c->next_closed = core->closed;
@@ -352,6 +360,16 @@ struct falcon_conn *fcore_conn_shared(struct fcore_conn *c)
 const struct fcore_stats *fcore_conn_stats(const struct fcore_conn *c)
 {
 	return &c->stats;
+}
+
+const struct fcore_stats *fcore_past_stats(const struct fcore *core)
+{
+	return &core->past;
+}
+
+const struct fcore_rtt *fcore_rtt(const struct fcore *core)
+{
+	return &core->rtt;
 }
 
 void fcore_conn_set_user(struct fcore_conn *c, void *user)

@@ -17,6 +17,7 @@
 #include "core/xlr.h"
 #include "falcon/codes.h"
 #include "falcon/maps.h"
+#include "falcon/stats.h"
 #include "falcon/rue.h"
 #include "falcon/wire.h"
 
@@ -229,40 +230,62 @@ struct fcore_response {
 	uint64_t cookie;
 };
 
-/* Counters of a connection, free-running. */
+/* Of a connection (stats.h). */
+#define FCORE_STATS(V)											\
+	V(counter, tx_packets, none, "reliable packets sent for the first time")			\
+	V(counter, tx_retx_rto, none, "packets retransmitted on timeout")				\
+	V(counter, tx_retx_early, none, "packets retransmitted early: OOO distance")			\
+	V(counter, tx_retx_own, none, "packets retransmitted early: EACK-OWN")				\
+	V(counter, tx_retx_rack, none, "packets retransmitted early: RACK")				\
+	V(counter, tx_probes, none, "packets retransmitted to get news: tail loss probes")		\
+	V(counter, tx_path_probes, none, "probes of what the path carries")				\
+	V(counter, rack_spurious, none, "times RACK proved hasty and allowed more reordering")		\
+	V(counter, tx_acks, none, "BACKs and EACKs sent by the core")					\
+	V(counter, tx_nacks, none, "NACKs sent by the core")						\
+	V(counter, nacks_withheld, none, "NACKs not sent: the peer is refused too often to be told")	\
+	V(counter, tx_resyncs, none, "Resyncs sent")							\
+	V(counter, rx_packets, none, "claimed packets handed to the core")				\
+	V(counter, rx_discarded, none, "pull data without a request or too long (Falcon 8.4.3.2)")	\
+	V(counter, push_submitted, none, "pushes that the upper layer has started")			\
+	V(counter, pull_submitted, none, "pulls that the upper layer has started")			\
+	V(counter, push_received, none, "pushes delivered to the upper layer")				\
+	V(counter, pull_received, none, "pulls delivered to the upper layer")				\
+	V(counter, completed, none, "transactions that have ended")					\
+	V(counter, completed_in_error, none, "transactions among them that ended with an error")	\
+	V(counter, rnr_nacks_sent, none, "NACKs sent because the receiver was not ready")		\
+	V(counter, rnr_nacks_received, none, "NACKs received because the receiver was not ready")	\
+	V(counter, claims_released, none, "claims of packets that a socket has dropped")		\
+	V(counter, repaths, none, "flows sent another way: PLB or Protective ReRoute")			\
+	V(gauge, rtt_ns, ns, "smoothed round-trip time of the latest sample; 0: none yet")
+
 struct fcore_stats {
-	uint64_t tx_packets;		/* reliable packets sent first */
-	uint64_t tx_retx_rto;		/* retransmitted on timeout */
-	uint64_t tx_retx_early;		/* retransmitted early: OOO distance */
-	uint64_t tx_retx_own;		/* retransmitted early: EACK-OWN */
-	uint64_t tx_retx_rack;		/* retransmitted early: RACK */
-	uint64_t tx_probes;		/* retransmitted to get news: tail loss probes */
-	uint64_t tx_path_probes;	/* probes of what the path carries */
-	uint64_t rack_spurious;		/* times RACK proved hasty and allowed more reordering */
-	uint64_t tx_acks;		/* BACKs and EACKs sent by the core */
-	uint64_t tx_nacks;
-	uint64_t nacks_withheld;	/* of refused packets: the peer is refused too often to be told */
-	uint64_t tx_resyncs;
-	uint64_t rx_packets;		/* claimed packets handed to the core */
-	uint64_t rx_discarded;		/* Falcon 8.4.3.2: pull data without request or too long */
-	uint64_t push_submitted, pull_submitted;
-	uint64_t push_received, pull_received;
-	uint64_t completed, completed_in_error;
-	uint64_t rnr_nacks_sent, rnr_nacks_received;
-	uint64_t claims_released;
-	uint64_t rtt_ns;		/* smoothed round-trip time of the latest sample; 0: none yet */
-	uint64_t repaths;		/* flows sent another way: PLB or Protective ReRoute */
+	FCORE_STATS(STAT_MEMBER)
 };
+
+enum {
+	FCORE_RTT_BUCKETS = 18,
+	FCORE_RTT_SHIFT = 11,	/* log2 of the first bucket's limit, ns */
+};
+
+/* Round-trip times of a core's packets: one an ACK that tells of a packet that no ACK told of before. */
+struct fcore_rtt {
+	uint64_t bucket[FCORE_RTT_BUCKETS];	/* of at most 2^(FCORE_RTT_SHIFT + i) ns; the last: of more */
+	uint64_t sum_ns;
+};
+
+/* Of a flow (stats.h). */
+#define FCORE_FLOW_STATS(V)										\
+	V(gauge, rtt_ns, ns_us, "smoothed round-trip time of the flow; 0: none yet")			\
+	V(gauge, rto_ns, ns_us, "retransmission timeout of the flow")					\
+	V(counter, sent, none, "packets sent on the flow, retransmissions among them")			\
+	V(counter, lost, none, "packets of those that timed out or were found lost")
 
 /* A flow at this moment. */
 struct fcore_flow_stats {
 	uint32_t fcwnd;			/* packets, 11.10 fixed point */
 	uint32_t outstanding;		/* packets last sent on it and not acknowledged */
 	uint16_t path;			/* fcore_packet.path of its next packet */
-	uint64_t rtt_ns;		/* smoothed round-trip time; 0: none yet */
-	uint64_t rto_ns;
-	uint64_t sent;			/* packets, retransmissions among them */
-	uint64_t lost;			/* of those, timed out or found lost */
+	FCORE_FLOW_STATS(STAT_MEMBER)
 };
 
 /* A core, or NULL if memory is short or |config| is out of its bounds (resource.h). */
@@ -286,6 +309,9 @@ struct fcore_conn *fcore_conn_lookup(struct fcore *core, uint32_t cid);
 uint32_t fcore_conn_cid(const struct fcore_conn *c);
 struct falcon_conn *fcore_conn_shared(struct fcore_conn *c);
 const struct fcore_stats *fcore_conn_stats(const struct fcore_conn *c);
+/* What connections had counted when they were closed, all together; gauges mean nothing. */
+const struct fcore_stats *fcore_past_stats(const struct fcore *core);
+const struct fcore_rtt *fcore_rtt(const struct fcore *core);
 /* The owner's pointer, NULL until set. */
 void fcore_conn_set_user(struct fcore_conn *c, void *user);
 void *fcore_conn_user(const struct fcore_conn *c);

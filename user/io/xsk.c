@@ -148,7 +148,7 @@ uint32_t xsk_rx(struct xsk *x, struct xsk_rx_item *items, uint32_t n)
 	if (n) {
 		xsk_ring_cons__release(&x->rx, n);
 		x->in_fill -= n;
-		x->rx_packets += n;
+		x->rx_frames += n;
 	}
 	return n;
 }
@@ -281,7 +281,7 @@ void xsk_kick(struct xsk *x)
 	if (x->tx_reserved) {
 		xsk_ring_prod__submit(&x->tx, x->tx_reserved);
 		x->tx_inflight += x->tx_reserved;
-		x->tx_packets += x->tx_reserved;
+		x->tx_frames += x->tx_reserved;
 		x->tx_reserved = 0;
 	}
 	if (!x->tx_inflight)
@@ -307,9 +307,9 @@ bool xsk_dropped(struct xsk *x)
 	 * receive into and finds none, before any packet; what a copying kernel loses so is in rx_dropped.
 	 */
 	drops = st.rx_dropped + st.rx_ring_full;
-	if (drops == x->drops_seen)
+	if (drops == x->drops)
 		return false;
-	x->drops_seen = drops;
+	x->drops = drops;
 	return true;
 }
 

@@ -18,6 +18,7 @@
 #include <xdp/xsk.h>
 
 #include "falcon/maps.h"
+#include "falcon/stats.h"
 #include "io/pile.h"
 
 enum xsk_const {
@@ -41,6 +42,15 @@ enum xsk_mode {
 	XSK_MODE_ZEROCOPY,
 };
 
+/* Of a socket (stats.h). */
+#define XSK_STATS(V)											\
+	V(counter, rx_frames, none, "frames received")							\
+	V(counter, tx_frames, none, "frames sent")							\
+	V(counter, tx_no_slot, none, "times there was no room for a frame to send")			\
+	V(counter, rx_kicks, none, "calls that woke a driver which waits for free frames")		\
+	V(counter, tx_kicks, none, "calls that had the kernel send")					\
+	V(counter, drops, none, "frames that the socket has dropped")
+
 struct xsk {
 	uint8_t *area;			/* XSK_FRAMES * XSK_FRAME_SIZE bytes */
 	struct xsk_umem *umem;
@@ -61,8 +71,7 @@ struct xsk {
 	uint32_t queue;			/* RX/TX queue of the interface */
 	uint32_t index;			/* in falcon_xsks and falcon_credits */
 	bool zerocopy;
-	uint64_t rx_packets, tx_packets, tx_no_slot, rx_kicks, tx_kicks;
-	uint64_t drops_seen;		/* the socket's drop counters when last looked at */
+	XSK_STATS(STAT_MEMBER)	/* |drops|: when xsk_dropped() last looked */
 };
 
 /*

@@ -18,17 +18,21 @@
 #include <stdint.h>
 
 #include "falcon/shm.h"
+#include "falcon/stats.h"
 
 struct client;
 
-/* Counters of a client, free-running. */
+/* Of an application of raw transactions (stats.h). */
+#define CLIENT_STATS(V)											\
+	V(counter, taken, none, "submissions taken")							\
+	V(counter, completed, none, "completions written")						\
+	V(gauge, outstanding, none, "submissions taken and not completed yet")				\
+	V(counter, messages, none, "messages delivered")						\
+	V(counter, ring_full, none, "messages refused: no room in the message ring")			\
+	V(counter, wakes, none, "signals sent to a sleeping application")
+
 struct client_stats {
-	uint64_t taken;		/* submissions taken */
-	uint64_t completed;	/* completions written */
-	uint64_t messages;	/* messages delivered */
-	uint64_t ring_full;	/* messages refused: no room in the message ring */
-	uint64_t wakes;		/* signals sent to a sleeping application */
-	uint32_t outstanding;	/* taken and not completed yet */
+	CLIENT_STATS(STAT_MEMBER)
 };
 
 /* What an application hands over for one ring set. */

@@ -18,6 +18,7 @@
 #include <sys/queue.h>
 
 #include "falcon/nvme_api.h"
+#include "falcon/stats.h"
 #include "ulp/nvme/lba.h"
 #include "base/pi.h"
 #include "ulp/ulp.h"
@@ -109,7 +110,21 @@ struct nvme_dev_attr {
 	struct nvme_target_attr targets[NVME_MAX_TARGETS];
 };
 
-/* What a device is and has done; counters are free-running. */
+/* Of a device (stats.h). */
+#define NVME_DEV_STATS(V)										\
+	V(counter, reads, none, "commands that have ended and read")					\
+	V(counter, writes, none, "commands that have ended and write")					\
+	V(counter, others, none, "other commands that have ended")					\
+	V(counter, errors, none, "commands that ended in error")					\
+	V(counter, read_bytes, bytes, "data read")							\
+	V(counter, written_bytes, bytes, "data written")						\
+	V(counter, retried, none, "pieces sent again after a connection was lost")			\
+	V(counter, resets, none, "connections hung up for a timeout")					\
+	V(counter, malformed, none, "packets refused")							\
+	V(counter, resized, none, "times that the capacity of the device has changed")			\
+	V(counter, damaged, none, "commands that ended with a check error: see pi.h")
+
+/* What a device is and has done. */
 struct nvme_dev_info {
 	bool ready;			/* all targets have said what they have */
 	bool read_only;
@@ -118,13 +133,7 @@ struct nvme_dev_info {
 	uint64_t blocks;
 	uint32_t up;			/* connections that are up */
 	char reason[160];		/* why not all of them are */
-	uint64_t reads, writes, others, errors;		/* commands that have ended */
-	uint64_t read_bytes, written_bytes;
-	uint64_t retried;		/* pieces sent again after a connection was lost */
-	uint64_t resets;		/* connections hung up for a timeout */
-	uint64_t malformed;		/* packets refused */
-	uint64_t resized;		/* times that its capacity has changed */
-	uint64_t damaged;		/* commands that ended with a check error: see pi.h */
+	NVME_DEV_STATS(STAT_MEMBER)
 };
 
 /* An initiator that calls itself |id| (16 bytes, random) towards targets; NULL: no memory. */

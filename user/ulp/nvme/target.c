@@ -134,9 +134,9 @@ void nvme_target_stats(const struct nvme_target *t, struct nvme_target_stats *ou
 
 	*out = t->stats;
 	nvme_pool_base(t->pool, &bytes);
-	out->memory = bytes;
-	out->used = nvme_pool_used(t->pool);
-	out->most = nvme_pool_most(t->pool);
+	out->memory_size = bytes;
+	out->memory_used = nvme_pool_used(t->pool);
+	out->memory_most = nvme_pool_most(t->pool);
 }
 
 /* Whether |name| is one of |list|. */
@@ -223,7 +223,7 @@ int nvme_target_accept(struct nvme_target *t, const struct ulp_request *req,
 	replace(t, &offer);
 	TAILQ_INSERT_TAIL(&t->conns, c, link);
 	t->by_cid[c->cid] = c;
-	t->stats.conns++;
+	t->stats.initiators++;
 	reply->len = sizeof(answer);
 	memcpy(reply->bytes, &answer, sizeof(answer));
 	return 0;
@@ -255,7 +255,7 @@ bool nvme_target_conn_down(struct nvme_target *t, uint32_t cid)
 	t->by_cid[cid] = NULL;
 	c->down = true;
 	c->core = NULL;
-	t->stats.conns--;
+	t->stats.initiators--;
 	left = c->used;
 	if (!left) {
 		TAILQ_REMOVE(&t->conns, c, link);

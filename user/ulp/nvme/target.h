@@ -13,6 +13,7 @@
 #ifndef FALCON_NVME_TARGET_H
 #define FALCON_NVME_TARGET_H
 
+#include "falcon/stats.h"
 #include "ulp/nvme/store.h"
 #include "ulp/ulp.h"
 
@@ -43,25 +44,35 @@ struct nvme_ns_attr {
 	uint64_t bps;		/* bytes of data a second; 0: no limit */
 };
 
-/* Counters of a namespace, free-running. */
+/* Of a namespace (stats.h). */
+#define NVME_NS_STATS(V)										\
+	V(counter, reads, none, "commands carried out that read")					\
+	V(counter, writes, none, "commands carried out that write")					\
+	V(counter, others, none, "other commands carried out")						\
+	V(counter, read_bytes, bytes, "data read")							\
+	V(counter, written_bytes, bytes, "data written")						\
+	V(counter, errors, none, "commands that ended with another status than 0")			\
+	V(counter, damaged, none, "commands that ended with a check error: see pi.h")			\
+	V(counter, limited, none, "commands that had to wait for the limits")
+
 struct nvme_ns_stats {
-	uint64_t reads, writes, others;		/* commands that were carried out */
-	uint64_t read_bytes, written_bytes;
-	uint64_t errors;			/* commands that ended with another status than 0 */
-	uint64_t damaged;			/* of them, with a check error: see pi.h */
-	uint64_t limited;			/* commands that had to wait for the limits */
+	NVME_NS_STATS(STAT_MEMBER)
 };
 
-/* Counters of the target. */
+/* Of the target (stats.h). */
+#define NVME_TARGET_STATS(V)										\
+	V(counter, malformed, none, "packets that were refused")					\
+	V(counter, overrun, none, "requests put off: their connection has too many under way")		\
+	V(counter, no_memory, none, "rounds in which a command had to wait for memory")			\
+	V(counter, dropped, none, "commands whose connection was lost")					\
+	V(gauge, initiators, none, "connections of initiators")						\
+	V(gauge, orphans, none, "commands of lost connections still in a store")			\
+	V(gauge, memory_size, bytes, "memory for data under way")					\
+	V(gauge, memory_used, bytes, "memory in use")							\
+	V(gauge, memory_most, bytes, "memory in use at most at any time")
+
 struct nvme_target_stats {
-	uint64_t malformed;	/* packets that were refused */
-	uint64_t overrun;	/* requests beyond NVME_TCMDS, put off */
-	uint64_t no_memory;	/* rounds in which a command had to wait for memory */
-	uint64_t dropped;	/* commands whose connection was lost */
-	uint32_t conns;		/* connections of initiators, now */
-	uint32_t orphans;	/* commands of lost connections still in a store, now */
-	uint64_t memory, used;	/* bytes of data memory, and of those in use now */
-	uint64_t most;		/* of those in use at most at any time */
+	NVME_TARGET_STATS(STAT_MEMBER)
 };
 
 /*

@@ -110,12 +110,20 @@ static struct rdma_cq *make_cq(struct rdma_call *call, const struct fverbs_creat
 	return cq;
 }
 
+static void keep_stats(struct rdma_cq_stats *past, const struct rdma_cq_stats *s)
+{
+#define KEEP(kind, name, unit, text) past->name += s->name;
+	RDMA_CQ_STATS(KEEP)
+#undef KEEP
+}
+
 static void free_cq(struct rdma_cq *cq)
 {
 	rdma_cq_forget(cq);
 	if (cq->channel)
 		cq->channel->uses--;
 	rdma_ring_close(&cq->ring);
+	keep_stats(&cq->ctx->r->past.cq, &cq->stats);
 	free(cq);
 }
 

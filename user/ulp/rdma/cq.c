@@ -30,7 +30,7 @@ static void overrun(struct rdma_cq *cq)
 {
 	struct rdma *r = cq->ctx->r;
 
-	cq->dropped++;
+	cq->stats.dropped++;
 	if (cq->ignore_overrun || cq->failed)
 		return;
 	cq->failed = cq->failing = true;
@@ -51,14 +51,14 @@ void rdma_cq_post(struct rdma_cq *cq, const struct fverbs_cqe *cqe, bool solicit
 	*at = *cqe;
 	at->timestamp = cq->ctx->r->now;
 	ring->pos++;
-	cq->completions++;
+	cq->stats.completions++;
 	cq->solicited |= solicited || cqe->status != IBV_WC_SUCCESS;
 	mark_dirty(cq);
 }
 
 uint64_t rdma_cq_written(const struct rdma_cq *cq)
 {
-	return cq->completions;
+	return cq->stats.completions;
 }
 
 uint64_t rdma_cq_polled(const struct rdma_cq *cq)
@@ -66,7 +66,7 @@ uint64_t rdma_cq_polled(const struct rdma_cq *cq)
 	uint32_t unread = cq->ring.pos - falcon_load(&rdma_ring_idx(&cq->ring)->head);
 
 	/* A head that cannot be has seen nothing. */
-	return unread <= cq->completions ? cq->completions - unread : 0;
+	return unread <= cq->stats.completions ? cq->stats.completions - unread : 0;
 }
 
 /* Has the application asked for an event, and is it due? Then it has been, from now on. */

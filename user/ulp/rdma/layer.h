@@ -38,6 +38,7 @@ struct rdma {
 	uint32_t last_srq;		/* number that was given last */
 	uint64_t last_pd;		/* number that was given last; 0 is none */
 	uint64_t retry_at;		/* ns: events wait for room in a socket; UINT64_MAX: none do */
+	struct rdma_past_stats past;
 	bool crowded;			/* as rdma_set_crowded() has said */
 	unsigned int ndevices;
 	struct fverbs_device devices[FVERBS_DEVICES_MAX];

@@ -156,7 +156,7 @@ struct rdma_cq {
 	bool failing;			/* in r->failed_cqs */
 	struct rdma_cq *owing_next;	/* in the channel's list */
 	struct fverbs_events events;	/* that were sent */
-	uint64_t completions, dropped;	/* written; not written because of an overrun */
+	struct rdma_cq_stats stats;
 };
 
 struct rdma_srq {

@@ -217,12 +217,20 @@ int rdma_qp_create(struct rdma *r, const struct rdma_qp_init *init, struct rdma_
 	return 0;
 }
 
+static void keep_stats(struct rdma_qp_stats *past, const struct rdma_qp_stats *s)
+{
+#define KEEP(kind, name, unit, text) past->name += s->name;
+	RDMA_QP_STATS(KEEP)
+#undef KEEP
+}
+
 void rdma_qp_destroy(struct rdma_qp *qp)
 {
 	rdma_qp_abandon(qp, false);
 	rdma_async_forget(qp->init.ctx, &qp->async_events);
 	if (qp->is_ready)
 		TAILQ_REMOVE(&qp->qps->ready, qp, ready);
+	keep_stats(&qp->r->past.qp, &qp->stats);
 	give_number(qp->qps, qp->num);
 	rdma_ring_close(&qp->init.sq);
 	rdma_ring_close(&qp->init.rq);

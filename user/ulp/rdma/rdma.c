@@ -9,6 +9,11 @@
 /* XDP compares domains' numbers, whatever layer has made a key. */
 enum { PD_MEMBER_SHIFT = 56 };
 
+const struct rdma_past_stats *rdma_past_stats(const struct rdma *r)
+{
+	return &r->past;
+}
+
 struct rdma *rdma_create(const struct rdma_host *host)
 {
 	struct rdma *r = calloc(1, sizeof(*r));

@@ -24,6 +24,7 @@
 #include <sys/queue.h>
 #include <sys/uio.h>
 
+#include "falcon/stats.h"
 #include "falcon/verbs_abi.h"
 #include "falcon/verbs_shm.h"
 #include "ulp/rdma/group.h"
@@ -333,20 +334,42 @@ uint32_t rdma_qp_num(const struct rdma_qp *qp);
 /* Asynchronous events that it has caused. */
 uint32_t rdma_qp_events(const struct rdma_qp *qp);
 
-/* Counters of a queue pair, free-running. */
+/* Of a queue pair (stats.h). */
+#define RDMA_QP_STATS(V)										\
+	V(counter, tx_packets, none, "transactions that the core has taken")				\
+	V(counter, tx_bytes, bytes, "payload of pushes among them")					\
+	V(counter, rx_packets, none, "requests of the peer; of those that XDP carries out, late") \
+	V(counter, rx_bytes, bytes, "payload of these")							\
+	V(counter, sent, none, "requests of the send queue that ended well")				\
+	V(counter, sent_in_error, none, "requests of the send queue that ended in error, not flushed")	\
+	V(counter, received, none, "messages that took a receive request")				\
+	V(counter, received_in_error, none, "receive requests that ended in error")			\
+	V(counter, flushed, none, "requests of both queues that were flushed")				\
+	V(counter, refused, none, "requests of the peer refused with a NAK")				\
+	V(counter, not_ready, none, "requests of the peer refused for want of a receive request")	\
+	V(counter, lost, none, "datagrams that never went to their peer, which was not there")		\
+	V(counter, copies_failed, none, "copies to or from memory of the application that failed")
+
 struct rdma_qp_stats {
-	uint64_t tx_packets, tx_bytes;	/* transactions that the core has taken; payload of pushes */
-	uint64_t rx_packets, rx_bytes;	/* requests of the peer that were for it; payload */
-	uint64_t sent, sent_in_error;	/* requests of the send queue that have ended, not flushed */
-	uint64_t received;		/* messages that took a receive request */
-	uint64_t received_in_error;
-	uint64_t flushed;		/* requests of both queues */
-	uint64_t refused;		/* the peer's requests, with a NAK */
-	uint64_t not_ready;		/* the peer's, for want of a receive request */
-	uint64_t lost;			/* datagrams that never went to their peer, which was not there */
-	uint64_t copies_failed;		/* to or from its application's memory */
-	int copy_error;			/* of the latest of them: an errno, negative; 0: none */
+	RDMA_QP_STATS(STAT_MEMBER)
+	int copy_error;			/* of the latest of |copies_failed|: an errno, negative; 0: none */
 };
+
+/* Of a completion queue (stats.h). */
+#define RDMA_CQ_STATS(V)										\
+	V(counter, completions, none, "completions written")						\
+	V(counter, dropped, none, "completions not written because the queue had overrun")
+
+struct rdma_cq_stats {
+	RDMA_CQ_STATS(STAT_MEMBER)
+};
+
+/* What queue pairs and completion queues had counted when they were destroyed, all together. */
+struct rdma_past_stats {
+	struct rdma_qp_stats qp;
+	struct rdma_cq_stats cq;
+};
+const struct rdma_past_stats *rdma_past_stats(const struct rdma *r);
 const struct rdma_qp_stats *rdma_qp_stats(const struct rdma_qp *qp);
 struct rdma_qp *rdma_qp_find(struct rdma *r, uint32_t num);
 
