@@ -32,6 +32,7 @@ bother()
 			agent shard pool; do
 			on a falconctl -j $object show >/dev/null || return
 		done
+		on a falconctl metrics --connections >/dev/null || return
 		on a falconctl key rotate b-unordered || true
 		on a falconctl conn reset b6 || return
 		ip -n "falcon-$FALCON_LAB-a" link set eth0 mtu $((3498 - n % 2 * 500)) || return

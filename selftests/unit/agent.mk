@@ -48,6 +48,14 @@ $(eval $(call agent_test,control_falconctl,control control_msg drop ../base/log,
 $(eval $(call agent_test,agent_rue,rue rue_level rue_process config_rue ../base/log,-ljansson -lm))
 $(B)/selftests/unit/agent_rue.t: $(patsubst %.c,$(B)/asan/%.o,$(wildcard user/rue/*.c))
 $(B)/selftests/unit/control_falconctl.t: | $(B)/falconctl
+$(eval $(call agent_test,metrics_text,metrics stat,-ljansson))
+
+# Not a test: what metrics.t.sh checks.
+$(B)/selftests/unit/metrics_write: $(addprefix $(B)/asan/,selftests/unit/metrics_write.o $(addprefix user/agent/,metrics.o stat.o))
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -ljansson
+TESTS += $(B)/selftests/unit/metrics_write
 
 # The receive path for redirected frames, keys and their rotation.
 SEC_OBJS := call keys ../base/log rekey sec sec_keys steer ../io/frame

@@ -302,6 +302,22 @@ static void namespaces(void **state)
 }
 
 /* Two looks at rows that do not change, on what is no terminal. */
+/* What the agent has written is printed as it is, and asked for as the command line says. */
+static void metrics(void **state)
+{
+	(void)state;
+	answer_with("{\"text\":\"# TYPE falcon_x counter\\nfalcon_x_total 1\\n# EOF\\n\"}");
+	assert_int_equal(run("metrics"), 0);
+	assert_string_equal(out, "# TYPE falcon_x counter\nfalcon_x_total 1\n# EOF\n");
+	assert_string_equal(asked_for("op"), "metrics");
+	assert_true(json_is_false(json_object_get(asked, "connections")));
+	assert_int_equal(run("metrics --connections"), 0);
+	assert_true(json_is_true(json_object_get(asked, "connections")));
+	assert_int_equal(run("metrics x"), 1);
+	answer_with("{\"rows\":[]}");
+	assert_int_equal(run("metrics"), 2);
+}
+
 static void top(void **state)
 {
 	const char *second;
@@ -359,7 +375,7 @@ static void abbreviations(void **state)
 				 "revoke\n");
 	assert_int_equal(run("con"), 1);
 	assert_string_equal(out, "falconctl: ambiguous object \"con\"; there are conn counters "
-				 "window flow rue top key port pool client agent shard user nvme "
+				 "metrics window flow rue top key port pool client agent shard user nvme "
 				 "namespace device qp cq mr pd xlr config ca doctor version\n");
 	assert_int_equal(run("bogus"), 1);
 	assert_int_equal(run("conn bogus"), 1);
@@ -408,7 +424,7 @@ int main(void)
 		TEST(large_table), TEST(add),		TEST(del_and_reset), TEST(refused),
 		TEST(abbreviations), TEST(help),	TEST(no_agent), TEST(congestion_control),
 		TEST(abbreviations), TEST(help),	TEST(no_agent), TEST(namespaces),
-		TEST(top),	   TEST(filters),
+		TEST(top),	   TEST(filters),	TEST(metrics),
 	};
 	char self[PATH_MAX] = "";
 	int ret;

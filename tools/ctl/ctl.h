@@ -40,6 +40,9 @@ int ctl_nvme_reset(const struct options *o, const struct object *obj, int argc, 
 int ctl_namespace_set(const struct options *o, const struct object *obj, int argc, char **argv);
 int ctl_namespace_resize(const struct options *o, const struct object *obj, int argc, char **argv);
 
+/* metrics.c */
+int ctl_metrics(const struct options *o, const struct object *obj, int argc, char **argv);
+
 /* xlr.c */
 int ctl_xlr_add(const struct options *o, const struct object *obj, int argc, char **argv);
 int ctl_xlr_del(const struct options *o, const struct object *obj, int argc, char **argv);

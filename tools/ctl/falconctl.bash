@@ -56,6 +56,7 @@ _falconctl()
 		compopt -o nospace
 		;;
 	"2:counters show") words=all ;;
+	"2:metrics show") words=--connections ;;
 	*:"conn add "*)
 		words=$(_falconctl_keys)
 		compopt -o nospace

@@ -349,6 +349,8 @@ static const struct object objects[] = {
 	  {"set", "NAME KEY=VALUE ...", "change its congestion control", ctl_conn_set}}},
 	{"counters", "packets by how they ended, in XDP and in the agent", counters_columns,
 	 {SHOW(show_counters, "[all]", "list counters that are not zero, or all")}},
+	{"metrics", "all counters for Prometheus, as OpenMetrics", NULL,
+	 {SHOW(ctl_metrics, "[--connections]", "print them, and those of each connection")}},
 	{"window", "sliding windows of the connections", window_columns,
 	 {SHOW(show_named, "[NAME]", "list windows, or one connection's in detail")}},
 	{"flow", "paths of the connections", flow_columns,

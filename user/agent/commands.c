@@ -187,6 +187,7 @@ static const struct command {
 	{ "namespace-resize", agent_namespace_resize, .changes = true, .call = true },
 	{ "nvme-device", agent_nvme_device, .call = true },
 	{ "show", show, .call = false },
+	{ "metrics", agent_metrics_command, .call = false },
 };
 
 /* A request that is being served. */

@@ -19,6 +19,9 @@ void agent_show_each(struct agent *a, const struct agent_conn *only, bool up,
 /* show.c: |fn| of each connection, |at_once| of them in a call. */
 void agent_each_conn(struct agent *a, uint32_t at_once, void (*fn)(const struct agent_conn *c, void *arg),
 		     void *arg);
+/* metrics_agent.c: {"op":"metrics","connections":BOOLEAN} -> {"text":"..."}, OpenMetrics. */
+int agent_metrics_command(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+			  json_t **reply);
 /* pools.c: rows of the core's accounts: those that are shared, or the one of connection |only|. */
 void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows);
 

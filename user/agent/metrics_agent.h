@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The metrics of an agent: what of all that it has becomes metrics, and with which labels. */
+#ifndef FALCON_AGENT_METRICS_AGENT_H
+#define FALCON_AGENT_METRICS_AGENT_H
+
+#include "agent/agent.h"
+#include "agent/metrics.h"
+
+/*
+ * Everything of |a| as text, with metrics of each connection if |connections|, but for those that |uid| may
+ * not know of. To be freed by the caller; |*len| is its bytes. NULL: memory was short.
+ */
+char *agent_metrics_text(struct agent *a, bool connections, uid_t uid, enum metrics_format format,
+			 size_t *len);
+
+#endif /* FALCON_AGENT_METRICS_AGENT_H */
