@@ -17,6 +17,7 @@ BUILD=(
 	libinih-dev
 	libisal-dev
 	libjansson-dev
+	libmicrohttpd-dev
 	libmnl-dev
 	libnvme-dev
 	libpcap-dev

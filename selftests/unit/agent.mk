@@ -15,8 +15,8 @@ $(B)/selftests/unit/$(1).t: $(B)/asan/selftests/unit/$(1).o $(call agent_objects
 TESTS += $(B)/selftests/unit/$(1).t
 endef
 
-$(eval $(call agent_test,config_file,config config_conn config_json config_keys config_nvme policy config_rue ../base/log,-ljansson -linih -lm))
-$(eval $(call agent_test,config_json,config config_conn config_json config_keys config_nvme policy config_rue ../base/log,-ljansson -linih -lm))
+$(eval $(call agent_test,config_file,config config_conn config_json config_keys config_nvme endpoint policy config_rue ../base/log,-ljansson -linih -lm))
+$(eval $(call agent_test,config_json,config config_conn config_json config_keys config_nvme endpoint policy config_rue ../base/log,-ljansson -linih -lm))
 $(B)/selftests/unit/config_file.t $(B)/selftests/unit/config_json.t: $(addprefix $(B)/asan/user/rue/,configs.o params.o)
 $(eval $(call agent_test,log_lines,../base/log,))
 $(eval $(call agent_test,loopq,loopq,))
@@ -49,6 +49,7 @@ $(eval $(call agent_test,agent_rue,rue rue_level rue_process config_rue ../base/
 $(B)/selftests/unit/agent_rue.t: $(patsubst %.c,$(B)/asan/%.o,$(wildcard user/rue/*.c))
 $(B)/selftests/unit/control_falconctl.t: | $(B)/falconctl
 $(eval $(call agent_test,metrics_text,metrics stat,-ljansson))
+$(eval $(call agent_test,metrics_http,endpoint metrics metrics_http stat,-ljansson -lmicrohttpd))
 
 # Not a test: what metrics.t.sh checks.
 $(B)/selftests/unit/metrics_write: $(addprefix $(B)/asan/,selftests/unit/metrics_write.o $(addprefix user/agent/,metrics.o stat.o))

@@ -88,6 +88,8 @@ static void agent_keys(const struct agent_options *a)
 	assert_false(a->offload);
 	assert_int_equal(a->control_port, 2000);
 	assert_int_equal(a->log_level, LOG_LEVEL_DEBUG);
+	assert_string_equal(a->metrics, "[::1]:9464");
+	assert_true(a->metrics_connections);
 	assert_int_equal(a->replay_margin_ps, 2000000000);
 	assert_int_equal(a->rue_p1_ns, 3000);
 	assert_int_equal(a->rue_p2_packets, 4);
@@ -130,6 +132,7 @@ static void every_key(void **state)
 		"[agent]\n"
 		"socket = /tmp/s\nsocket_group = falcon\npin_path = /tmp/p\noffload = off\n"
 		"control_port = 2000\nlog_level = debug\nreplay_margin_ms = 2\nrue_p1_us = 3\n"
+		"metrics = [::1]:9464\nmetrics_connections = on\n"
 		"rue_p2_packets = 4\nfcwnd = 5\nncwnd = 6\nrto_us = 70\nmax_retx = 8\n"
 		"txn_timeout_ms = 9\nrnr_patience_us = 17\nack_timeout_us = 10\n"
 		"ack_count = 11\nar_fcwnd = 12\n"
@@ -365,6 +368,7 @@ static void refusals_of_engines(void **state)
 		{"[swift]\n[swift software]\n", 2, "second section for profile software"},
 		{"[swift 1]\n[swift 2]\n[swift 3]\n[swift 4]\n[swift 5]\n[swift 6]\n[swift 7]\n", 7,
 		 "at most 8 profiles"},
+		{"[agent]\nmetrics = 9464\n", 1, "metrics must be ADDRESS:PORT"},
 		{"[agent]\ncc_profile = far\n", 1, "cc_profile must be one of software default, not"},
 		{CONN("b", 1, "cc_profile = far\n"), 1, "cc_profile must be one of"},
 		{"[agent]\ndelay_select = short\n", 2, "one of full fabric forward reverse"},

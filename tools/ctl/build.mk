@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The doctor reads falcon.conf and looks at maps and certificates with the agent's own code.
 FALCONCTL_SRCS := $(wildcard tools/ctl/*.c tools/ctl/doctor/*.c) tools/rue/columns.c \
-	$(addprefix user/agent/,config.c config_conn.c config_json.c config_keys.c config_nvme.c config_rue.c policy.c) \
+	$(addprefix user/agent/,config.c config_conn.c config_json.c config_keys.c config_nvme.c config_rue.c \
+		endpoint.c policy.c) \
 	user/base/log.c $(addprefix user/rue/,configs.c params.c) $(addprefix user/cm/,tls.c tls_psk.c) \
 	$(addprefix user/io/,maps.c memory.c rings.c) $(IPC_CLIENT_SRC)
 PROGRAMS += $(B)/falconctl

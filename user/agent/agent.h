@@ -113,6 +113,7 @@ struct agent_stats {
 };
 
 struct agent_nvme;
+struct metrics_http;
 struct rdma_group;
 
 struct agent {
@@ -145,6 +146,7 @@ struct agent {
 	struct rekey rekey;
 	struct neigh *neigh;
 	struct control *control;
+	struct metrics_http *metrics;	/* NULL: they are not served */
 	struct quota *quota;		/* what local users may, and hold */
 	struct agent_stats stats;
 	struct client_stats past_clients;	/* of applications that have gone */

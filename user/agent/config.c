@@ -18,6 +18,7 @@
 
 #include "agent/config_keys.h"
 #include "agent/config_nvme.h"
+#include "agent/endpoint.h"
 #include "agent/policy.h"
 #include "agent/ranges.h"
 
@@ -377,6 +378,19 @@ static void check_cpus(struct parser *p)
 		fail(p, "cpus = %s has fewer CPUs than there are threads, %u", cpus, p->cfg->agent.threads);
 }
 
+static void check_metrics(struct parser *p)
+{
+	const struct agent_options *opt = &p->cfg->agent;
+	struct sockaddr_storage addr;
+	socklen_t len;
+
+	if (p->ret || !opt->metrics[0] || endpoint_parse(opt->metrics, &addr, &len))
+		return;
+	p->line = opt->line;
+	fail(p, "[agent]: metrics must be ADDRESS:PORT, 192.0.2.1:9464 or [2001:db8::1]:9464, not \"%s\"",
+	     opt->metrics);
+}
+
 /* The checks that have to wait for the end of the file; messages name the section's line. */
 static void finish(struct parser *p)
 {
@@ -387,6 +401,7 @@ static void finish(struct parser *p)
 		return fail(p, "%s", why);
 	check_profile(p, cfg->agent.cc.profile, cfg->agent.line);
 	check_cpus(p);
+	check_metrics(p);
 	for (unsigned int i = 0; i < cfg->npeers && !p->ret; i++) {
 		p->line = cfg->peers[i].line;
 		if (!policy_functions_valid(cfg->peers[i].functions))

@@ -89,6 +89,8 @@ struct agent_options {
 	char tls_crl[CONFIG_PATH_MAX];
 	char psk_file[CONFIG_PATH_MAX];
 	enum log_level log_level;
+	char metrics[CONFIG_PATH_MAX];		/* ADDRESS:PORT where metrics are served; "": nowhere */
+	bool metrics_connections;		/* with metrics of each connection */
 	uint64_t replay_margin_ps;		/* Falcon 9.2.1 Replay Protection Margin */
 	bool pcid;				/* Falcon 9.2.1 PCID Match Enable */
 	bool key_export;			/* debugging: keys are told on request */

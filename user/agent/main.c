@@ -14,6 +14,7 @@
 #include "agent/agent.h"
 #include "base/log.h"
 #include "agent/loopback.h"
+#include "agent/metrics_agent.h"
 #include "agent/nvme.h"
 #include "agent/rdma.h"
 #include "agent/sandbox.h"
@@ -338,6 +339,8 @@ static int run(struct agent *a)
 	/* Before the core, whose pools are as large as the sockets' buffers. */
 	if ((rc = agent_ports_open(a)) < 0)
 		goto out_ports;
+	if ((rc = agent_metrics_open(a)) < 0)
+		goto out_ports;
 	if ((rc = open_protocol(a)) < 0)
 		goto out_ports;
 	if ((rc = add_connections(a)) < 0)
@@ -353,6 +356,7 @@ static int run(struct agent *a)
 out_conns:
 	agent_conns_close(a);
 out_ports:
+	agent_metrics_close(a);
 	/* Applications still attached are detached by their control connections' end. */
 	control_close(a->control);
 	a->control = NULL;

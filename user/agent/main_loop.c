@@ -15,6 +15,7 @@
 #include "agent/agent.h"
 #include "base/log.h"
 #include "agent/loopback.h"
+#include "agent/metrics_http.h"
 #include "agent/rdma.h"
 #include "agent/reload.h"
 #include "base/spin.h"
@@ -60,6 +61,8 @@ static void dispatch(struct agent *a, int fd)
 		neigh_process(a->neigh);
 	else if (fd == grace_fd(a->grace))
 		take_grace(a);
+	else if (fd == metrics_http_fd(a->metrics))
+		metrics_http_run(a->metrics, a->now);
 	for (unsigned int i = 0; i < a->nshards; i++) {
 		struct shard *s = &a->shards[i];
 
@@ -82,6 +85,7 @@ static uint64_t until_deadline(const struct agent *a)
 
 	next = earlier(next, loopback_deadline(a));
 	next = earlier(next, service_deadline(a));
+	next = earlier(next, metrics_http_deadline(a->metrics));
 	if (next == UINT64_MAX)
 		return next;
 	return next > a->now ? next - a->now : 0;
@@ -113,6 +117,8 @@ static bool turn(struct agent *a)
 		rekey_run(a);
 	if (service_deadline(a) <= a->now)
 		service_run(a);
+	if (metrics_http_deadline(a->metrics) <= a->now)
+		metrics_http_run(a->metrics, a->now);
 	loopback_dial(a);
 	more = agent_notes_run(a) > 0;
 	return agent_conns_run(a) || more;
@@ -126,6 +132,8 @@ static int watch_all(struct agent *a)
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]) && rc == 0; i++)
 		rc = watch(a, fds[i]);
+	if (rc == 0 && a->metrics)
+		rc = watch(a, metrics_http_fd(a->metrics));
 	for (unsigned int i = 0; i < a->nshards && rc == 0; i++) {
 		rc = watch(a, a->shards[i].news.fd);
 		if (rc == 0 && a->shards[i].rdma)

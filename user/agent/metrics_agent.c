@@ -12,11 +12,14 @@
 #include <string.h>
 
 #include "agent/commands.h"
+#include "agent/endpoint.h"
+#include "agent/metrics_http.h"
 #include "agent/nvme_priv.h"
 #include "agent/own.h"
 #include "agent/raw_app.h"
 #include "agent/rdma.h"
 #include "agent/rue.h"
+#include "base/log.h"
 #include "ulp/rdma/objects.h"
 
 /* Connections looked at in a call: sums take little time each, metrics of their own more. */
@@ -254,4 +257,40 @@ int agent_metrics_command(struct agent *a, struct control_client *cl, json_t *re
 	*reply = json_pack("{s:s%}", "text", text, len);
 	free(text);
 	return 0;
+}
+
+/* Whoever can connect may read all: the configuration has decided about that. */
+static char *make_text(void *arg, enum metrics_format format, size_t *len)
+{
+	struct agent *a = arg;
+
+	return agent_metrics_text(a, a->config.agent.metrics_connections, 0, format, len);
+}
+
+int agent_metrics_open(struct agent *a)
+{
+	const char *where = a->config.agent.metrics;
+	struct sockaddr_storage addr;
+	socklen_t len;
+	char err[256];
+	int rc;
+
+	if (!where[0])
+		return 0;
+	/* config.c has seen to it that this is an address. */
+	if (!endpoint_parse(where, &addr, &len))
+		return -EINVAL;
+	rc = metrics_http_open(&a->metrics, (const struct sockaddr *)&addr, len, make_text, a, err,
+			       sizeof(err));
+	if (rc < 0)
+		log_err("metrics = %s: %s", where, err);
+	else
+		log_info("metrics served at http://%s/metrics", where);
+	return rc;
+}
+
+void agent_metrics_close(struct agent *a)
+{
+	metrics_http_close(a->metrics);
+	a->metrics = NULL;
 }

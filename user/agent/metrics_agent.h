@@ -13,4 +13,8 @@
 char *agent_metrics_text(struct agent *a, bool connections, uid_t uid, enum metrics_format format,
 			 size_t *len);
 
+/* Listen where [agent] says, if it does. 0, or a negative errno, reason logged. */
+int agent_metrics_open(struct agent *a);
+void agent_metrics_close(struct agent *a);
+
 #endif /* FALCON_AGENT_METRICS_AGENT_H */

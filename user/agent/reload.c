@@ -13,7 +13,7 @@
 #include "base/log.h"
 
 /* Keys of [agent] that control alone looks at, whenever it needs them. */
-static const char *const live_keys[] = { "log_level", "key_settle_ms" };
+static const char *const live_keys[] = { "log_level", "key_settle_ms", "metrics_connections" };
 
 static bool is_live(const char *key)
 {
