@@ -33,6 +33,18 @@ tap_is "$(sort "$SCRATCH/names" | uniq -d)" "" "no two counters have the same na
 tap_is "$(check openmetrics <"$SCRATCH/text")" "" "OpenMetrics"
 tap_is "$("$WRITE" prometheus | check prometheus)" "" "the text format of Prometheus"
 
+# absent FILE: metrics that it asks for, and that no agent has.
+absent()
+{
+	comm -23 <(grep -o '\bfalcon_[a-z0-9_]*' "$1" | sort -u) \
+		<(sed -n 's/^\(falcon_[a-z0-9_]*\).*/\1/p' "$SCRATCH/text" | sort -u)
+}
+
+for file in dashboard.json alerts.yml; do
+	tap_is "$(absent "$TAP_TOP/tools/metrics/$file")" "" "$file asks for metrics that there are"
+done
+tap_run "dashboard.json is JSON" python3 -m json.tool "$TAP_TOP/tools/metrics/dashboard.json"
+
 # The check itself.
 faulty '/^# EOF/d' "no end"
 faulty '/falcon_queue_rx_frames/d' "a counter that is missing"
