@@ -4,6 +4,7 @@
 #define FALCON_AGENT_COMMANDS_H
 
 #include "agent/agent.h"
+#include "agent/stat.h"
 
 /*
  * show.c: {"op":"show","object":O} -> {"rows":[...]}, an array of flat objects. O is one of conn,
@@ -34,6 +35,10 @@ int agent_xlr_add(struct agent *a, struct control_client *cl, json_t *req, int *
 		  json_t **reply);
 int agent_xlr_del(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		  json_t **reply);
+struct fcore_xlr_rule;
+/* xlr.c, in a call: filter |number|; in |sum| what it has dropped in all shards. False: there is none. */
+bool agent_xlr_get(const struct agent *a, uint32_t number, struct fcore_xlr_rule *rule,
+		   struct filter_now *sum);
 void agent_show_xlr(struct agent *a, const struct agent_conn *only, json_t *rows);
 
 #endif /* FALCON_AGENT_COMMANDS_H */

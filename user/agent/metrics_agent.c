@@ -20,6 +20,7 @@
 #include "agent/rdma.h"
 #include "agent/rue.h"
 #include "base/log.h"
+#include "core/xlr.h"
 #include "ulp/rdma/objects.h"
 
 /* Connections looked at in a call: sums take little time each, metrics of their own more. */
@@ -140,6 +141,20 @@ static void add_nvme(struct collection *k)
 	}
 }
 
+static void add_filters(struct collection *k)
+{
+	for (uint32_t i = 0; i < FCORE_XLR_RULES; i++) {
+		char labels[METRICS_LABELS_MAX] = "";
+		struct fcore_xlr_rule rule;
+		struct filter_now sum;
+
+		if (!agent_xlr_get(k->agent, i, &rule, &sum))
+			continue;
+		metrics_label_number(labels, "number", i);
+		metrics_add(k->m, STAT_FILTER, labels, &sum);
+	}
+}
+
 static void add_client(void *sum, struct control_client *cl)
 {
 	if (cl->user)
@@ -168,6 +183,7 @@ static void add_host(void *arg)
 	metrics_add(k->m, STAT_VERDICTS, "by=\"agent\"", &shards);
 	add_ports(k);
 	add_nvme(k);
+	add_filters(k);
 }
 
 /* The metrics of |c| itself. */
@@ -175,6 +191,8 @@ static void add_one(struct collection *k, const struct agent_conn *c)
 {
 	char labels[METRICS_LABELS_MAX] = "", peer[INET6_ADDRSTRLEN];
 	struct conn_now now;
+	struct conn_seen seen;
+	struct conn_key key;
 
 	inet_ntop(c->cfg.family, c->cfg.remote, peer, sizeof(peer));
 	metrics_label(labels, "connection", c->cfg.name);
@@ -182,9 +200,14 @@ static void add_one(struct collection *k, const struct agent_conn *c)
 	conn_now(c, &now);
 	metrics_add_one(k->m, STAT_CONN_NOW, labels, &now);
 	metrics_add_one(k->m, STAT_CONN, labels, &c->stats);
-	if (c->core)
-		metrics_add_one(k->m, STAT_CORE, labels, fcore_conn_stats(c->core));
-	for (uint32_t flow = 0; c->core && flow < c->flows; flow++) {
+	if (!c->core)
+		return;
+	conn_seen(c, &seen);
+	sec_usage(&c->sec, &key);
+	metrics_add_one(k->m, STAT_CORE, labels, fcore_conn_stats(c->core));
+	metrics_add_one(k->m, STAT_CONN_SEEN, labels, &seen);
+	metrics_add_one(k->m, STAT_CONN_KEY, labels, &key);
+	for (uint32_t flow = 0; flow < c->flows; flow++) {
 		char of_flow[METRICS_LABELS_MAX];
 		struct fcore_flow_stats stats;
 

@@ -5,7 +5,21 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
+#include "agent/stat.h"
 #include "crypto/locked.h"
+
+void sec_usage(const struct sec *s, struct conn_key *out)
+{
+	struct sa_usage used = s->tx ? sa_usage(s->tx) : (struct sa_usage){ 0 };
+
+	*out = (struct conn_key){
+		.rx_packets = s->rx_packets,
+		.rx_bytes = s->rx_bytes,
+		.tx_packets = used.packets,
+		.tx_blocks = used.blocks,
+		.rotations = s->rotations,
+	};
+}
 
 const char *sec_name(uint8_t encap)
 {

@@ -46,6 +46,10 @@ static inline bool sec_clear(const struct sec *s)
 	return s->encap == FALCON_PSP_CLEAR;
 }
 
+/* What |s| has done (agent/stat.h). */
+struct conn_key;
+void sec_usage(const struct sec *s, struct conn_key *out);
+
 /* The encapsulation as configuration has it, "psp-aes-gcm-128" for example. */
 const char *sec_name(uint8_t encap);
 

@@ -109,6 +109,7 @@ static void show_one_window(const struct agent_conn *c, void *rows)
 {
 	const struct falcon_conn *s = c->shared;
 	json_t *row = json_pack("{s:s}", "name", c->cfg.name);
+	struct conn_seen seen;
 
 	put(row, "local_cid", c->cfg.local_cid);
 	put(row, "data_window", c->data_window);
@@ -123,14 +124,11 @@ static void show_one_window(const struct agent_conn *c, void *rows)
 	put(row, "tx_data_next", falcon_load(&s->cc.data_next));
 	put(row, "tx_req_base", falcon_load(&s->tx_acked.req_base));
 	put(row, "tx_req_next", falcon_load(&s->cc.req_next));
-	put(row, "acks", falcon_load(&s->tx_acked.acks));
-	put(row, "eacks", falcon_load(&s->tx_acked.eacks));
-	put(row, "resource_nacks", falcon_load(&s->tx_acked.nacks_resource));
 	put(row, "fcwnd", falcon_load(&s->cc.fcwnd) >> FALCON_EV_fcwnd_fraction_WIDTH);
 	put(row, "ncwnd", falcon_load(&s->cc.ncwnd));
 	put(row, "rto_units", falcon_load(&s->cc.rto));
-	put(row, "rue_events", falcon_load(&s->cc_event.events));
-	put(row, "rue_suppressed", falcon_load(&s->cc_event.suppressed));
+	conn_seen(c, &seen);
+	stat_put(row, STAT_CONN_SEEN, &seen);
 	json_array_append_new(rows, row);
 }
 
@@ -152,20 +150,17 @@ static const char *rekey_state_name(enum rekey_state s)
 static void show_one_key(const struct agent_conn *c, void *rows)
 {
 	const struct falcon_conn_id *id = &c->shared->id;
-	struct sa_usage used = c->sec.tx ? sa_usage(c->sec.tx) : (struct sa_usage){};
 	json_t *row = json_pack("{s:s, s:s, s:s}", "name", c->cfg.name, "security",
 				sec_name(c->sec.encap), "rotation",
 				rekey_state_name(c->rekey));
+	struct conn_key key;
 
 	put(row, "generation", falcon_load(&id->cur_spi_gen));
 	put(row, "spi", falcon_load(&id->cur_spi));
 	put(row, "prev_spi", falcon_load(&id->prev_spi));
 	put(row, "peer_spi", c->sec.tx ? sa_spi(c->sec.tx) : 0);
-	put(row, "rx_packets", c->sec.rx_packets);
-	put(row, "rx_bytes", c->sec.rx_bytes);
-	put(row, "tx_packets", used.packets);
-	put(row, "tx_blocks", used.blocks);
-	put(row, "rotations", c->sec.rotations);
+	sec_usage(&c->sec, &key);
+	stat_put(row, STAT_CONN_KEY, &key);
 	json_array_append_new(rows, row);
 }
 

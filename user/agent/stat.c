@@ -50,6 +50,12 @@ static const struct stat_desc conn[] = { AGENT_CONN_STATS(CONN) };
 #define CNOW(k, n, u, text) ENTRY(struct conn_now, k, n, u, text)
 static const struct stat_desc conn_now_stats[] = { CONN_NOW(CNOW) };
 
+#define SEEN(k, n, u, text) ENTRY(struct conn_seen, k, n, u, text)
+static const struct stat_desc seen[] = { CONN_SEEN(SEEN) };
+
+#define KEY(k, n, u, text) ENTRY(struct conn_key, k, n, u, text)
+static const struct stat_desc key[] = { CONN_KEY(KEY) };
+
 #define FLOW(k, n, u, text) ENTRY(struct fcore_flow_stats, k, n, u, text)
 static const struct stat_desc flow[] = { FCORE_FLOW_STATS(FLOW) };
 
@@ -58,6 +64,9 @@ static const struct stat_desc rue[] = { RUE_FLOW_STATS(RUE) };
 
 #define POOL(k, n, u, text) ENTRY(struct pool_now, k, n, u, text)
 static const struct stat_desc pool[] = { POOL_NOW(POOL) };
+
+#define FILTER(k, n, u, text) ENTRY(struct filter_now, k, n, u, text)
+static const struct stat_desc filter[] = { FILTER_NOW(FILTER) };
 
 #define CLIENT(k, n, u, text) ENTRY(struct client_stats, k, n, u, text)
 static const struct stat_desc client[] = { CLIENT_STATS(CLIENT) };
@@ -98,9 +107,12 @@ const struct stat_table stat_tables[STAT_TABLES] = {
 	[STAT_CONN] = { .prefix = "falcon_transport", .one = "falcon_connection", .sums = true,
 			STATS(conn) },
 	[STAT_CONN_NOW] = { .one = "falcon_connection", STATS(conn_now_stats) },
+	[STAT_CONN_SEEN] = { .one = "falcon_connection", STATS(seen) },
+	[STAT_CONN_KEY] = { .one = "falcon_connection_key", STATS(key) },
 	[STAT_FLOW] = { .one = "falcon_flow", STATS(flow) },
 	[STAT_RUE] = { .prefix = "falcon_rue", .one = "falcon_flow_rue", .sums = true, STATS(rue) },
 	[STAT_POOL] = TABLE("falcon_pool", pool),
+	[STAT_FILTER] = TABLE("falcon_filter", filter),
 	[STAT_CLIENT] = SUMS("falcon_client", client),
 	[STAT_QP] = SUMS("falcon_rdma_qp", qp),
 	[STAT_CQ] = SUMS("falcon_rdma_cq", cq),
@@ -198,6 +210,19 @@ void shard_now(const struct shard *s, struct shard_now *out)
 void conn_now(const struct agent_conn *c, struct conn_now *out)
 {
 	*out = (struct conn_now){ .up = c->state == AGENT_CONN_UP, .mtu = c->mtu, .flows = c->flows };
+}
+
+void conn_seen(const struct agent_conn *c, struct conn_seen *out)
+{
+	const struct falcon_conn *s = c->shared;
+
+	*out = (struct conn_seen){
+		.acks = falcon_load(&s->tx_acked.acks),
+		.eacks = falcon_load(&s->tx_acked.eacks),
+		.resource_nacks = falcon_load(&s->tx_acked.nacks_resource),
+		.rue_events = falcon_load(&s->cc_event.events),
+		.rue_suppressed = falcon_load(&s->cc_event.suppressed),
+	};
 }
 
 void queue_now(const struct xsk *x, struct queue_now *out)

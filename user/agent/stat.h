@@ -52,9 +52,12 @@ enum stat_table_id {
 	STAT_CORE,		/* struct fcore_stats */
 	STAT_CONN,		/* struct agent_conn_stats */
 	STAT_CONN_NOW,		/* struct conn_now */
+	STAT_CONN_SEEN,		/* struct conn_seen */
+	STAT_CONN_KEY,		/* struct conn_key */
 	STAT_FLOW,		/* struct fcore_flow_stats */
 	STAT_RUE,		/* struct rue_flow_stats */
 	STAT_POOL,		/* struct pool_now */
+	STAT_FILTER,		/* struct filter_now */
 	STAT_CLIENT,		/* struct client_stats */
 	STAT_QP,		/* struct rdma_qp_stats */
 	STAT_CQ,		/* struct rdma_cq_stats */
@@ -128,6 +131,38 @@ struct conn_now {
 	CONN_NOW(STAT_MEMBER)
 };
 
+/* What XDP has counted of a connection since it was set up (falcon/stats.h). */
+#define CONN_SEEN(V)                                                                                      \
+	V(counter, acks, none, "ACKs and NACKs consumed")                                                 \
+	V(counter, eacks, none, "EACKs among them")                                                       \
+	V(counter, resource_nacks, none, "resource NACKs among them")                                     \
+	V(counter, rue_events, none, "events of XDP for the rate update engine")                          \
+	V(counter, rue_suppressed, none, "ACKs that policy or a full ring kept from being events")
+
+struct conn_seen {
+	CONN_SEEN(STAT_MEMBER)
+};
+
+/* What the keys of a connection have done (falcon/stats.h). */
+#define CONN_KEY(V)                                                                                       \
+	V(gauge, rx_packets, none, "packets opened with the current key")                                 \
+	V(gauge, rx_bytes, bytes, "PSP or ESP packets opened with the current key")                       \
+	V(gauge, tx_packets, none, "packets sealed with the current key")                                 \
+	V(gauge, tx_blocks, none, "cipher blocks sealed with the current key")                            \
+	V(counter, rotations, none, "times that the key was replaced")
+
+struct conn_key {
+	CONN_KEY(STAT_MEMBER)
+};
+
+/* A filter of transactions, in all shards (falcon/stats.h). */
+#define FILTER_NOW(V)                                                                                     \
+	V(counter, hits, none, "transactions that the filter has dropped")
+
+struct filter_now {
+	FILTER_NOW(STAT_MEMBER)
+};
+
 /* A socket's place in its rings (falcon/stats.h). */
 #define QUEUE_NOW(V)                                                                                      \
 	V(gauge, rx_free, none, "free frames for reception outside of the rings")                         \
@@ -159,6 +194,8 @@ struct fcore_account;
 void agent_census(const struct agent *a, struct agent_census *out);
 void shard_now(const struct shard *s, struct shard_now *out);
 void conn_now(const struct agent_conn *c, struct conn_now *out);
+/* Of one that is set up. */
+void conn_seen(const struct agent_conn *c, struct conn_seen *out);
 void queue_now(const struct xsk *x, struct queue_now *out);
 /* |resource|: an enum fcore_resource. */
 void pool_now(const struct fcore_account *acc, unsigned int resource, struct pool_now *out);

@@ -209,16 +209,16 @@ static void put_text(json_t *row, const char *key, bool compared, const struct w
 		json_object_set_new(row, key, json_string(text_of(words, value)));
 }
 
-/* |*hits|: of all shards. */
-static bool get_rule(struct agent *a, uint32_t number, struct fcore_xlr_rule *rule, uint64_t *hits)
+bool agent_xlr_get(const struct agent *a, uint32_t number, struct fcore_xlr_rule *rule,
+		   struct filter_now *sum)
 {
 	bool there = false;
 	uint64_t n;
 
-	*hits = 0;
+	sum->hits = 0;
 	for (unsigned int i = 0; i < a->nshards; i++) {
 		there = fcore_xlr_get(a->shards[i].core, number, rule, &n) == 0;
-		*hits += there ? n : 0;
+		sum->hits += there ? n : 0;
 	}
 	return there;
 }
@@ -226,19 +226,19 @@ static bool get_rule(struct agent *a, uint32_t number, struct fcore_xlr_rule *ru
 void agent_show_xlr(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
 	struct fcore_xlr_rule r;
-	uint64_t hits;
+	struct filter_now sum;
 
 	for (uint32_t i = 0; i < FCORE_XLR_RULES; i++) {
 		const struct agent_conn *c;
 		json_t *row;
 
-		if (!get_rule(a, i, &r, &hits))
+		if (!agent_xlr_get(a, i, &r, &sum))
 			continue;
 		c = r.fields & FCORE_XLR_CID ? agent_conn_at(a, r.cid) : NULL;
 		if (only && c != only)
 			continue;
-		row = json_pack("{s:i, s:s, s:I}", "number", (int)i, "where", text_of(wheres, r.where),
-				"hits", (json_int_t)hits);
+		row = json_pack("{s:i, s:s}", "number", (int)i, "where", text_of(wheres, r.where));
+		stat_put(row, STAT_FILTER, &sum);
 		if (c)
 			json_object_set_new(row, "name", json_string(c->cfg.name));
 		if (r.fields & FCORE_XLR_FUNCTION)
