@@ -278,7 +278,7 @@ static void look_at(void *arg, struct control_client *cl)
 {
 	struct search *s = arg;
 
-	if ((cl->user && raw_app_broken(cl->user)) ||
+	if ((cl->raw && raw_app_broken(cl->raw)) ||
 	    (cl->nvme && client_broken(nvme_app_client(cl->nvme))))
 		s->found = cl;
 }

@@ -15,6 +15,8 @@
 #include "ipc/control.h"
 
 struct control;
+struct nvme_app;
+struct raw_app;
 
 enum control_const {
 	CONTROL_CLIENTS_MAX = 256,
@@ -27,8 +29,8 @@ struct control_client {
 	pid_t pid;		/* who connected (SO_PEERCRED) */
 	uid_t uid;
 	gid_t gid;
-	void *user;		/* the handler's, NULL at first */
-	void *nvme;		/* the same, for applications that use an NVMe device */
+	struct raw_app *raw;	/* the handler's: what it has attached, NULL at first */
+	struct nvme_app *nvme;	/* the same, with an NVMe device */
 };
 
 /*

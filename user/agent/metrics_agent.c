@@ -157,8 +157,8 @@ static void add_filters(struct collection *k)
 
 static void add_client(void *sum, struct control_client *cl)
 {
-	if (cl->user)
-		raw_app_add_stats(cl->user, sum);
+	if (cl->raw)
+		raw_app_add_stats(cl->raw, sum);
 }
 
 /* In a call. */

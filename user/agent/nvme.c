@@ -279,7 +279,7 @@ int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, i
 
 	if (!dev)
 		return -ENOENT;
-	if (cl->user || cl->nvme)
+	if (cl->raw || cl->nvme)
 		return control_error(reply, -EALREADY, "this connection has attached already");
 	if (nfds != 3)
 		return control_error(reply, -EINVAL, "nvme-attach wants three descriptors");

@@ -106,7 +106,7 @@ int agent_raw_attach(struct agent *a, struct control_client *cl, json_t *req, in
 	char err[256];
 	int rc;
 
-	if (cl->user || cl->nvme)
+	if (cl->raw || cl->nvme)
 		return control_error(reply, -EALREADY, "this connection has attached already");
 	if (nfds != want || service < 0 || service > UINT16_MAX)
 		return control_error(reply, -EINVAL,
@@ -123,7 +123,7 @@ int agent_raw_attach(struct agent *a, struct control_client *cl, json_t *req, in
 	}
 	for (unsigned int i = 0; i < app->nclients; i++)
 		client_set_user(app->clients[i], own_all(cl->uid) ? 0 : cl->uid);
-	cl->user = app;
+	cl->raw = app;
 	service = client_service(app->clients[0]);
 	log_info("application attached service=%d pid=%d uid=%u", (int)service, cl->pid, cl->uid);
 	*reply = json_pack("{s:i}", "service", (int)service);
@@ -140,11 +140,11 @@ int agent_raw_threads(struct agent *a, struct control_client *cl, json_t *req, i
 
 void agent_raw_gone(struct agent *a, struct control_client *cl)
 {
-	struct raw_app *app = cl->user;
+	struct raw_app *app = cl->raw;
 
 	if (!app)
 		return;
-	cl->user = NULL;
+	cl->raw = NULL;
 	raw_app_add_stats(app, &a->past_clients);
 	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app->clients[0]));
 	log_info("application gone service=%u pid=%d", client_service(app->clients[0]), cl->pid);

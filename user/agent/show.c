@@ -256,8 +256,8 @@ static void show_counters(struct agent *a, const struct agent_conn *only, json_t
 
 static void show_one_client(void *arg, struct control_client *cl)
 {
-	if (cl->user)
-		json_array_append_new(arg, raw_app_row(cl->user, cl));
+	if (cl->raw)
+		json_array_append_new(arg, raw_app_row(cl->raw, cl));
 }
 
 static void show_client(struct agent *a, const struct agent_conn *only, json_t *rows)

@@ -63,7 +63,7 @@ static uint64_t now_ns(void)
 }
 
 /* An attached application. */
-struct attached {
+struct raw_app {
 	struct client *clients[LAYERS_MAX];
 };
 
@@ -72,7 +72,7 @@ static struct raw_ulp *layer_of(const struct host *h, uint32_t cid)
 	return h->ulps[cid % layers];
 }
 
-static int attach_all(struct host *h, struct attached *app, const int *fds, uint16_t service, char *err,
+static int attach_all(struct host *h, struct raw_app *app, const int *fds, uint16_t service, char *err,
 		      size_t errlen)
 {
 	for (unsigned int i = 0; i < layers; i++) {
@@ -94,7 +94,7 @@ static int handle_attach(struct host *h, struct control_client *cl, json_t *req,
 			 int nfds, json_t **reply)
 {
 	uint16_t service = (uint16_t)json_integer_value(json_object_get(req, "service"));
-	struct attached *app;
+	struct raw_app *app;
 	char err[256];
 	int rc;
 
@@ -106,7 +106,7 @@ static int handle_attach(struct host *h, struct control_client *cl, json_t *req,
 		free(app);
 		return control_error(reply, rc, "%s", err);
 	}
-	cl->user = app;
+	cl->raw = app;
 	*reply = json_pack("{s:i}", "service", client_service(app->clients[0]));
 	return 0;
 }
@@ -159,13 +159,13 @@ static int handle(void *arg, struct control_client *cl, json_t *req, int *fds, i
 
 static void client_gone(void *arg, struct control_client *cl)
 {
-	struct attached *app = cl->user;
+	struct raw_app *app = cl->raw;
 	struct host *h = arg;
 
 	for (unsigned int i = 0; app && i < layers; i++)
 		raw_detach(h->ulps[i], app->clients[i]);
 	free(app);
-	cl->user = NULL;
+	cl->raw = NULL;
 }
 
 /* The control connection stays; the application notices by its event socket. */
