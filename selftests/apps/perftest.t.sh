@@ -87,7 +87,9 @@ more()
 	perf send_lat -s 64 -n 200 -r 64 --use-srq
 	perf write_bw -s 64 -n 200 -I 64
 	perf atomic_bw -n 200 -A CMP_AND_SWAP
-	for operation in write read send atomic; do
+	perf_cm write_bw -n 200
+	perf_cm send_lat -n 200
+	for operation in $([ "$FULL" = 0 ] || echo write read send atomic); do
 		perf_cm ${operation}_bw -n 200
 		perf_cm ${operation}_lat -n 200
 	done

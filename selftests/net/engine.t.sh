@@ -9,7 +9,7 @@
 . "$(dirname "$0")/lab.sh"
 tap_need falcond falconctl falcon-cp falcon-rue jq
 
-SIZE_MB=$((SIZE_MB / 8 + 1))
+SIZE_MB=$((SIZE_MB / 4 + 1))
 SOCKET=$SCRATCH/rue.sock
 ENGINE=
 random_file big $((SIZE_MB * 1024 * 1024 + 17))

@@ -118,7 +118,8 @@ between()
 
 # MB to copy where the amount does not matter.
 # shellcheck disable=SC2034 # for the scripts
-SIZE_MB=${FALCON_TEST_MB:-$([ -n "${VM:-}" ] && echo 4 || echo 64)}
+SIZE_MB=${FALCON_TEST_MB:-$([ -n "${VM:-}" ] && echo 4 || echo "${FALCON_TEST_FULL:+64}")}
+SIZE_MB=${SIZE_MB:-32}
 SERVERS=()
 
 is_serving()

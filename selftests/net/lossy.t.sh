@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lab.sh"
 tap_need falcond falconctl falcon-cp jq
 
-SIZE_MB=$((SIZE_MB / 8 + 1))
+SIZE_MB=$((SIZE_MB / 4 + 1))
 random_file big $((SIZE_MB * 1024 * 1024 + 17))
 
 # over NAME OPTION...: both ways over a link with these options.

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/nvme.sh"
 tap_need falcond falconctl nbdkit nbdcopy nbdinfo qemu-img qemu-io fio jq
 
-MB=$((SIZE_MB / 2))
+MB=$SIZE_MB
 [ -n "${FALCON_TEST_FULL:-}" ] || MB=$((MB < 8 ? MB : 8))
 KILLS=${FALCON_TEST_FULL:+20}
 KILLS=${KILLS:-3}
@@ -43,7 +43,7 @@ job_collection()
 	local job
 
 	for job in "$TAP_TOP"/tools/fio/*.fio; do
-		nbd "$1" "URI=\$uri SIZE=${MB}M RUNTIME=1 fio --minimal '$job'" >"$SCRATCH/fio" 2>&1 ||
+		nbd "$1" "URI=\$uri SIZE=$((MB / 4))M RUNTIME=1 fio --minimal '$job'" >"$SCRATCH/fio" 2>&1 ||
 			{ tap_note "$job"; return 1; }
 	done
 }

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lab.sh"
 tap_need falcond falconctl falcon-cp jq
 
-SIZE_MB=$((SIZE_MB / 4 + 1))
+SIZE_MB=$((SIZE_MB / 2 + 1))
 random_file big $((SIZE_MB * 1024 * 1024 + 17))
 
 # transfers NAME: both ways, in the lab as it is.

@@ -127,5 +127,5 @@ try_rotation()
 }
 
 yes "$PLAIN" | head -c 1000000 >"$SCRATCH/known"
-random_file big $((SIZE_MB / 4 * 1024 * 1024 + 17))
-random_file big2 $((SIZE_MB / 4 * 1024 * 1024 + 5))
+random_file big $((SIZE_MB / 2 * 1024 * 1024 + 17))
+random_file big2 $((SIZE_MB / 2 * 1024 * 1024 + 5))

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/lab.sh"
 tap_need falcond falconctl falcon-cp jq
 
-MB=$((SIZE_MB / 2))
+MB=$SIZE_MB
 PATHS=4
 
 # offered PATH: packets that were given to the path towards b.

@@ -12,7 +12,7 @@
 
 #include <agent/call.h>
 
-enum { CALLS = 6000, PATIENCE_MS = 60000 };
+enum { CALLS = 2000, PATIENCE_MS = 60000 };
 
 static struct call_slot slot;
 static pthread_t server;
