@@ -68,6 +68,8 @@ more()
 {
 	for operation in write read send atomic; do
 		perf ${operation}_bw -n 200 -q 4
+	done
+	for operation in send $([ "$FULL" = 0 ] || echo write read atomic); do
 		perf ${operation}_bw -n 200 -b
 	done
 	perf write_bw -s 4096 -D 1
