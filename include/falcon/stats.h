@@ -18,4 +18,12 @@
 /* The same outside of what is shared with XDP. */
 #define STAT_MEMBER(kind, name, unit, text) uint64_t name;
 
+/*
+ * THING_STATS(STAT_ADD) adds the counters of |s| to those of |sum|, both pointers to the structure: what a
+ * destroyed object leaves to the sum of the past. Gauges end with their object.
+ */
+#define STAT_ADD(kind, name, unit, text) STAT_ADD_##kind(name)
+#define STAT_ADD_counter(name) sum->name += s->name;
+#define STAT_ADD_gauge(name)
+
 #endif /* FALCON_STATS_H */

@@ -138,11 +138,9 @@ static void publish(struct agent_conn *c)
 		fcore_rue_base(c->core, i, agent_rue_base(c, i));
 }
 
-static void keep_stats(struct rue_flow_stats *past, const struct rue_flow_stats *s)
+static void keep_stats(struct rue_flow_stats *sum, const struct rue_flow_stats *s)
 {
-#define KEEP(kind, name, unit, text) past->name += s->name;
-	RUE_FLOW_STATS(KEEP)
-#undef KEEP
+	RUE_FLOW_STATS(STAT_ADD)
 }
 
 /* Engines forget the connection's flows, and so do we; a result under way is of the past. */

@@ -310,11 +310,9 @@ static void close_responses(struct fcore_conn *c)
 	}
 }
 
-static void keep_stats(struct fcore_stats *past, const struct fcore_stats *s)
+static void keep_stats(struct fcore_stats *sum, const struct fcore_stats *s)
 {
-#define KEEP(kind, name, unit, text) past->name += s->name;
-	FCORE_STATS(KEEP)
-#undef KEEP
+	FCORE_STATS(STAT_ADD)
 }
 
 void fcore_conn_close(struct fcore_conn *c, enum falcon_completion_code code)

@@ -110,11 +110,9 @@ static struct rdma_cq *make_cq(struct rdma_call *call, const struct fverbs_creat
 	return cq;
 }
 
-static void keep_stats(struct rdma_cq_stats *past, const struct rdma_cq_stats *s)
+static void keep_stats(struct rdma_cq_stats *sum, const struct rdma_cq_stats *s)
 {
-#define KEEP(kind, name, unit, text) past->name += s->name;
-	RDMA_CQ_STATS(KEEP)
-#undef KEEP
+	RDMA_CQ_STATS(STAT_ADD)
 }
 
 static void free_cq(struct rdma_cq *cq)

@@ -217,11 +217,9 @@ int rdma_qp_create(struct rdma *r, const struct rdma_qp_init *init, struct rdma_
 	return 0;
 }
 
-static void keep_stats(struct rdma_qp_stats *past, const struct rdma_qp_stats *s)
+static void keep_stats(struct rdma_qp_stats *sum, const struct rdma_qp_stats *s)
 {
-#define KEEP(kind, name, unit, text) past->name += s->name;
-	RDMA_QP_STATS(KEEP)
-#undef KEEP
+	RDMA_QP_STATS(STAT_ADD)
 }
 
 void rdma_qp_destroy(struct rdma_qp *qp)
