@@ -4,7 +4,7 @@ FALCONCTL_SRCS := $(wildcard tools/ctl/*.c tools/ctl/doctor/*.c) tools/rue/colum
 	$(addprefix user/agent/,config.c config_conn.c config_json.c config_keys.c config_nvme.c config_rue.c \
 		endpoint.c policy.c) \
 	user/base/log.c $(addprefix user/rue/,configs.c params.c) $(addprefix user/cm/,tls.c tls_psk.c) \
-	$(addprefix user/io/,maps.c memory.c rings.c) $(IPC_CLIENT_SRC)
+	$(addprefix user/io/,maps.c memory.c netdev.c rings.c) $(IPC_CLIENT_SRC)
 PROGRAMS += $(B)/falconctl
 
 $(B)/falconctl: $(FALCONCTL_SRCS:%.c=$(B)/obj/%.o) $(B)/libfcore.a

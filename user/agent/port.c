@@ -2,7 +2,6 @@
 /* Interfaces: which of their queues get sockets, and how XDP finds them. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <linux/if_link.h>
 #include <stdio.h>
@@ -13,24 +12,15 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "base/log.h"
 #include "agent/rue.h"
+#include "base/log.h"
+#include "io/netdev.h"
 
-/* Receive queues of |ifname|, from sysfs; 1 if sysfs is not there. */
+/* Receive queues of |ifname| that can have an AF_XDP socket: 1 if the kernel does not say. */
 static uint32_t count_queues(const char *ifname)
 {
-	char path[64 + IF_NAMESIZE];
-	const struct dirent *e;
-	uint32_t n = 0;
-	DIR *d;
+	uint32_t n = netdev_rx_queues(ifname);
 
-	snprintf(path, sizeof(path), "/sys/class/net/%s/queues", ifname);
-	d = opendir(path);
-	if (!d)
-		return 1;
-	while ((e = readdir(d)))
-		n += strncmp(e->d_name, "rx-", 3) == 0;
-	closedir(d);
 	if (n == 0)
 		return 1;
 	return n > FALCON_MAX_QUEUES ? FALCON_MAX_QUEUES : n;

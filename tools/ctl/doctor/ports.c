@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/if_ether.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "doctor.h"
+#include "io/netdev.h"
 #include "io/xsk.h"
 
 /* An interface that is looked at. */
@@ -111,26 +111,9 @@ static void check_program(const struct port *p)
 	}
 }
 
-static unsigned int count_queues(const char *name)
-{
-	char path[64 + IF_NAMESIZE];
-	const struct dirent *e;
-	unsigned int n = 0;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/sys/class/net/%s/queues", name);
-	dir = opendir(path);
-	if (!dir)
-		return 0;
-	while ((e = readdir(dir)))
-		n += strncmp(e->d_name, "rx-", 3) == 0;
-	closedir(dir);
-	return n;
-}
-
 static void check_queues(const struct port *p)
 {
-	unsigned int has = count_queues(p->name), serves = p->cfg->queues ? p->cfg->queues : has;
+	unsigned int has = netdev_rx_queues(p->name), serves = p->cfg->queues ? p->cfg->queues : has;
 	unsigned int threads = p->d->config.agent.threads;
 
 	if (!has)
