@@ -38,6 +38,8 @@ struct collection {
 	struct metrics *m;
 	uid_t uid;			/* who asks */
 	bool connections;
+	unsigned int shard;		/* whose add_shard() is called */
+	struct falcon_counters shards;	/* verdicts of all shards */
 	struct sums sums[FALCON_MAX_SHARDS];
 };
 
@@ -96,13 +98,20 @@ static void add_rdma(struct collection *k, const struct shard *s, const char *la
 	metrics_add(k->m, STAT_CQ, labels, &sum.cq);
 }
 
-static void add_shard(struct collection *k, unsigned int i)
+/*
+ * In a call of shard |k->shard| alone, so that a tenant with many queues holds up the thread that serves it,
+ * and no other.
+ */
+static void add_shard(void *arg)
 {
+	struct collection *k = arg;
+	unsigned int i = k->shard;
 	const struct shard *s = &k->agent->shards[i];
 	char labels[METRICS_LABELS_MAX] = "";
 	struct shard_now now;
 
 	metrics_label_number(labels, "shard", i);
+	stat_add(STAT_VERDICTS, &k->shards, &s->counters);
 	shard_now(s, &now);
 	metrics_add(k->m, STAT_SHARD, labels, &s->stats);
 	metrics_add(k->m, STAT_SHARD_NOW, labels, &now);
@@ -167,7 +176,6 @@ static void add_host(void *arg)
 	struct collection *k = arg;
 	struct agent *a = k->agent;
 	struct client_stats clients = a->past_clients;
-	struct falcon_counters shards = {};
 	struct agent_census census;
 
 	agent_census(a, &census);
@@ -176,11 +184,6 @@ static void add_host(void *arg)
 	metrics_add(k->m, STAT_CENSUS, "", &census);
 	metrics_add(k->m, STAT_REKEY, "", &a->rekey);
 	metrics_add(k->m, STAT_CLIENT, "", &clients);
-	for (unsigned int i = 0; i < a->nshards; i++) {
-		stat_add(STAT_VERDICTS, &shards, &a->shards[i].counters);
-		add_shard(k, i);
-	}
-	metrics_add(k->m, STAT_VERDICTS, "by=\"agent\"", &shards);
 	add_ports(k);
 	add_nvme(k);
 	add_filters(k);
@@ -259,6 +262,9 @@ char *agent_metrics_text(struct agent *a, bool connections, uid_t uid, enum metr
 		metrics_add(k.m, STAT_VERDICTS, "by=\"xdp\"", &xdp);
 		metrics_add(k.m, STAT_XDP, "", &xdp);
 	}
+	for (k.shard = 0; k.shard < a->nshards; k.shard++)
+		call_run(&a->shards[k.shard].call, add_shard, &k);
+	metrics_add(k.m, STAT_VERDICTS, "by=\"agent\"", &k.shards);
 	agent_call(a, add_host, &k);
 	agent_each_conn(a, connections ? CONNS_AT_ONCE : SUMS_AT_ONCE, add_conn, &k);
 	add_sums(&k);
