@@ -40,10 +40,10 @@ verified()
 # Every job of the collection ends, and none with an error.
 job_collection()
 {
-	local job sizes="SIZE=$((MB / 4))M RUNTIME=${SECONDS_OF_FIO:-300ms}"
+	local job settings="SIZE=$((MB / 4))M RUNTIME=300ms"
 
 	for job in "$TAP_TOP"/tools/fio/*.fio; do
-		nbd "$1" "URI=\$uri $sizes fio --minimal '$job'" >"$SCRATCH/fio" 2>&1 ||
+		nbd "$1" "URI=\$uri $settings fio --minimal '$job'" >"$SCRATCH/fio" 2>&1 ||
 			{ tap_note "$job"; return 1; }
 	done
 }
