@@ -130,7 +130,7 @@ static void events_wait_for_room(void **state)
 {
 	struct fverbs_completion_event event;
 	struct fverbs_place place;
-	struct fverbs_cq_shm *shm;
+	struct fverbs_cq_shm *shm = NULL;
 	uint32_t ch, cq[3];
 	int fd;
 
