@@ -106,8 +106,18 @@ check_scripts()
 		return
 	fi
 	mapfile -t list < <(files '*.sh' '.ci/*' tools/lab/falcon-lab)
-	tap_run "shellcheck has no complaint in ${#list[@]} scripts" \
+	tap_run "shellcheck has no complaint in ${#list[@]} scripts" shellchecked
+}
+
+# To read again with each script what it sources takes four times as long. Without it shellcheck does not see
+# that a library uses a variable (SC2034), nor that nothing has set one (SC2154).
+shellchecked()
+{
+	if [ -n "${FALCON_TEST_FULL:-}" ]; then
 		shellcheck -x -P SCRIPTDIR -S warning "${list[@]}"
+	else
+		printf '%s\n' "${list[@]}" | xargs -n 1 shellcheck -S warning -e SC2034
+	fi
 }
 
 untidy()
