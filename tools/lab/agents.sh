@@ -132,6 +132,23 @@ attach_xdp()
 		die "cannot attach $path to eth0 of host $1:"$'\n'"$(tail -n 5 "$RUN/$1/xdp.log")"
 }
 
+# attach_hosts HOST...: side by side, as the kernel's verifier takes half a second of a CPU for each; but
+# xdp-loader does not wait for another one's lock.
+attach_hosts()
+{
+	local host pid pids=() failed=0
+
+	for host; do
+		attach_xdp "$host" &
+		pids+=($!)
+		[ "$xdp" != libxdp ] || wait $! || failed=1
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid" || failed=1
+	done
+	[ $failed -eq 0 ] || exit 1
+}
+
 start_agent()
 {
 	local host=$1
