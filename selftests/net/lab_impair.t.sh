@@ -140,7 +140,7 @@ rtt_min()
 
 try_delay()
 {
-	lab_up --no-agents --delay 20ms
+	lab_up --no-agents --xdp off --delay 20ms
 	between 40 "$(rtt_min 10.250.0.2)" 1000 "delay counts both ways"
 	between 40 "$(rtt_min fd00:250::2)" 1000 "with IPv6 too"
 	volley 1000 50
@@ -149,29 +149,29 @@ try_delay()
 
 try_reorder()
 {
-	lab_up --no-agents --delay 5ms --reorder 10 --dup 10
+	lab_up --no-agents --xdp off --delay 5ms --reorder 10 --dup 10
 	volley $COUNT 50
 	tap_is "$(got distinct)" $COUNT "a reordering link keeps all"
 	between 250 "$(got reordered)" $COUNT "packets overtake"
 	between 250 "$(got duplicates)" 600 "packets are duplicated"
-	lab_up --no-agents --delay 2ms --jitter 2ms
+	lab_up --no-agents --xdp off --delay 2ms --jitter 2ms
 	volley 1000 50
 	between 1 "$(got reordered)" 1000 "jitter makes packets overtake"
 }
 
 try_rate()
 {
-	lab_up --no-agents --rate 20mbit
+	lab_up --no-agents --xdp off --rate 20mbit
 	volley 400 50
 	# 400 packets of 1042 bytes take 166 ms, but a receiver that gets the CPU late sees the first of them
 	# late: half of that, four times what the sender takes. unit/emulator_link has the rate exactly.
 	between 83000 "$(got us)" 10000000 "slowed down to the rate"
 	tap_is "$(got distinct)" 400 "what fits into the queue is kept"
-	lab_up --no-agents --rate 20mbit --queue 64k
+	lab_up --no-agents --xdp off --rate 20mbit --queue 64k
 	volley 400 50
 	between 60 "$(got distinct)" 300 "what does not fit is dropped"
 	tap_is "$(linked dropped.queue)" "$((400 - $(got distinct)))" "and is counted"
-	lab_up --no-agents --rate 20mbit --ecn 32k
+	lab_up --no-agents --xdp off --rate 20mbit --ecn 32k
 	volley 400 50
 	between 100 "$(got marked)" 380 "packets behind a long queue are marked"
 	tap_is "$(got marked) $(got distinct)" "$(linked marked) 400" "and counted"
@@ -182,7 +182,7 @@ try_bottleneck()
 {
 	local pid host senders=()
 
-	lab_up --no-agents --hosts 4 --rate 50mbit --queue 100p
+	lab_up --no-agents --xdp off --hosts 4 --rate 50mbit --queue 100p
 	for host in b c d; do
 		silence a $host
 		silence $host a
