@@ -23,10 +23,11 @@ descendants()
 # first_to_end SECONDS PID...: wait for the first of these children of the shell to end; ENDED is its PID,
 # and the status is that of the process. When the time is over ENDED is empty, and the status 124.
 #
-# It polls: "wait -n" does not see a child that has ended while the shell did something else.
+# "wait -n" returns at once when one of them ends; it does not see a child that has ended while the shell did
+# something else, which is why it looks every 0.2 s.
 first_to_end()
 {
-	local deadline=$((SECONDS + $1)) ms=10 pid seconds
+	local deadline=$((SECONDS + $1)) pid timer
 
 	ENDED=
 	while :; do
@@ -38,10 +39,12 @@ first_to_end()
 			fi
 		done
 		[ "$SECONDS" -lt $deadline ] || return 124
-		printf -v seconds '0.%03d' $ms
-		sleep "$seconds"
-		ms=$((ms < 130 ? ms * 3 / 2 : 200))
-	done
+		sleep 0.2 &
+		timer=$!
+		wait -n $timer "${@:2}"
+		kill -KILL $timer	# which does not run the script's traps, if it is not yet sleep
+		wait $timer
+	done 2>/dev/null
 }
 
 # end_child SECONDS PID: TERM to a child of the shell and all below it, and KILL to those that are left when
