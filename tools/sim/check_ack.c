@@ -185,6 +185,8 @@ void check_ack(struct endpoint *e, const struct falcon_ack *a, uint32_t flow)
 		sim_fail(e->sim, e, "ACK tells OWN %u, not %u", a->own, e->own);
 	e->own = 0;
 	check_acked(e, flow);
+	/* That tells what XDP has left to the core, too. */
+	e->unanswered &= (uint16_t)~(1U << flow);
 	check_bits(e, false, a->rdbpsn, a->data_ack, 4, PSN_DONE);
 	check_bits(e, false, a->rdbpsn, a->data_rx, 4, PSN_ARRIVED);
 	check_bits(e, true, a->rrbpsn, a->req, 2, PSN_DONE);
