@@ -118,7 +118,7 @@ FALCON_INLINE void falcon_hook_noted(void *at, struct falcon_receive *r, bool mo
 	(void)at;
 	if (r->frame.ecn == FALCON_ECN_CE)
 		w->counters->ce_marked++;
-	if (moved)
+	if (moved && !falcon_exec_quiet(r->conn))
 		falcon_mark_dirty(w);
 }
 
@@ -126,11 +126,13 @@ FALCON_INLINE void falcon_hook_acked(void *at, struct falcon_receive *r, const s
 				     enum falcon_verdict v)
 {
 	struct falcon_work *w = falcon_work(r);
+	/* A NACK, and what an EACK says of losses, the agent looks at. */
+	bool quiet = a->type == FALCON_BACK && falcon_exec_quiet(r->conn);
 
 	(void)at;
 	(void)v;
-	falcon_rue_ack(w, a);
-	falcon_mark_dirty(w);
+	if (falcon_rue_ack(w, a, quiet) || !quiet)
+		falcon_mark_dirty(w);
 }
 
 /* Everything up to the verdict, of what is for this host. */
@@ -160,6 +162,33 @@ static __noinline int falcon_answer(struct xdp_md *ctx, struct falcon_work *w, e
 	return XDP_DROP;
 }
 
+/*
+ * Send the response that the Falcon packet has become. If that fails it is lost, and sent again by the
+ * agent.
+ */
+static __noinline int falcon_respond(struct xdp_md *ctx, struct falcon_work *w)
+{
+	falcon_meta_drop(ctx);
+	if (!falcon_turn_around(ctx, w, falcon_frame_len(ctx) - w->rx.frame.udp_off))
+		return XDP_DROP;
+	w->counters->xdp_tx++;
+	return XDP_TX;
+}
+
+/* What is left to do for a request that was carried out. Returns the XDP action. */
+FALCON_INLINE int falcon_act_on_executed(struct xdp_md *ctx, struct falcon_work *w, enum falcon_verdict v)
+{
+	int action = XDP_DROP;
+
+	if (w->scratch->next == FALCON_NEXT_RESPONSE)
+		return falcon_respond(ctx, w);
+	if (w->scratch->next == FALCON_NEXT_ACK) {
+		action = falcon_answer(ctx, w, v);
+		w->counters->xdp_acked += action == XDP_TX;
+	}
+	return action;
+}
+
 /* Do what |*v| means; it becomes a drop verdict if that cannot be done. Returns the XDP action. */
 FALCON_INLINE int falcon_act(struct xdp_md *ctx, struct falcon_work *w, enum falcon_verdict *v)
 {
@@ -175,9 +204,8 @@ FALCON_INLINE int falcon_act(struct xdp_md *ctx, struct falcon_work *w, enum fal
 		action = falcon_answer(ctx, w, *v);
 		if (action != XDP_TX)
 			*v = FALCON_V_drop_no_room;
-	} else if (w->ack_due) {
-		action = falcon_answer(ctx, w, *v);
-		w->counters->xdp_acked += action == XDP_TX;
+	} else if (falcon_verdict_executed(*v)) {
+		action = falcon_act_on_executed(ctx, w, *v);
 	}
 	return action;
 }
@@ -191,8 +219,10 @@ int falcon_rx(struct xdp_md *ctx)
 	int action;
 
 	w.counters = bpf_map_lookup_elem(&falcon_counters, &zero);
-	if (!w.counters)
+	w.scratch = falcon_scratch_get();
+	if (!w.counters || !w.scratch)
 		return XDP_PASS;
+	w.scratch->next = FALCON_NEXT_NOTHING;
 	v = falcon_decide(ctx, &w);
 	if ((v == FALCON_V_drop_cid || v == FALCON_V_drop_address) && falcon_of_others(ctx, &w.rx.frame))
 		v = FALCON_V_pass_other;

@@ -64,8 +64,12 @@ FALCON_INLINE bool falcon_rue_emit(struct falcon_work *w, void *ring, const stru
 	return true;
 }
 
-/* An ACK or NACK was applied: an event for the RUE, or not, by the policy of Falcon 10.6.1. */
-static __noinline void falcon_rue_ack(struct falcon_work *w, const struct falcon_ack *a)
+/*
+ * An ACK or NACK was applied: an event for the RUE, or not, by the policy of Falcon 10.6.1. True: an event.
+ * An agent that is |quiet| would be woken by it, so either predicate has to hold, however empty the queue
+ * is.
+ */
+static __noinline bool falcon_rue_ack(struct falcon_work *w, const struct falcon_ack *a, bool quiet)
 {
 	struct falcon_cc_event *s = &w->rx.conn->cc_event;
 	__u32 total = falcon_ack_total(a), shard = falcon_shard_index(w);
@@ -79,17 +83,18 @@ static __noinline void falcon_rue_ack(struct falcon_work *w, const struct falcon
 	if (acked < 0)
 		acked = 0;
 	p2 = (__u32)acked >= w->rx.config->rue_p2_packets;
-	if (!ring || !falcon_rue_wants(used, w->rx.config->rue_threshold, p1, p2) ||
+	if (!ring || (quiet && !p1 && !p2) || !falcon_rue_wants(used, w->rx.config->rue_threshold, p1, p2) ||
 	    !falcon_rue_emit(w, ring, a, (__u32)acked)) {
 		falcon_fetch_add(&s->suppressed, 1U);
 		w->counters->rue_suppressed++;
-		return;
+		return false;
 	}
 	falcon_store(&s->last_ns, w->rx.now);
 	if (acked)
 		falcon_store(&s->last_acked, total);
 	falcon_fetch_add(&s->events, 1U);
 	w->counters->rue_events++;
+	return true;
 }
 
 #endif /* FALCON_BPF_NOTIFY_H */

@@ -83,6 +83,15 @@ FALCON_INLINE void falcon_turn_csum(struct xdp_md *ctx, const struct falcon_work
 	udp->check = sum ? sum : 0xffff;
 }
 
+/* Make the frame, whose Falcon packet is replaced, one to the peer, of |udp_len| bytes from UDP on. */
+FALCON_INLINE bool falcon_turn_around(struct xdp_md *ctx, const struct falcon_work *w, __u32 udp_len)
+{
+	if (!falcon_turn_headers(ctx, w, udp_len))
+		return false;
+	falcon_turn_csum(ctx, w, udp_len);
+	return true;
+}
+
 /* A function of its own for the verifier: all ways of composing an answer meet at its end. */
 static __noinline __u32 falcon_turn_compose(const struct falcon_work *w, enum falcon_verdict v,
 					    struct falcon_ack *a)
@@ -116,8 +125,7 @@ static __noinline bool falcon_turn(struct xdp_md *ctx, struct falcon_work *w, en
 	acked = falcon_turn_compose(w, v, &a);
 	len = falcon_turn_payload(ctx, w, &a);
 	udp_len = w->rx.frame.falcon_off - w->rx.frame.udp_off + len;
-	if (len && falcon_turn_headers(ctx, w, udp_len)) {
-		falcon_turn_csum(ctx, w, udp_len);
+	if (len && falcon_turn_around(ctx, w, udp_len)) {
 		falcon_ack_told(w->rx.conn, w->rx.frame.flow, acked);
 		return true;
 	}

@@ -5,11 +5,13 @@
 
 #include "falcon/receive.h"
 
+struct falcon_scratch;
+
 struct falcon_work {
 	struct falcon_receive rx;		/* the first: falcon_work() */
 	struct falcon_counters *counters;	/* this CPU's */
 	__u32 xsk;				/* index of the agent's socket */
-	bool ack_due;				/* of a request carried out: the ACK is to be sent now */
+	struct falcon_scratch *scratch;		/* this CPU's */
 };
 
 /* What the receive sequence's |r| is part of. */

@@ -38,6 +38,13 @@ FALCON_INLINE __u32 falcon_bitmap_distance(const __u32 *bitmap, __u32 words)
 	return last > first ? last - first : 0;
 }
 
+/* Falcon 10.6.2.1: what |a|, an EACK, reports as missing lies more than |threshold| PSNs back. */
+FALCON_ALONE int falcon_ack_shows_drop(const struct falcon_ack *a, __u32 threshold)
+{
+	return a && (falcon_bitmap_distance(a->data_rx, 4) > threshold ||
+		     falcon_bitmap_distance(a->req, 2) > threshold);
+}
+
 /* Has the receiver acknowledged |psn|, which is in its window? */
 FALCON_INLINE bool falcon_acknowledged(const struct falcon_conn *c, bool req, __u32 psn)
 {
@@ -78,18 +85,27 @@ FALCON_INLINE void falcon_rx_acknowledge(struct falcon_conn *c, bool req, __u32 
 }
 
 /*
- * One more packet of |flow| is acknowledged, at |now_ns|. Returns how many there are of which no ACK has
- * told. Who finds more than one before the first has written its time takes an older one for it: an ACK then
- * goes out early.
+ * One more packet of |flow| is acknowledged, at |now_ns|; *|acked| is what falcon_ack_told() wants to know
+ * once that is told. Returns how many there are of which no ACK has told. Who finds more than one before the
+ * first has written its time takes an older one for it: an ACK then goes out early.
  */
-FALCON_INLINE __u32 falcon_ack_owe(struct falcon_conn *c, __u32 flow, __u64 now_ns)
+FALCON_INLINE __u32 falcon_ack_owe_as(struct falcon_conn *c, __u32 flow, __u64 now_ns, __u32 *acked)
 {
 	struct falcon_flow_rx *rx = &c->rx.flow[flow & (FALCON_MAX_FLOWS - 1)];
-	__u32 untold = falcon_fetch_add(&rx->acked, 1U) + 1 - falcon_load(&rx->told);
+	__u32 untold;
 
+	*acked = falcon_fetch_add(&rx->acked, 1U) + 1;
+	untold = *acked - falcon_load(&rx->told);
 	if (untold == 1)
 		falcon_store(&rx->owed_since, now_ns);
 	return untold;
+}
+
+FALCON_INLINE __u32 falcon_ack_owe(struct falcon_conn *c, __u32 flow, __u64 now_ns)
+{
+	__u32 acked;
+
+	return falcon_ack_owe_as(c, flow, now_ns, &acked);
 }
 
 /* Packets of |flow| that are acknowledged and of which no ACK has told. */
@@ -126,6 +142,22 @@ FALCON_INLINE void falcon_ack_common(const struct falcon_conn *c, __u32 flow,
 	a->hops = (__u8)falcon_load(&rx->hops);
 	a->ecn = falcon_load(&rx->ecn_count) & 0x3fff;
 	a->rue_info = falcon_load(&c->rx_acked.rue_info);
+}
+
+/*
+ * Bases that were read as |rdbpsn| and |rrbpsn| tell all that there is to tell: nothing beyond them has come.
+ */
+FALCON_ALONE int falcon_ack_in_bases(const struct falcon_conn *c, __u32 rdbpsn, __u32 rrbpsn)
+{
+	__u32 data[4], req[2], any = 0;
+
+	if (!c || falcon_load(&c->rx.own))
+		return 0;
+	falcon_ring_snapshot(c->rx.data_rx, FALCON_DATA_WORDS, rdbpsn, data, 4);
+	falcon_ring_snapshot(c->rx.req_rx, FALCON_REQ_WORDS, rrbpsn, req, 2);
+	for (int i = 0; i < 4; i++)
+		any |= data[i];
+	return !(any | req[0] | req[1]);
 }
 
 /*
@@ -337,9 +369,7 @@ FALCON_INLINE void falcon_rue_event_ack(const struct falcon_conn *c, __u32 flow,
 	falcon_ev_put(e, num_packets_acked, acked > 1023 ? 1023 : acked);
 	falcon_ev_put(e, eack, a->type == FALCON_EACK);
 	falcon_ev_put(e, eack_drop,
-		      a->type == FALCON_EACK &&
-			      (falcon_bitmap_distance(a->data_rx, 4) > c->cc.ooo_threshold ||
-			       falcon_bitmap_distance(a->req, 2) > c->cc.ooo_threshold));
+		      a->type == FALCON_EACK && falcon_ack_shows_drop(a, c->cc.ooo_threshold));
 	falcon_ev_put(e, ecn_accumulated, a->ecn);
 	falcon_ev_put(e, gen, 1);
 }

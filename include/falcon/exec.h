@@ -79,7 +79,7 @@ static inline void falcon_exec_wait(const struct falcon_exec *e)
 
 enum falcon_exec_const {
 	FALCON_WRITE_HDR = sizeof(struct falcon_rdma_rbth) + sizeof(struct falcon_rdma_reth),
-	FALCON_WRITE_MAX = 4095,	/* bytes of payload that XDP places */
+	FALCON_COPY_MAX = 4095,		/* bytes of payload that XDP copies */
 };
 
 /* The headers of a WRITE, as they are in the packet. */
@@ -96,7 +96,7 @@ struct falcon_write {
 	__u32 qp;
 	__u32 sn;
 	__u32 length;		/* bytes of the WRITE from |va| on */
-	__u32 len;		/* bytes of payload, without padding, 1..FALCON_WRITE_MAX */
+	__u32 len;		/* bytes of payload, without padding, 1..FALCON_COPY_MAX */
 	bool first, last;	/* packet of the WRITE */
 };
 
@@ -123,7 +123,7 @@ FALCON_INLINE bool falcon_write_unpack(const struct falcon_write_hdr *h, __u32 l
 	w->rkey = falcon_ntoh32(h->reth.rkey);
 	w->length = falcon_ntoh32(h->reth.length);
 	w->len = len - FALCON_WRITE_HDR - pad;
-	if (w->len > FALCON_WRITE_MAX || w->len > w->length)
+	if (w->len > FALCON_COPY_MAX || w->len > w->length)
 		return false;
 	return !w->first || !w->last || w->len == w->length;
 }
@@ -134,14 +134,21 @@ FALCON_INLINE bool falcon_exec_expects(const struct falcon_exec *e, const struct
 	return w->qp == e->qp && w->sn == e->sn && w->first == !e->in_write;
 }
 
+/* The |len| bytes at |va| are in |r|, and the peer may do |access| with them. */
+FALCON_INLINE bool falcon_region_has(const struct falcon_region *r, const struct falcon_exec *e,
+				     enum falcon_region_access access, __u64 va, __u64 len)
+{
+	__u64 in = va - r->iova;
+
+	return r->pd == e->pd && r->access & e->access & access && va >= r->iova && in <= r->length &&
+	       len <= r->length - in;
+}
+
 /* |w| may write to |r|: the first packet must be allowed all of the WRITE. */
 FALCON_INLINE bool falcon_region_allows(const struct falcon_region *r, const struct falcon_exec *e,
 					const struct falcon_write *w)
 {
-	__u64 in = w->va - r->iova, need = w->first ? w->length : w->len;
-
-	return r->pd == e->pd && r->access & FALCON_REGION_WRITE && w->va >= r->iova && in <= r->length &&
-	       need <= r->length - in;
+	return falcon_region_has(r, e, FALCON_REGION_WRITE, w->va, w->first ? w->length : w->len);
 }
 
 /* |w|, whose packet |psn| is claimed, is carried out. The owner's to say. */

@@ -44,6 +44,7 @@ enum falcon_maps_const {
 	FALCON_MEMORY_SHIFT = 16,	/* such a piece consists of blocks, */
 	FALCON_MEMORY_BLOCK = 1 << FALCON_MEMORY_SHIFT,	/* of so many bytes */
 	FALCON_REGIONS = 1 << 16,	/* regions in offload memory */
+	FALCON_RESPONSES = 256,		/* connections whose pulls XDP may answer, of all shards together */
 };
 
 /* struct falcon_conn.flags */
@@ -165,11 +166,19 @@ struct falcon_tx_acked {
 	__u64 req_ack[FALCON_REQ_WORDS];
 	__u64 t1_t4[FALCON_MAX_FLOWS];	/* of each flow's latest ACK: T1 << 32 | T4, one store */
 	__u32 probe_seen;	/* the last T1 of an ACK that was cc.probe_t1 when the ACK came */
+	/*
+	 * 1: the agent watches over the Pull Data that XDP sends; XDP sets it, the agent clears it. Atomic.
+	 */
+	__u32 watched;
 } FALCON_ALIGNED;
 
 /* What a RUE event needs to know. Writer: agent, from RUE results and its own sends. */
 struct falcon_cc {
-	__u32 data_next;	/* DNPSN: acknowledgments at or beyond it are refused */
+	/*
+	 * DNPSN: acknowledgments at or beyond it are refused. Writer: XDP, if it answers pulls
+	 * (exec.responses).
+	 */
+	__u32 data_next;
 	__u32 req_next;		/* RNPSN */
 	__u32 fcwnd;		/* packets, 11.10 fixed point */
 	__u32 ncwnd;		/* packets */
@@ -187,6 +196,8 @@ struct falcon_cc {
 	__u8 flows;		/* ours, 1..FALCON_MAX_FLOWS */
 	__u8 ooo_threshold;	/* Out-of-order Distance Threshold, PSNs (Falcon 9.1.4) */
 	__u32 probe_t1;		/* T1 of the probe of the path's size that waits for its ACK; 0: none */
+	/* Packets of the data window that may be on the wire for XDP to send one more; 0: none of its own. */
+	__u32 xdp_window;
 } FALCON_ALIGNED;
 
 /* Event policy state (Falcon 10.6.1). Writer: XDP; races only cost an event more or less. */
@@ -209,19 +220,37 @@ enum falcon_exec_owner {
  * that is next in order, if it is one that XDP can do; every other request goes to the agent, which takes
  * it before it looks at the request, and frees it when it is done with all that it has. So whoever owns it
  * knows that all requests before the next one are carried out.
+ *
+ * With |responses|, whoever owns it also numbers the packets of the data window: an agent that has one to
+ * send takes it first, and finds in falcon_responses what XDP has sent.
  */
 struct falcon_exec {
 	__u64 owner;		/* enum falcon_exec_owner << 32 | RSN of the next request; atomic */
-	/* The rest is the owner's. */
+	/* The rest is the owner's, but for |quiet|. */
 	__u64 pd;		/* number of the queue pair's protection domain */
 	__u32 qp;		/* the queue pair's number */
 	__u32 sn;		/* sequence number of the next request (RDMA 8.2) */
 	__u32 write_len;	/* bytes of the WRITE that is under way */
 	__u32 in_write;		/* 1: its last packet is still to come */
 	__u64 packets;		/* that XDP has carried out since the agent freed it */
-	__u64 bytes;		/* of payload, in these */
+	__u64 bytes;		/* of payload that came with these */
+	__u32 pulls;		/* of these, READs and atomics */
+	__u32 access;		/* enum falcon_region_access: what the queue pair's peer may do */
+	/* What pulls take. */
+	__u32 responses;	/* one past the entry of falcon_responses; 0: pulls are the agent's */
+	__u32 peer_qp;		/* whom responses are for */
+	__u32 read_rmsn;	/* of the next pull (RDMA 8.3.2) */
+	__u32 ar_fcwnd;		/* ACK Request Fcwnd Threshold (Falcon 9.1.3.1), packets */
+	__u8 ar_percent;	/* ACK Request Percent, 0..100 */
+	__u8 ar_credit;		/* percent towards the next AR */
+	__u8 room;		/* 1: what READs' responses say of |room| (falcon/rdma.h) */
+	/*
+	 * 1: the agent has nothing on the wire, and need not hear what becomes of XDP's. Writer: agent,
+	 * atomic.
+	 */
+	__u8 quiet;
 } FALCON_ALIGNED;
-_Static_assert(sizeof(struct falcon_exec) == FALCON_CACHE_LINE, "one cache line");
+_Static_assert(sizeof(struct falcon_exec) == 2 * FALCON_CACHE_LINE, "two cache lines");
 
 /*
  * Map falcon_conns: array indexed by CID, mmapable. It has FALCON_CONNS entries as the object was
@@ -306,9 +335,34 @@ struct falcon_region {
 	__u32 access;		/* enum falcon_region_access */
 };
 
+/* What peers may do. */
 enum falcon_region_access {
-	FALCON_REGION_WRITE = 0x01,	/* peers may write */
+	FALCON_REGION_WRITE = 0x01,
+	FALCON_REGION_READ = 0x02,
+	FALCON_REGION_ATOMIC = 0x04,
 };
+
+/* Pull Data that XDP has sent: what it takes to send it again. */
+struct falcon_response {
+	__u64 sent_ns;		/* CLOCK_MONOTONIC */
+	__u64 va;		/* READ: address of the first byte, as the request has it */
+	__u64 sink_va;		/* the request's STETH */
+	__u64 original;		/* atomic: what was there before */
+	__u32 sink_lkey;
+	__u32 rsn, sn;		/* the request's */
+	__u32 rkey;
+	__u32 length;		/* READ: bytes */
+	__u8 opcode;		/* enum falcon_rdma_opcode of the request */
+	__u8 pad[3];
+};
+
+/*
+ * Map falcon_responses: array, mmapable, of what XDP has sent on a connection. Slot: data PSN modulo
+ * FALCON_DATA_WINDOW. Writer: who owns the connection's exec, which names the entry.
+ */
+struct falcon_responses {
+	struct falcon_response at[FALCON_DATA_WINDOW];
+} FALCON_ALIGNED;
 
 /*
  * Map falcon_dirty: array indexed by shard, mmapable. Which of the shard's connections have ACK state that it
@@ -351,6 +405,8 @@ struct falcon_dirty {
 	V(resource_nacked, "no room at the agent: answered with a resource NACK")                 \
 	V(zone_nacked, "buffers filling up, and not next in line: answered with a resource NACK") \
 	V(xdp_placed, "WRITE carried out by XDP, and acknowledged")                               \
+	V(xdp_read, "READ answered by XDP")                                                       \
+	V(xdp_atomic, "fetch-and-add or compare-and-swap carried out and answered by XDP")        \
 	V(ack_stale, "ACK older than what is known: dropped")                                     \
 	V(ack_invalid, "ACK of something never sent: dropped")                                    \
 	V(drop_truncated, "shorter than its headers say")                                         \
@@ -405,6 +461,12 @@ FALCON_INLINE bool falcon_verdict_delivers(enum falcon_verdict v)
 FALCON_INLINE bool falcon_verdict_claims(enum falcon_verdict v)
 {
 	return v >= FALCON_V_rx_data && v <= FALCON_V_rx_resync;
+}
+
+/* True for the verdicts of requests that were carried out, claimed and acknowledged. */
+FALCON_INLINE bool falcon_verdict_executed(enum falcon_verdict v)
+{
+	return v >= FALCON_V_xdp_placed && v <= FALCON_V_xdp_atomic;
 }
 
 /* True for the verdicts that answer with a resource NACK. */

@@ -69,7 +69,8 @@ enum falcon_rdma_nak {
 
 /* RDMA 8.2 */
 struct falcon_rdma_rbth {
-	__be32 word0;		/* version(4) reserved(11) reason(4) CE(1) pad(2) R(1) SE(1) opcode(8) */
+	/* version(4) reserved(10) room(1) reason(4) CE(1) pad(2) R(1) SE(1) opcode(8) */
+	__be32 word0;
 	__be32 dest_qp;		/* destination QP(24) reserved(8) */
 	__be32 sn;
 };
@@ -154,6 +155,7 @@ struct falcon_rdma_hdr {
 	__u8 pad;		/* bytes at the end, 0..3 */
 	__u8 reason;		/* 4 bits; extension: enum falcon_rdma_nak of a response with |ce| */
 	__u8 se;		/* solicited event */
+	__u8 room;		/* extension of responses: frames of requests are to be as long */
 	__u32 dest_qp;		/* 24 bits */
 	__u32 sn;
 	__u32 xrc_srq;		/* XRCETH, 24 bits */
@@ -318,7 +320,7 @@ FALCON_INLINE __u32 falcon_rdma_pack(const struct falcon_rdma_hdr *h, void *out)
 
 	if (!has)
 		return 0;
-	p = falcon_rdma_put32(p, (__u32)FALCON_RDMA_VERSION << 28 |
+	p = falcon_rdma_put32(p, (__u32)FALCON_RDMA_VERSION << 28 | (__u32)(h->room & 1) << 17 |
 					 (__u32)(h->reason & 15) << 13 | (__u32)(h->ce & 1) << 12 |
 					 (__u32)(h->pad & 3) << 10 | (__u32)(h->se & 1) << 8 |
 					 h->opcode);
@@ -364,6 +366,7 @@ FALCON_INLINE __u32 falcon_rdma_unpack(const void *packet, __u32 len, struct fal
 		return 0;
 	p = falcon_rdma_get32(p, &word0);
 	h->opcode = (__u8)word0;
+	h->room = (word0 >> 17) & 1;
 	h->reason = (word0 >> 13) & 15;
 	h->ce = (word0 >> 12) & 1;
 	h->pad = (word0 >> 10) & 3;

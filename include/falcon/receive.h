@@ -131,7 +131,7 @@ FALCON_STEP enum falcon_verdict falcon_receive_ack(void *at, struct falcon_recei
 	if (v == FALCON_V_ack_stale || v == FALCON_V_ack_invalid)
 		return v;
 	/* T1 and T2 are those of reliable packets; of an ACK only the time counts. */
-	falcon_rx_remote_time(&r->conn->rx, r->frame.iv);
+	falcon_rx_remote_time(r->conn, r->frame.iv);
 	falcon_hook_acked(at, r, &a, v);
 	return v;
 }

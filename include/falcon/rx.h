@@ -51,21 +51,26 @@ FALCON_INLINE bool falcon_rx_replay_ok(__u64 remote_time, __u64 margin, __u64 iv
 	return remote_time == 0 || (__s64)(iv - (remote_time - margin)) > 0;
 }
 
-/* Remote Time follows the latest IV (Falcon 9.2.1). Only for packets that passed every check. */
-FALCON_INLINE void falcon_rx_remote_time(struct falcon_rx_state *rx, __u64 iv)
+/*
+ * Remote Time follows the latest IV (Falcon 9.2.1). Only for packets that passed every check. False if others
+ * have changed it each time that this tried to.
+ */
+FALCON_ALONE int falcon_rx_remote_time(struct falcon_conn *c, __u64 iv)
 {
-	__u64 cur = falcon_load(&rx->remote_time);
+	__u64 cur, seen;
 
+	if (!c)
+		return false;
+	cur = falcon_load(&c->rx.remote_time);
 	for (int i = 0; i < FALCON_CAS_TRIES; i++) {
-		__u64 seen;
-
 		if (cur != 0 && (__s64)(iv - cur) <= 0)
-			return;
-		seen = falcon_cas(&rx->remote_time, cur, iv);
+			return true;
+		seen = falcon_cas(&c->rx.remote_time, cur, iv);
 		if (seen == cur)
-			return;
+			return true;
 		cur = seen;
 	}
+	return false;
 }
 
 FALCON_INLINE bool falcon_addr_eq(const void *a, const void *b, bool ipv6)
@@ -134,7 +139,7 @@ FALCON_INLINE void falcon_rx_measure(struct falcon_conn *c, const struct falcon_
 {
 	struct falcon_flow_rx *flow = &c->rx.flow[f->flow & FALCON_FLOW_MASK];
 
-	falcon_rx_remote_time(&c->rx, f->iv);
+	falcon_rx_remote_time(c, f->iv);
 	falcon_store(&flow->t1_t2,
 		     (__u64)falcon_time_of_iv(f->iv) << 32 | falcon_time_of_ns(now_ns));
 	falcon_store(&flow->hops, (__u32)(FALCON_DEFAULT_TTL - f->ttl) & 0xf);

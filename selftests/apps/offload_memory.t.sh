@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 #
-# WRITEs into offload memory, which XDP carries out: whatever else there is between them, while the agent
-# stands still, and when it is killed.
+# WRITEs into offload memory, READs and atomics of it, which XDP carries out: whatever else there is between
+# them, while the agent stands still, and when it is killed.
 # shellcheck source=selftests/apps/apps.sh disable=SC2317 # functions that tap_run calls
 . "$(dirname "$0")/apps.sh"
 tap_need ss bpftool
@@ -24,11 +24,13 @@ chaos()
 environment clear-ipv6-1
 chaos complete
 between $((OPERATIONS / 20)) "$(counter a xdp_placed)" 1000000000 "XDP has its part in them"
+between $((OPERATIONS / 100)) "$(counter a xdp_read)" 1000000000 "READs among them"
+between $((OPERATIONS / 100)) "$(counter a xdp_atomic)" 1000000000 "and atomics"
 
 # The agent has them all; the memory is as good as any.
 environment psp-ipv4-0
 chaos verbs
-tap_is "$(counter a xdp_placed)" 0 "none of what is encrypted"
+tap_is "$(counter a 'xdp_placed|xdp_read|xdp_atomic')" 0 "none of what is encrypted"
 
 # ---- a stream of WRITEs ----
 
@@ -86,6 +88,17 @@ tap_run "and more" do_all write write write send
 placed=$(($(counter a xdp_placed) - before)) packets=$(($(counter a 'xdp_placed|rx_data') - packets))
 between $((packets * 99 / 100)) $placed $packets "XDP places 99 % of their packets"
 between $((placed / 64)) "$(counter a xdp_acked)" $placed "and acknowledges them"
+# The first go through the agent, which asks the peer for room behind them.
+tap_run "READs find what was written" do_all read
+before=$(counter a xdp_read) packets=$(counter a 'xdp_read|rx_request')
+tap_run "and more of them" do_all read read
+placed=$(($(counter a xdp_read) - before)) packets=$(($(counter a 'xdp_read|rx_request') - packets))
+# On a busy machine some ACKs come too late, and the agent sees to what they are for.
+between $((packets * 95 / 100)) $placed $packets "XDP answers 95 % of their packets, at least"
+tap_note "XDP has answered $placed of $packets"
+before=$(counter a xdp_atomic)
+tap_run "fetch-and-adds find what those before them left" do_all atomic atomic
+between $((2 * COUNT * 95 / 100)) $(($(counter a xdp_atomic) - before)) $((2 * COUNT)) "XDP does 95 % of them"
 tap_is "$(on a falconctl -j mr show | jq -r 'map(.kind) | unique | join(" ")')" offload \
 	"falconctl shows the region"
 between "$((COUNT * 4 * BYTES))" "$(on a falconctl -j qp show | jq 'map(.rx_bytes) | add')" \
@@ -109,13 +122,15 @@ rises_above()
 
 kill -STOP "$(<"$AGENT_A")"
 tap_run "with the agent stopped, WRITEs go on" do_all write write
+tap_run "and READs" do_all read read
+tap_run "and atomics" do_all atomic atomic
 before=$(in_map rx_data) done=$(lines client)
 tell send
 tap_run "a SEND gets as far as the agent" tap_wait 10 rises_above rx_data "$before"
 tap_is "$(lines client)" "$done" "and waits for it"
 kill -CONT "$(<"$AGENT_A")"
 tap_run "until it goes on" tap_wait_for $CLIENT 20 has_lines client $((done + 1))
-tap_run "WRITEs and SENDs go on" do_all write send
+tap_run "WRITEs, READs, atomics and SENDs go on" do_all write read atomic send
 exec 9>&-
 first_to_end 20 $CLIENT && first_to_end 20 $SERVER
 tap_is $? 0 "client and server end well"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * writes [-g GID_INDEX] [-l BYTES] [-n COUNT] [-d DEPTH] [-o] [SERVER]: the client WRITEs to the server's
- * memory, which with -o is offload memory. It reads commands from its standard input, a line each, says on
- * its standard output when one is done, and ends with the input:
+ * memory, which with -o is offload memory, and READs it. It reads commands from its standard input, a line
+ * each, says on its standard output when one is done, and ends with the input:
  *
  *	write	COUNT WRITEs of BYTES each, DEPTH at a time, to places of their own one after the other
  *	send	a SEND, which tells the server how many WRITEs there were before it
+ *	read	COUNT READs of BYTES each, DEPTH at a time, of what "write" has written last, which is checked
+ *	atomic	COUNT fetch-and-adds, DEPTH at a time, to one word: each finds what the one before it has left
  *	time	as write, of whatever there is; says Gb/s and operations a second
  *
  * The server checks with every SEND that what "write" has written before it is there, unless it was written
@@ -18,6 +20,8 @@
 enum {
 	SLOTS = 64,			/* places in the server's memory */
 	STRIDE_ALIGN = 64,
+	RD_ATOMIC = 16,			/* READs and atomics under way */
+	REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 };
 
 /* What one end tells the other. */
@@ -33,9 +37,10 @@ static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static struct end far;
-static uint8_t *memory;			/* SLOTS places, to write to or from; then a number */
+static uint8_t *memory;			/* SLOTS places, to write to or from; then a number, and a counter */
 static uint32_t len = 65536, count = 1000, depth = 16, stride;
 static uint64_t written;		/* WRITEs so far */
+static uint64_t added;			/* fetch-and-adds so far */
 static int gid_index, offload, sock;
 
 /* Byte |i| of WRITE |n|. */
@@ -46,7 +51,7 @@ static uint8_t byte_of(uint64_t n, uint32_t i)
 
 static size_t memory_size(void)
 {
-	return (size_t)SLOTS * stride + sizeof(uint64_t);
+	return (size_t)SLOTS * stride + 2 * sizeof(uint64_t);
 }
 
 static struct ibv_wc complete(void)
@@ -73,8 +78,14 @@ static void post(enum ibv_wr_opcode opcode, uint64_t at, uint32_t bytes)
 		.opcode = opcode, .send_flags = IBV_SEND_SIGNALED, .sg_list = &sge, .num_sge = 1,
 	};
 
-	wr.wr.rdma.rkey = far.rkey;
-	wr.wr.rdma.remote_addr = far.addr + at;
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.rkey = far.rkey;
+		wr.wr.atomic.remote_addr = far.addr + memory_size() - sizeof(uint64_t);
+		wr.wr.atomic.compare_add = 1;
+	} else {
+		wr.wr.rdma.rkey = far.rkey;
+		wr.wr.rdma.remote_addr = far.addr + at;
+	}
 	check(!ibv_post_send(qp, &wr, &bad), "posting");
 }
 
@@ -95,6 +106,58 @@ static void write_all(int fill)
 		done++;
 	}
 	written += fill ? count : 0;
+}
+
+static void check_place(uint64_t n)
+{
+	const uint8_t *p = memory + n % SLOTS * stride;
+
+	for (uint32_t i = 0; i < len; i++)
+		if (p[i] != byte_of(n, i)) {
+			fprintf(stderr, "READ of WRITE %llu: byte %u is wrong\n", (unsigned long long)n, i);
+			exit(1);
+		}
+}
+
+/* The latest SLOTS WRITEs, round and round. */
+static void read_all(void)
+{
+	uint64_t first = written > SLOTS ? written - SLOTS : 0, n = written - first;
+	uint32_t posted = 0, done = 0;
+
+	check(n >= depth && depth <= RD_ATOMIC, "enough written before");
+	while (done < count) {
+		for (; posted < count && posted - done < depth; posted++) {
+			uint64_t at = (first + posted % n) % SLOTS * stride;
+
+			memset(memory + at, 0, len);
+			post(IBV_WR_RDMA_READ, at, len);
+		}
+		complete();
+		check_place(first + done++ % n);
+	}
+}
+
+static void add_all(void)
+{
+	uint32_t posted = 0, done = 0;
+
+	check(depth <= RD_ATOMIC, "a depth that atomics have");
+	while (done < count) {
+		uint64_t old;
+
+		for (; posted < count && posted - done < depth; posted++)
+			post(IBV_WR_ATOMIC_FETCH_AND_ADD, (uint64_t)posted % SLOTS * stride, sizeof(old));
+		complete();
+		memcpy(&old, memory + (uint64_t)done % SLOTS * stride, sizeof(old));
+		if (old != added) {
+			fprintf(stderr, "fetch-and-add %llu has found %llu\n", (unsigned long long)added,
+				(unsigned long long)old);
+			exit(1);
+		}
+		added++;
+		done++;
+	}
 }
 
 static void tell(void)
@@ -125,6 +188,10 @@ static void serve_commands(void)
 		line[strcspn(line, "\n")] = 0;
 		if (!strcmp(line, "send"))
 			tell();
+		else if (!strcmp(line, "read"))
+			read_all();
+		else if (!strcmp(line, "atomic"))
+			add_all();
 		else
 			write_all(!strcmp(line, "write"));
 		took = now() - start;
@@ -200,7 +267,7 @@ static void open_all(int is_server)
 	pd = ibv_alloc_pd(ctx);
 	cq = pd ? ibv_create_cq(ctx, 512, NULL, NULL, 0) : NULL;
 	check(cq != NULL, "a completion queue");
-	mr = ibv_reg_mr(pd, memory, memory_size(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	mr = ibv_reg_mr(pd, memory, memory_size(), IBV_ACCESS_LOCAL_WRITE | REMOTE);
 	init.send_cq = init.recv_cq = cq;
 	qp = mr ? ibv_create_qp(pd, &init) : NULL;
 	check(qp != NULL, "a queue pair");
@@ -209,10 +276,10 @@ static void open_all(int is_server)
 static void connect_qp(void)
 {
 	struct end near = { .qpn = qp->qp_num, .rkey = mr->rkey, .addr = (uintptr_t)memory };
-	struct peer_qp peer = { .gid_index = gid_index, .timeout = 18, .rd_atomic = 1 };
+	struct peer_qp peer = { .gid_index = gid_index, .timeout = 18, .rd_atomic = RD_ATOMIC };
 
 	check(!ibv_query_gid(ctx, 1, gid_index, &near.gid), "the GID");
-	peer_init_qp(qp, IBV_ACCESS_REMOTE_WRITE);
+	peer_init_qp(qp, REMOTE);
 	receive();
 	peer_swap(sock, &near, &far, sizeof(near));
 	peer.qpn = far.qpn;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* WRITEs that XDP carries out, and those that it leaves to the agent with nothing changed. */
 #include <string.h>
-#include <sys/mman.h>
-
-#include <bpf/bpf.h>
 
 #include "falcon/exec.h"
+#include "offload.h"
 #include "verdict.h"
 
 enum {
@@ -28,7 +26,6 @@ enum {
 #define IOVA 0x7f0012345678ULL
 
 static struct stage {
-	int regions;
 	uint8_t *memory;
 	uint8_t want[BYTES];
 } stage;
@@ -44,23 +41,16 @@ static int make_region(uint32_t key, uint32_t memory, uint32_t access)
 		.access = access,
 	};
 
-	return bpf_map_update_elem(stage.regions, &key, &r, BPF_ANY);
+	return offload_region(&verdict_env, key, &r);
 }
 
 static int make_stage(void)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
-	int outer = bpf_object__find_map_fd_by_name(verdict_env.obj, "falcon_memory");
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "falcon_mem", 4, FALCON_MEMORY_BLOCK, BLOCKS, &opts);
-	uint32_t index = MEMORY;
-
-	if (fd < 0 || bpf_map_update_elem(outer, &index, &fd, BPF_ANY))
+	stage.memory = offload_memory(&verdict_env, MEMORY, BLOCKS);
+	if (!stage.memory)
 		return -1;
-	stage.memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (stage.memory == MAP_FAILED)
-		return -1;
-	stage.regions = bpf_object__find_map_fd_by_name(verdict_env.obj, "falcon_regions");
-	return make_region(KEY, MEMORY, FALCON_REGION_WRITE) || make_region(READ_ONLY, MEMORY, 0) ||
+	return make_region(KEY, MEMORY, FALCON_REGION_WRITE) ||
+	       make_region(READ_ONLY, MEMORY, FALCON_REGION_READ) ||
 	       make_region(UNMADE, MEMORY + 1, FALCON_REGION_WRITE);
 }
 
@@ -80,6 +70,7 @@ static VERDICT_STEP(write_only)
 	memcpy(stage.memory, stage.want, BYTES);
 	c->exec = (struct falcon_exec){
 		.owner = falcon_exec_word(FALCON_EXEC_FREE, RSN), .pd = PD, .qp = QP, .sn = SN,
+		.access = FALCON_REGION_WRITE,
 	};
 	c->rx_acked.ack_count = COUNT;
 	p->hdr.proto = FALCON_PROTO_RDMA;
@@ -90,14 +81,10 @@ static VERDICT_STEP(write_only)
 	set_len(p, LEN);
 }
 
-/* Put the headers of RDMA in front of the payload's pattern. */
 PACKED(rdma_headers)
 {
-	uint8_t hdr[FALCON_RDMA_MAX_HDR];
-	uint32_t len = falcon_rdma_pack(&write_hdr, hdr);
-
 	UNUSED;
-	memcpy(p->falcon + falcon_hdr_len(p->hdr.type), hdr, len < p->payload ? len : p->payload);
+	offload_headers(&write_hdr, p);
 }
 
 PACKED(another_version)
@@ -298,6 +285,7 @@ LEFT(stale_key, write_hdr.rkey = KEY - 1)
 LEFT(not_writable, write_hdr.rkey = READ_ONLY)
 LEFT(no_such_memory, write_hdr.rkey = UNMADE)
 LEFT(another_pd, c->exec.pd = PD + 1)
+LEFT(no_writes_at_all, c->exec.access = FALCON_REGION_READ)
 LEFT(past_the_end, write_hdr.va += REGION_LEN - LEN + 1)
 LEFT(before_the_start, write_hdr.va -= 1)
 LEFT(far_before, write_hdr.va = 0)
@@ -373,6 +361,7 @@ static const struct verdict_case cases[] = {
 	PLACED("first packet asks for an ACK", first_asks, true, placed_acked),
 	PLACED("an ACK is due by count", completes_count, true, placed_acked),
 	UP(unknown_key), UP(stale_key), UP(not_writable), UP(no_such_memory), UP(another_pd),
+	UP(no_writes_at_all),
 	UP(past_the_end), UP(before_the_start), UP(far_before), UP(around_the_end), UP(first_too_long),
 	UP(another_qp), UP(sn_ahead), UP(sn_behind), UP(rsn_ahead), UP(rsn_behind), UP(of_the_agent),
 	UP(of_another_cpu), UP(amid_a_write), UP(middle_of_none), UP(last_of_none), UP(with_immediate),

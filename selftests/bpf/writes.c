@@ -8,16 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <cmocka.h>
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "env.h"
 #include "falcon/exec.h"
+#include "offload.h"
 #include "traffic.h"
 
 enum {
@@ -57,25 +55,13 @@ static bool rarely(uint32_t n)
 	return pick(n) == 0;
 }
 
-static int make_memory(int outer, uint32_t index)
-{
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "falcon_mem", 4, FALCON_MEMORY_BLOCK, BLOCKS, &opts);
-
-	if (fd < 0 || bpf_map_update_elem(outer, &index, &fd, BPF_ANY))
-		return -1;
-	memory[index] = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	return memory[index] == MAP_FAILED ? -1 : 0;
-}
-
 static int make_stage(void)
 {
-	int outer = bpf_object__find_map_fd_by_name(env.obj, "falcon_memory");
-	int fd = bpf_object__find_map_fd_by_name(env.obj, "falcon_regions");
-
-	for (uint32_t i = 0; i < MEMORIES; i++)
-		if (make_memory(outer, i))
+	for (uint32_t i = 0; i < MEMORIES; i++) {
+		memory[i] = offload_memory(&env, i, BLOCKS);
+		if (!memory[i])
 			return -1;
+	}
 	for (uint32_t i = 0; i < REGIONS; i++) {
 		struct region *g = &regions[i];
 
@@ -88,7 +74,7 @@ static int make_stage(void)
 			.memory = i / 2 % MEMORIES,
 			.access = i == REGIONS - 1 ? 0 : FALCON_REGION_WRITE,
 		};
-		if (bpf_map_update_elem(fd, &g->key, &g->r, BPF_ANY))
+		if (offload_region(&env, g->key, &g->r))
 			return -1;
 	}
 	return 0;
@@ -240,6 +226,7 @@ static void as_in_the_model(void **state)
 	c->rx_acked.ack_count = 16;
 	c->exec = (struct falcon_exec){
 		.owner = falcon_exec_word(FALCON_EXEC_FREE, 0U - WRITES / 3), .qp = QP,
+		.access = FALCON_REGION_WRITE,
 	};
 	env_counters(&env, &n);
 	for (int i = 0; i < WRITES; i++) {

@@ -36,6 +36,7 @@ struct env_sent {
 	uint8_t flow;
 	uint16_t path;
 	uint32_t len;		/* bytes after the Falcon header */
+	uint32_t room;		/* and behind them */
 };
 
 /* Something that the core has told the ULP. */
@@ -78,6 +79,8 @@ static struct env {
 	uint32_t exec_asked;	/* how often exec_give() was called */
 	uint32_t exec_taken;	/* and exec_taken() */
 	struct falcon_exec exec;	/* what that was told */
+	uint32_t exec_access;	/* what exec_give() allows */
+	uint32_t exec_responses;	/* how often exec_response() was called */
 } env;
 
 /* The peer acknowledges a PSN that it can only guess. */
@@ -111,6 +114,7 @@ static int env_transmit(void *arg, struct fcore_conn *c, const struct fcore_pack
 	if (p->probe)
 		falcon_store(&env.shared.cc.probe_t1, ++env.probe_t1);
 	s->len = p->ulp_hdr_len + p->payload_len;
+	s->room = p->room;
 	if (falcon_type_is_ack(p->type)) {
 		assert_int_equal(falcon_ack_unpack(p->hdr, p->hdr + p->hdr_len, &s->ack), 0);
 		assert_int_equal(s->ack.cid, ENV_PEER_CID);
@@ -264,6 +268,7 @@ static enum fcore_exec env_exec_give(void *arg, struct fcore_conn *c, struct fal
 	(void)c;
 	env.exec_asked++;
 	e->sn = 100;
+	e->access = env.exec_access;
 	return env.exec_answer;
 }
 
@@ -273,6 +278,20 @@ static void env_exec_taken(void *arg, struct fcore_conn *c, const struct falcon_
 	(void)c;
 	env.exec_taken++;
 	env.exec = *e;
+}
+
+/* Its cookie is the RSN. */
+static void env_exec_response(void *arg, struct fcore_conn *c, const struct falcon_response *r, uint8_t *hdr,
+			      struct fcore_response *out)
+{
+	(void)arg;
+	(void)c;
+	env.exec_responses++;
+	memset(hdr, 1, FCORE_MAX_RESP_HDR);
+	out->ulp_hdr_len = FCORE_MAX_RESP_HDR;
+	out->payload = "response";
+	out->len = 8;
+	out->cookie = r->rsn;
 }
 
 static const struct fcore_ops env_ops = {
@@ -290,6 +309,7 @@ static const struct fcore_ops env_ops = {
 	.on_rx_level = env_on_rx_level,
 	.exec_give = env_exec_give,
 	.exec_taken = env_exec_taken,
+	.exec_response = env_exec_response,
 	.on_path = env_on_path,
 	.on_fatal = env_on_fatal,
 };

@@ -118,6 +118,35 @@ static void headers(void **state)
 	env_close();
 }
 
+/* A Pull Request's frame is as long as that of its response, if the target wants that; no other is. */
+static void room_for_responses(void **state)
+{
+	struct fcore_params p = env_params(true);
+	struct fcore_txn t = { .proto = FALCON_PROTO_RAW, .ulp_hdr = "hdr", .ulp_hdr_len = 3, .len = 1000 };
+
+	(void)state;
+	env_open(&p);
+	assert_int_equal(fcore_pull(env.c, &t, env.now), 0);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].room, 0);
+	fcore_conn_pad_pulls(env.c, true);
+	assert_int_equal(fcore_pull(env.c, &t, env.now), 0);
+	t.len = 1;
+	assert_int_equal(fcore_pull(env.c, &t, env.now), 0);
+	env_push(1);
+	assert_int_equal(env_run(), 3);
+	assert_int_equal(env.sent[0].room + falcon_hdr_len(FALCON_PULL_REQUEST) + 3,
+			 falcon_hdr_len(FALCON_PULL_DATA) + 1000);
+	assert_int_equal(env.sent[1].room, 0);
+	assert_int_equal(env.sent[2].room, 0);
+	fcore_conn_pad_pulls(env.c, false);
+	t.len = 1000;
+	assert_int_equal(fcore_pull(env.c, &t, env.now), 0);
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].room, 0);
+	env_close();
+}
+
 /* 9.1.3.1, and the packets that nothing can follow before an ACK. */
 static void ack_requests(void **state)
 {
@@ -408,6 +437,7 @@ int main(void)
 		cmocka_unit_test(pull_data_passes_requests),
 		cmocka_unit_test(acks_open_the_window),
 		cmocka_unit_test(headers),
+		cmocka_unit_test(room_for_responses),
 		cmocka_unit_test(ack_requests),
 		cmocka_unit_test(ack_requests_of_the_engine),
 		cmocka_unit_test(ack_requested_at_the_end),

@@ -263,6 +263,7 @@ static void extensions(void **state)
 	assert_joined();
 	assert_true(rdma_link_reasons(qa.link));
 	assert_true(rdma_link_reasons(qb.link));
+	assert_true(rdma_link_pads(qa.link) && rdma_link_pads(qb.link));
 	teardown(NULL);
 	setup(NULL);
 	assert_true(env_rtr(&qa, &env_b, 0));
@@ -270,6 +271,7 @@ static void extensions(void **state)
 	assert_int_equal(rdma_links_conn_up(&env_a.r, &up), 0);
 	assert_int_equal(qa.ups, 1);
 	assert_false(rdma_link_reasons(qa.link));
+	assert_false(rdma_link_pads(qa.link));
 }
 
 /* The path has become smaller or larger; the peer's limit stays. */

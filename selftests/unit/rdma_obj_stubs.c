@@ -75,6 +75,12 @@ void rdma_qps_exec_taken(struct rdma_link *link, const struct falcon_exec *e)
 	(void)link, (void)e;
 }
 
+void rdma_qps_exec_response(struct rdma_link *link, const struct falcon_response *r, uint8_t *hdr,
+			    struct fcore_response *out)
+{
+	(void)link, (void)r, (void)hdr, (void)out;
+}
+
 void rdma_exec_wait(struct rdma_qp *qp)
 {
 	(void)qp;

@@ -108,7 +108,7 @@ static void xdp_is_told(void **state)
 	assert_int_equal(env.region.offset, 4096);
 	assert_int_equal(env.region.length, 5000);
 	assert_int_equal(env.region.memory, ENV_MEMORY);
-	assert_int_equal(env.region.access, FALCON_REGION_WRITE);
+	assert_int_equal(env.region.access, FALCON_REGION_WRITE | FALCON_REGION_READ | FALCON_REGION_ATOMIC);
 	assert_true(env.region.pd > 0);
 	assert_int_equal(env_drop(&app, FVERBS_DEREG_MR, mr.handle), 0);
 	assert_int_equal(env.regions, 0);
@@ -116,11 +116,20 @@ static void xdp_is_told(void **state)
 	assert_int_equal(env.waits, 2);
 }
 
+static void what_peers_may_do(void **state)
+{
+	(void)state;
+	reg(0, 100, RW | IBV_ACCESS_REMOTE_READ);
+	assert_int_equal(env.region.access, FALCON_REGION_READ);
+	reg(0, 100, RW | IBV_ACCESS_REMOTE_ATOMIC);
+	assert_int_equal(env.region.access, FALCON_REGION_ATOMIC);
+	assert_int_equal(env.regions, 2);
+}
+
 static void not_of_others(void **state)
 {
 	(void)state;
 	reg(0, 100, RW);
-	reg(0, 100, RW | IBV_ACCESS_REMOTE_READ);
 	env_reg(&app, pd, ENV_PROC_BASE, 100, ALL);
 	assert_int_equal(env.regions, 0);
 	env.regions_refused = true;
@@ -164,6 +173,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refused, set_up, env_tear_down),
 		cmocka_unit_test_setup_teardown(no_more_areas, set_up, env_tear_down),
 		cmocka_unit_test_setup_teardown(xdp_is_told, set_up, env_tear_down),
+		cmocka_unit_test_setup_teardown(what_peers_may_do, set_up, env_tear_down),
 		cmocka_unit_test_setup_teardown(not_of_others, set_up, env_tear_down),
 		cmocka_unit_test_setup_teardown(another_domain_has_another_number, set_up, env_tear_down),
 		cmocka_unit_test_setup_teardown(reregistered, set_up, env_tear_down),

@@ -49,6 +49,7 @@ local df = {
 	version = ProtoField.uint32("falcon_rdma.version", "Version", base.DEC, nil, 0xf0000000),
 	ce = ProtoField.uint32("falcon_rdma.ce", "Complete-in-Error", base.DEC, nil, 0x00001000),
 	-- an extension: include/falcon/README.md
+	room = ProtoField.bool("falcon_rdma.room", "Room wanted behind requests", 32, nil, 0x00020000),
 	reason = ProtoField.uint32("falcon_rdma.reason", "Reason", base.DEC, rdma_naks, 0x0001e000),
 	pad = ProtoField.uint32("falcon_rdma.pad", "Pad", base.DEC, nil, 0x00000c00),
 	se = ProtoField.uint32("falcon_rdma.se", "Solicited Event", base.DEC, nil, 0x00000100),
@@ -139,6 +140,10 @@ local function rdma_rbth(tvb, tree, carrier)
 			tree:add(df.reason, tvb(0, 4))
 			reserved = 0x0ffe0200
 		end
+	end
+	if carrier == PULL_DATA and tvb(1, 1):bitfield(6, 1) == 1 then
+		tree:add(df.room, tvb(0, 4))
+		reserved = bit32.band(reserved, 0x0ffdffff)
 	end
 	tree:add(df.pad, tvb(0, 4))
 	tree:add(df.se, tvb(0, 4))

@@ -76,6 +76,8 @@ void check_event_retx(const struct endpoint *e, const struct falcon_rue_event *e
 /* check_tx.c */
 /* The core of |e| sends |p|. Called before the packet leaves. */
 void check_tx(struct endpoint *e, const struct fcore_packet *p);
+/* XDP does, in the core's place: it is nobody's turn. */
+void check_tx_xdp(struct endpoint *e, const struct fcore_packet *p);
 /* The receive path of |e| has claimed the packet with header |h| in its window. */
 void check_claimed(struct endpoint *e, const struct falcon_hdr *h);
 /* The agent of |e| is about to hand |rx| to its core, and has done so. */

@@ -150,14 +150,16 @@ void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last)
 static void check_bases(struct endpoint *e, struct shadow *w, const struct fc_win *win,
 			uint32_t tx_base, uint32_t peer_rx_base)
 {
-	uint32_t tx = tx_base - w->first, rx = peer_rx_base - w->first;
+	uint32_t tx = tx_base - w->first, rx = peer_rx_base - w->first, sent = win->next - w->first;
+	/* What XDP sends the core adopts when it must. */
+	bool xdp = win == &e->core->data && (e->core->exec_pulls || e->core->exec_sent);
 
 	if (tx < w->seen_tx || rx < w->seen_rx)
 		sim_fail(e->sim, e, "a base went back");
 	if (tx > rx || rx > w->next)
 		sim_fail(e->sim, e, "bases out of order: %u acknowledged, %u known, %u sent", rx,
 			 tx, w->next);
-	if (win->next != w->first + w->next || win->next - win->base > win->size ||
+	if (!(sent == w->next || (xdp && sent < w->next)) || win->next - win->base > win->size ||
 	    win->base - w->first > tx)
 		sim_fail(e->sim, e, "window [%u, %u) with %u acknowledged and %u sent", win->base,
 			 win->next, tx_base, w->first + w->next);

@@ -102,7 +102,7 @@ static bool is_refusal(enum falcon_verdict v)
 static bool is_accepted(enum falcon_verdict v)
 {
 	return falcon_verdict_delivers(v) || falcon_verdict_answers(v) || v == FALCON_V_ack_consumed ||
-	       v == FALCON_V_nack_consumed || v == FALCON_V_xdp_placed;
+	       v == FALCON_V_nack_consumed || falcon_verdict_executed(v);
 }
 
 /* Newer than all that |k| has accepted. */

@@ -226,6 +226,13 @@ void check_tx(struct endpoint *e, const struct fcore_packet *p)
 	check_stated(e, true, h.rrbpsn);
 }
 
+void check_tx_xdp(struct endpoint *e, const struct fcore_packet *p)
+{
+	e->turn.any = false;
+	check_tx(e, p);
+	e->turn.any = false;
+}
+
 void check_claimed(struct endpoint *e, const struct falcon_hdr *h)
 {
 	struct psn *p = check_psn(e->peer, falcon_in_req_window(h->type, h->resync_type), h->psn);
@@ -295,11 +302,16 @@ void check_delivered(struct endpoint *e, const struct fcore_rx *rx)
 void check_executed(struct endpoint *e, uint32_t i, uint32_t flow, bool ar)
 {
 	struct endpoint *p = e->peer;
+	struct psn *psn;
 
 	if (!e->sim->cfg->checks)
 		return;
-	p->data.psn[txn_of(p, i)->psn].came = (uint8_t)(flow | (ar ? PSN_CAME_AR : 0));
-	check_accepted(e, i);
+	psn = &window(p, ulp_is_pull(p, i))->psn[txn_of(p, i)->psn];
+	psn->came = (uint8_t)(flow | (ar ? PSN_CAME_AR : 0));
+	/* Of what a Resync has voided meanwhile the peer has been told. */
+	if (!(psn->flags & PSN_DONE))
+		check_owe(e, flow, 1, ar);
+	psn->flags |= PSN_DONE;
 }
 
 void check_accepted(struct endpoint *e, uint32_t i)

@@ -181,7 +181,7 @@ void check_incarnation(const struct endpoint *e, const struct frame *f, enum fal
 {
 	if (e && f->incarnation != e->incarnation &&
 	    (falcon_verdict_delivers(v) || falcon_verdict_answers(v) || v == FALCON_V_ack_consumed ||
-	     v == FALCON_V_nack_consumed || v == FALCON_V_xdp_placed) && v != FALCON_V_steered)
+	     v == FALCON_V_nack_consumed || falcon_verdict_executed(v)) && v != FALCON_V_steered)
 		sim_fail(e->sim, e, "a packet of incarnation %u was accepted in incarnation %u (verdict %d)",
 			 f->incarnation, e->incarnation, v);
 }

@@ -111,8 +111,8 @@ static enum fcore_exec exec_give(void *arg, struct fcore_conn *c, struct falcon_
 	struct endpoint *e = ep_of(c);
 	struct host *h = arg;
 
-	(void)x;
 	host_race(h, false);
+	x->access = FALCON_REGION_WRITE | FALCON_REGION_READ;
 	if (e->owed_head != e->owed_tail || !rng_chance(&h->rng, h->cfg->exec))
 		return FCORE_EXEC_LATER;
 	return FCORE_EXEC_GIVE;
@@ -124,6 +124,25 @@ static void exec_taken(void *arg, struct fcore_conn *c, const struct falcon_exec
 
 	(void)c;
 	h->sim->totals.executed += x->packets;
+}
+
+/* The same bytes as the upper layer's answer; the first go as a header. */
+static void exec_response(void *arg, struct fcore_conn *c, const struct falcon_response *r, uint8_t *hdr,
+			  struct fcore_response *out)
+{
+	struct endpoint *e = ep_of(c);
+	uint32_t i = r->rsn - e->peer->first_rsn, len = ulp_response_len(e->peer, i);
+	uint32_t n = i % (FCORE_MAX_RESP_HDR + 1);
+	uint8_t *b = ulp_make_bytes(e->peer, i, len);
+
+	(void)arg;
+	out->ulp_hdr_len = n < len ? n : len;
+	memcpy(hdr, b, out->ulp_hdr_len);
+	out->payload = b + out->ulp_hdr_len;
+	out->len = len - out->ulp_hdr_len;
+	out->cookie = (uintptr_t)b;
+	e->responses++;
+	e->sim->totals.adopted++;
 }
 
 const struct fcore_ops host_ops = {
@@ -140,6 +159,7 @@ const struct fcore_ops host_ops = {
 	.on_rx_level = on_rx_level,
 	.exec_give = exec_give,
 	.exec_taken = exec_taken,
+	.exec_response = exec_response,
 	.on_path = path_on_found,
 	.on_fatal = on_fatal,
 };

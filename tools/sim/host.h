@@ -46,6 +46,7 @@ struct host {
 	uint64_t ack_due;	/* no ACK is due before this, by its clock */
 	bool at_ease;		/* in its latest turn nothing held the core back */
 	struct security *security;	/* its agent's keys; NULL: none, or no agent */
+	struct falcon_responses *responses;	/* SIM_RESPONSES of them */
 	struct engine *engine;	/* rate update; NULL: none of its connections has one */
 	uint64_t tx_frames, tx_refused;
 };
@@ -106,6 +107,19 @@ uint64_t host_now(const struct host *h);
 uint64_t host_since(const struct host *h, uint64_t then);
 /* The virtual time at which the clock of |h| first shows |shows|; FCORE_NEVER is never. */
 uint64_t host_when(const struct host *h, uint64_t shows);
+
+/* execute.c */
+/* What is left to do for a request that was carried out. */
+struct executed {
+	bool ack_due;	/* its ACK goes out now */
+	bool wake;	/* the agent is to be told */
+};
+/*
+ * XDP has |h| of |f|, parsed as |fr|, at |now|: carry it out, claim and acknowledge it, and answer it.
+ * FALCON_V_rx_data if it is the agent's: then nothing has changed.
+ */
+enum falcon_verdict execute(struct endpoint *e, const struct frame *f, const struct falcon_frame *fr,
+			    const struct falcon_hdr *h, uint64_t now, struct executed *x);
 
 /* xdp.c */
 /*

@@ -364,6 +364,7 @@ static void close_host(struct sim *s, uint32_t i)
 	free(h->passed);
 	free(h->by_cid);
 	free(h->ep);
+	free(h->responses);
 }
 
 static void free_ep(struct endpoint *e)

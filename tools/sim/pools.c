@@ -57,6 +57,12 @@ void pool_config(struct host *h)
 	if (!cells)
 		cells = packets * cells_a_packet(h);
 	fill(cfg.total, packets, cells < FCORE_NO_LIMIT ? cells : FCORE_NO_LIMIT);
+	if (!h->responses)
+		h->responses = calloc(SIM_RESPONSES, sizeof(*h->responses));
+	if (!h->responses)
+		abort();
+	cfg.responses = h->responses;
+	cfg.responses_count = SIM_RESPONSES;
 	if (c->requests)
 		cfg.total[FCORE_NET_PKT_RX] = (uint32_t)c->requests;
 	h->core = fcore_create(&host_ops, h, &cfg);

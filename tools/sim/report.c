@@ -61,6 +61,7 @@ void report_totals(const struct sim_totals *t, FILE *out)
 	print_count(out, "t1-wraps", t->wraps);
 	print_count(out, "raced", t->raced);
 	print_count(out, "executed", t->executed);
+	print_count(out, "adopted", t->adopted);
 	print_count(out, "crashes", t->crashes);
 	print_count(out, "path-searches", t->searches);
 	print_count(out, "rekeys", t->rekeys);

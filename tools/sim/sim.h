@@ -44,7 +44,8 @@ struct sim_totals {
 	uint64_t completions[16];	/* by enum falcon_completion_code */
 	uint64_t rnr, fatal, refused, pauses, rue;
 	uint64_t unanswered;	/* answers that were left to the core */
-	uint64_t executed;	/* pushes that XDP has carried out */
+	uint64_t executed;	/* requests that XDP has carried out */
+	uint64_t adopted;	/* responses of XDP's that the core has watched over at last */
 	uint64_t raced;		/* packets that XDP had within an agent's turn */
 	uint64_t crashes;	/* of agents */
 	uint64_t rekeys;	/* keys replaced */

@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include "falcon/exec.h"
+#include "falcon/pull.h"
 #include "falcon/receive.h"
 
 /* A packet's way through the receive path. */
@@ -124,57 +124,19 @@ FALCON_INLINE enum falcon_verdict falcon_hook_deliverable(void *at, struct falco
 	return FALCON_V_rx_data;
 }
 
-/* A push that XDP can carry out: the next one of those it may, and one that its upper layer would take. */
-static bool may_execute(struct work *w)
-{
-	const struct falcon_hdr *h = &w->rx.hdr;
-	const struct endpoint *e = w->e;
-	uint32_t i = h->rsn - e->peer->first_rsn;
-
-	if (h->type != FALCON_PUSH_DATA || w->agent || !w->h->core || i >= e->peer->submitted)
-		return false;
-	if (ulp_is_pull(e->peer, i) || ulp_outcome(e->peer, i) != FCORE_PUSH_ACK || e->close_soon)
-		return false;
-	return rng_chance(&w->h->rng, SIM_PPM - SIM_PPM / 16);
-}
-
-/* The push, which is claimed, is in the upper layer's memory: exactly once, in order, as it was sent. */
-static void carry_out(struct work *w)
-{
-	struct endpoint *e = w->e;
-	uint32_t i = w->rx.hdr.rsn - e->peer->first_rsn, hdr = falcon_hdr_len(FALCON_PUSH_DATA) + SIM_ULP_HDR;
-	const struct falcon_write write = { .len = 1, .first = true, .last = true };
-
-	check_claimed(e, &w->rx.hdr);
-	if (check_request(e, i, false) &&
-	    (w->rx.frame.falcon_len != hdr + ulp_length(e->peer, i) ||
-	     !ulp_bytes_good(e->peer, i, w->f->data + w->rx.frame.falcon_off + hdr, ulp_length(e->peer, i))))
-		sim_fail(e->sim, e, "push %u carried out spoiled", i);
-	txn_of(e->peer, i)->state = TXN_ANSWERED;
-	e->accepted++;
-	sim_trace(e->sim, "execute", e, i, 0, 0);
-	falcon_exec_wrote(e->shared, &write, w->rx.hdr.psn);
-}
-
 FALCON_INLINE enum falcon_verdict falcon_hook_execute(void *at, struct falcon_receive *r)
 {
 	struct work *w = at;
-	struct endpoint *e = w->e;
-	__u32 rsn = r->hdr.rsn;
+	struct executed x = { 0 };
+	enum falcon_verdict v;
 
-	if (!may_execute(w) || !falcon_exec_take(&e->shared->exec, rsn))
+	if (w->agent || !w->h->core)
 		return FALCON_V_rx_data;
-	if (falcon_rx_window(e->shared, &r->hdr) != FALCON_V_rx_data) {
-		falcon_exec_free(&e->shared->exec, rsn, rsn);
-		return FALCON_V_rx_data;
-	}
-	carry_out(w);
-	check_executed(e, rsn - e->peer->first_rsn, r->frame.flow, r->hdr.ar);
-	w->ack_due = falcon_exec_owe(e->shared, r->frame.flow, r->hdr.ar, r->now);
-	falcon_exec_free(&e->shared->exec, rsn, rsn + 1);
-	if (!w->ack_due && falcon_exec_watch(e->shared, r->frame.flow))
+	v = execute(w->e, w->f, &r->frame, &r->hdr, r->now, &x);
+	w->ack_due = x.ack_due;
+	if (x.wake)
 		wake(w);
-	return FALCON_V_xdp_placed;
+	return v;
 }
 
 FALCON_INLINE enum falcon_verdict falcon_hook_reserve(void *at, struct falcon_receive *r)
@@ -205,7 +167,7 @@ FALCON_INLINE void falcon_hook_noted(void *at, struct falcon_receive *r, bool mo
 	m->hops = w->f->hops;
 	m->ecn += w->f->marked;
 	m->any = true;
-	if (moved)
+	if (moved && !falcon_exec_quiet(r->conn))
 		mark_dirty(w);
 	tell_level(w);
 }
@@ -219,7 +181,8 @@ FALCON_INLINE void falcon_hook_acked(void *at, struct falcon_receive *r, const s
 	(void)v;
 	engine_ack(e, r->frame.flow, a, w->f->iv, r->now);
 	check_heard(e, r->frame.flow, a, r->now - host_clock(w->h, w->f->echoed));
-	mark_dirty(w);
+	if (a->type != FALCON_BACK || !falcon_exec_quiet(r->conn))
+		mark_dirty(w);
 }
 
 /* Is the ACK older than what is known? For a packet that is one. */

@@ -37,6 +37,7 @@ struct port {
 	struct xsk *xsks;		/* nqueues of them */
 	struct fcore_occupancy *waiting;	/* of their receive rings (Falcon 10.2) */
 	bool native;			/* XDP attached in the driver, not in generic mode */
+	bool tight;			/* XDP has no room behind received frames */
 	bool trusted_csum;		/* rx_csum = trusted: connections skip the UDP checksum */
 };
 

@@ -27,6 +27,7 @@
 
 enum loop_const {
 	LOOP_BUDGET = 256,		/* packets the core may send a turn */
+	LOOP_CATCH_UP = 8,		/* times that catch_up() takes in what comes meanwhile */
 	LOOP_EVENT_TURNS = 256,		/* turns between looks at the descriptors */
 	LOOP_BUSY_TURNS = 64,		/* turns in a row with work: no sleep is near */
 	LOOP_EVENTS = 32,
@@ -102,6 +103,42 @@ static uint32_t serve_call(struct shard *s)
 	return 1;
 }
 
+static void hold(struct xsk *x)
+{
+	x->tx_held = true;
+}
+
+static void kick(struct xsk *x)
+{
+	x->tx_held = false;
+	xsk_kick(x);
+}
+
+/* What has been received goes through upper layers and core. */
+static uint32_t serve(struct shard *s)
+{
+	return shard_ulps_pump(s) + fcore_run(s->core, s->now, LOOP_BUDGET);
+}
+
+/*
+ * XDP goes on with requests only where none waits for us: so we take in all that do, while our answers,
+ * which bring more, are held.
+ */
+static uint32_t catch_up(struct shard *s)
+{
+	uint32_t work, received;
+
+	shard_each_xsk(s, hold);
+	work = serve(s);
+	for (int i = 0; i < LOOP_CATCH_UP; i++) {
+		received = shard_receive(s);
+		if (!received)
+			break;
+		work += received + serve(s);
+	}
+	return work;
+}
+
 /* One turn of the data path. Returns how much there was to do. */
 static uint32_t turn(struct shard *s)
 {
@@ -120,11 +157,10 @@ static uint32_t turn(struct shard *s)
 	work += shard_take_dirty(s);
 	work += (uint32_t)maps_consume(&s->agent->maps, s->index);
 	work += agent_rue_poll(s);
-	work += shard_ulps_pump(s);
-	work += fcore_run(s->core, s->now, LOOP_BUDGET);
+	work += fcore_exec_chasing(s->core) ? catch_up(s) : serve(s);
 	fcore_exec_run(s->core);
 	handover_flush(s);
-	shard_each_xsk(s, xsk_kick);
+	shard_each_xsk(s, kick);
 	return work + serve_call(s);
 }
 

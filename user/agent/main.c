@@ -129,6 +129,7 @@ static void adopt_maps(struct agent *a)
 			 cfg->agent_pid, left);
 	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
 	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty) * FALCON_MAX_SHARDS);
+	memset(a->maps.responses, 0, sizeof(*a->maps.responses) * FALCON_RESPONSES);
 	maps_sadb_empty(&a->maps);
 	memory_empty(&a->maps);
 	memset(cfg, 0, sizeof(*cfg));
@@ -163,6 +164,7 @@ static void leave_maps(struct agent *a)
 	maps_quiesce();
 	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
 	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty) * FALCON_MAX_SHARDS);
+	memset(a->maps.responses, 0, sizeof(*a->maps.responses) * FALCON_RESPONSES);
 	maps_sadb_empty(&a->maps);
 	memset(a->maps.config, 0, sizeof(*a->maps.config));
 }
@@ -176,6 +178,9 @@ static int open_shard(struct shard *s, char *err, size_t errlen)
 	if (rc < 0)
 		return rc;
 	agent_pools_config(a, &cfg);
+	cfg.responses_count = FALCON_RESPONSES / a->nshards;
+	cfg.first_response = s->index * cfg.responses_count;
+	cfg.responses = a->maps.responses + cfg.first_response;
 	s->core = fcore_create(&agent_core_ops, s, &cfg);
 	s->raw = s->core ? raw_create(&agent_raw_ops, s, a->maps.nconns) : NULL;
 	if (!s->raw)

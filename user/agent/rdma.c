@@ -187,6 +187,8 @@ static int make_layer(struct agent_rdma *v)
 		.arg = v,
 	};
 
+	for (unsigned int i = 0; i < v->agent->nports; i++)
+		host.tight |= v->agent->ports[i].tight;
 	v->layer = rdma_create(&host);
 	return v->layer ? 0 : -ENOMEM;
 }

@@ -44,6 +44,21 @@ static uint64_t stamp_probe(struct shard *s, struct falcon_conn *shared)
 	return iv;
 }
 
+/*
+ * Bytes behind the datagram |out| of |len| bytes that receivers cut off, and in whose place their XDP can
+ * write. Returns how many. Encrypted packets are not XDP's to answer.
+ */
+static uint32_t leave_room(const struct agent_conn *c, const struct fcore_packet *p, uint8_t *out,
+			   uint32_t len)
+{
+	uint32_t room = p->room < XSK_MAX_FRAME - len ? p->room : XSK_MAX_FRAME - len;
+
+	if (!room || c->sec.encap != FALCON_PSP_CLEAR)
+		return 0;
+	memset(out + len, 0, room);
+	return room;
+}
+
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p)
 {
 	struct agent_conn *c = fcore_conn_user(fc);
@@ -70,7 +85,7 @@ int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *
 		news_of_conn(c, CONN_NEWS_FAILED, sa_strerror(len));
 		return 0;
 	}
-	xsk_tx_commit(c->tx, (uint32_t)len);
+	xsk_tx_commit(c->tx, (uint32_t)len + leave_room(c, p, out, (uint32_t)len));
 	return 0;
 }
 

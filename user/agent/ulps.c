@@ -155,6 +155,15 @@ static void exec_taken(void *arg, struct fcore_conn *c, const struct falcon_exec
 	ulp->ops->exec_taken(ulp->self, c, e);
 }
 
+static void exec_response(void *arg, struct fcore_conn *c, const struct falcon_response *r, uint8_t *hdr,
+			  struct fcore_response *out)
+{
+	struct ulp *ulp = ulp_of(c);
+
+	(void)arg;
+	ulp->ops->exec_response(ulp->self, c, r, hdr, out);
+}
+
 static void on_path(void *arg, struct fcore_conn *c, uint32_t len)
 {
 	(void)arg;
@@ -196,6 +205,7 @@ const struct fcore_ops agent_core_ops = {
 	.on_rx_level = on_rx_level,
 	.exec_give = exec_give,
 	.exec_taken = exec_taken,
+	.exec_response = exec_response,
 	.on_path = on_path,
 	.on_fatal = on_fatal,
 };

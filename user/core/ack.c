@@ -159,7 +159,7 @@ static int transmit_ack(struct fcore_conn *c, uint32_t flow, const struct falcon
 
 	p.hdr_len = falcon_ack_pack(a, p.hdr);
 	p.ulp_hdr = p.payload = NULL;
-	p.ulp_hdr_len = p.payload_len = 0;
+	p.ulp_hdr_len = p.payload_len = p.room = 0;
 	p.type = a->type;
 	p.flow = (uint8_t)flow;
 	/*

@@ -29,16 +29,16 @@ static void free_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bo
 	r = &c->resp[psn & (w->size - 1)];
 	if (fc_ttxn(c, ctx->rsn)->rsn == ctx->rsn && fc_ttxn(c, ctx->rsn)->state == PullDataTx)
 		fc_ttxn(c, ctx->rsn)->state = PullDataAckd;
-	fc_res_give_data(c, r->hdr_len + r->len);
+	if (!(ctx->flags & FC_CTX_XDP))
+		fc_res_give_data(c, r->hdr_len + r->len);
 	c->core->ops.on_response_done(c->core->arg, c, r->cookie);
 }
 
-/* All below the base the peer has sent. Returns true if it moved. */
-static bool cumulative(struct fcore_conn *c, struct fc_win *w, uint64_t now)
+bool fc_acked_base(struct fcore_conn *c, struct fc_win *w, uint64_t now)
 {
 	uint32_t to = falcon_load(w->shared_base), from = w->base;
 
-	/* The bound only matters to a peer that acknowledges what is being sent just now. */
+	/* Beyond is what is being sent just now, or what XDP has sent. */
 	if (falcon_seq_diff(to, w->next) > 0)
 		to = w->next;
 	while (falcon_seq_diff(to, w->base) > 0 && !c->closed) {
@@ -134,9 +134,9 @@ static void sample_rtt(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 	fc_rack_sample(f, now);
 }
 
-/* What an acknowledgment means to the flows it was for. */
-static void flows_moved(struct fcore_conn *c, uint64_t now)
+void fc_acked_progress(struct fcore_conn *c, uint64_t now)
 {
+	c->last_ack = now;
 	for (uint32_t i = 0; i < c->nflows; i++) {
 		struct fc_flow *f = &c->flow[i];
 
@@ -146,6 +146,8 @@ static void flows_moved(struct fcore_conn *c, uint64_t now)
 		f->timeouts = f->silent = 0;
 		f->pace_from = now;
 	}
+	fc_tlp_progress(c, now);
+	fc_sched_wake(c);
 }
 
 /* XDP refused a packet and had no room to say so: the ACK is ours to send, and at once. */
@@ -168,12 +170,8 @@ static void take_stock(struct fcore_conn *c, bool acked, bool moved, uint64_t no
 		fc_nack_resource(c, now);
 	take_answers_owed(c, now);
 	fc_ack_watch(c);
-	if (moved) {
-		c->last_ack = now;
-		flows_moved(c, now);
-		fc_tlp_progress(c, now);
-		fc_sched_wake(c);
-	}
+	if (moved)
+		fc_acked_progress(c, now);
 }
 
 void fcore_acked(struct fcore_conn *c, uint64_t now)
@@ -183,16 +181,23 @@ void fcore_acked(struct fcore_conn *c, uint64_t now)
 	bool moved, acked = acks != c->seen_acks;
 
 	fc_enter(c->core);
+	if (c->exec_pulls && falcon_load(&tx->nacks_resource) != c->seen_refused)
+		fc_exec_take(c);
+	if (c->exec_pulls && eacks != c->seen_eacks && fc_exec_missing(c))
+		fc_exec_take(c);
+	if (c->exec_sent)
+		fc_exec_adopt(c, now);
 	if (acked) {
 		c->seen_acks = acks;
 		c->last_ack = now;
 		for (uint32_t i = 0; i < c->nflows; i++)
 			sample_rtt(c, &c->flow[i], now);
 	}
-	moved = cumulative(c, &c->data, now);
-	moved |= cumulative(c, &c->req, now);
-	if (eacks != c->seen_eacks) {
+	moved = fc_acked_base(c, &c->data, now);
+	moved |= fc_acked_base(c, &c->req, now);
+	if (eacks != c->seen_eacks || c->exec_adopted) {
 		c->seen_eacks = eacks;
+		c->exec_adopted = false;
 		moved |= selective(c, &c->data, now);
 		moved |= selective(c, &c->req, now);
 		fc_early(c, falcon_load(&tx->own) ? falcon_fetch_and(&tx->own, 0U) : 0, now);
@@ -205,5 +210,7 @@ void fcore_acked(struct fcore_conn *c, uint64_t now)
 	if (!c->dead && acked)
 		fc_path_stuck(c, now);
 	fc_init_settle(c);
+	if (!c->dead)
+		fc_exec_watch(c, now);
 	fc_leave(c->core);
 }

@@ -85,6 +85,7 @@ enum fc_ctx_flag {
 	FC_CTX_COUNTED = 0x02,	/* retransmitted request, counted in [R/D]ORRC */
 	FC_CTX_AGAIN = 0x04,	/* sent more than once */
 	FC_CTX_RACK = 0x08,	/* the latest time because RACK held it for lost */
+	FC_CTX_XDP = 0x10,	/* XDP sent it first: its response holds no resources */
 };
 
 /* A packet on the wire: what it takes to build it again. Ring slot: PSN modulo the window. */
@@ -269,6 +270,7 @@ struct fcore_conn {
 	bool ordered;
 	bool turn;		/* pull data's turn (8.3: round-robin between the two queues) */
 	bool xoff;		/* a submission was refused: on_xon() follows */
+	bool pad_pulls;		/* frames of Pull Requests are as long as those of the responses */
 	uint8_t nflows;		/* of ours, 1..FALCON_MAX_FLOWS */
 	uint8_t last_flow;	/* that a packet took */
 	/* Bit n is the peer's flow n: it does not know our latest receive state, ... */
@@ -290,6 +292,10 @@ struct fcore_conn {
 	uint32_t tgt_early;	/* ordered: requests that have come before their turn */
 	uint32_t tgt_voids;	/* bits set in |tgt_void| */
 	enum fc_exec exec;
+	bool exec_pulls;	/* GIVEN, and XDP numbers the packets of the data window */
+	bool exec_sent;		/* XDP may have sent some, from data.next on: to be adopted */
+	bool exec_adopted;	/* there are some in the window now, and EACKs may have told of them before */
+	uint16_t responses;	/* one past our entry of core->responses; 0: none */
 	struct fc_list exec_link;	/* OFFERED: in core->offered; else self-linked */
 	struct fc_flow *flow;	/* |nflows| of them, behind the connection */
 	struct fc_win data FALCON_ALIGNED;
@@ -351,6 +357,10 @@ struct fcore {
 	/* Refused with -EAGAIN during this fcore_run(): without a packet in their turn, and after some. */
 	struct fc_list stalled[2];
 	struct fcore_conn *closed;	/* to be freed when |depth| is back at 0 */
+	bool exec_chasing;	/* fcore_exec_chasing() */
+	struct falcon_responses *responses;	/* |responses_count| of them */
+	uint32_t first_response, responses_count;
+	uint64_t responses_taken[FALCON_RESPONSES / 64];	/* bit by entry */
 	struct fc_list offered;	/* whose requests XDP may carry out once all that came is done */
 	struct fc_list slabs;	/* with room for the rings of a connection */
 	struct fc_waiters xon;	/* Xoff; woken by what is given back to ULP Requests */

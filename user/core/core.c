@@ -50,6 +50,9 @@ struct fcore *fcore_create(const struct fcore_ops *ops, void *arg,
 	fc_list_init(&core->stalled[1]);
 	fc_list_init(&core->slabs);
 	fc_list_init(&core->offered);
+	core->responses = config->responses;
+	core->first_response = config->first_response;
+	core->responses_count = config->responses ? config->responses_count : 0;
 	fc_res_open(core, config);
 	return core;
 }
@@ -304,7 +307,8 @@ static void close_responses(struct fcore_conn *c)
 		    !(*fc_bits(w, w->done, psn >> FALCON_GROUP_SHIFT) & bit)) {
 			const struct fc_resp *r = &c->resp[psn & (w->size - 1)];
 
-			fc_res_give_data(c, r->hdr_len + r->len);
+			if (!(fc_ctx(w, psn)->flags & FC_CTX_XDP))
+				fc_res_give_data(c, r->hdr_len + r->len);
 			c->core->ops.on_response_done(c->core->arg, c, r->cookie);
 		}
 	}
@@ -323,6 +327,7 @@ void fcore_conn_close(struct fcore_conn *c, enum falcon_completion_code code)
 		return;
 	fc_enter(core);
 	fcore_exec_withdraw(c);
+	fc_exec_unlend(c);
 	c->dead = c->closed = true;
 	fc_sched_remove(c);
 	fc_waiters_remove(&core->xon, &c->xon_link);

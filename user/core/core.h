@@ -33,6 +33,7 @@ enum fcore_const {
 
 struct fcore;
 struct fcore_conn;
+struct fcore_response;
 
 /* A packet to send. Pointers are valid only during the call. */
 struct fcore_packet {
@@ -43,6 +44,7 @@ struct fcore_packet {
 	const void *payload;			/* may be NULL */
 	uint32_t payload_len;			/* bytes */
 	uint8_t type;				/* enum falcon_packet_type */
+	uint32_t room;				/* bytes of zeros behind it in its frame, if it is clear */
 	uint8_t flow;				/* index, 0..FALCON_MAX_FLOWS - 1 */
 	uint16_t path;				/* what switches hash, beside |flow|: parse.h */
 	bool retransmission;
@@ -139,12 +141,20 @@ struct fcore_ops {
 
 	/*
 	 * Target side. XDP may carry out the next requests of |c| if the ULP wants that and is done with all
-	 * that it was given: then it fills |e|, but for the owner and what XDP counts. Called from
-	 * fcore_exec_run(), for connections that fcore_exec_offer() has named.
+	 * that it was given: then it fills |e| as far as |in_write|, |access|, |peer_qp|, |read_rmsn| and
+	 * |room|, but for the owner. Called from fcore_exec_run(), for connections that fcore_exec_offer()
+	 * has named.
 	 */
 	enum fcore_exec (*exec_give)(void *arg, struct fcore_conn *c, struct falcon_exec *e);
 	/* Target side. XDP carries out no more; |e| says how far it has come. Before what comes next. */
 	void (*exec_taken)(void *arg, struct fcore_conn *c, const struct falcon_exec *e);
+	/*
+	 * Target side. XDP has sent the response |r|, and it may have to be sent again: with what? As that
+	 * of fcore_pull_respond(), on_response_done() included, but that the header goes to |hdr|. It may
+	 * not call back. May be NULL if the core was given no part of falcon_responses.
+	 */
+	void (*exec_response)(void *arg, struct fcore_conn *c, const struct falcon_response *r,
+			      uint8_t hdr[FCORE_MAX_RESP_HDR], struct fcore_response *out);
 
 	/*
 	 * A search has ended: the path carries packets of |len| bytes of payload; 0: nothing was ever
@@ -385,12 +395,23 @@ int fcore_path_search(struct fcore_conn *c, const uint16_t *len_of, uint32_t siz
  * that XDP leaves alone takes them back. On connections that are not ordered nothing happens.
  */
 void fcore_exec_offer(struct fcore_conn *c);
+/*
+ * From now on frames of Pull Requests of |c| are as long as those of their responses, or no longer: the
+ * target's XDP may have to answer in the frame that it got.
+ */
+void fcore_conn_pad_pulls(struct fcore_conn *c, bool on);
 /* XDP carries out nothing of |c| any more, unless it is offered again: exec_taken() is called if it did. */
 void fcore_exec_withdraw(struct fcore_conn *c);
 /* The same, but what was given to XDP is offered again by itself. */
 void fcore_exec_recall(struct fcore_conn *c);
 /* Return once XDP does not carry out a request of |c| that it had begun when this was called. */
 void fcore_exec_wait(const struct fcore_conn *c);
+/*
+ * Pull Requests have come, since the last round, that XDP would have answered had it had the requests before
+ * them. It gets the next one only if none comes to the core after fcore_exec_run(): the owner is to hand in
+ * all that waits, before the core's answers, which are not to leave yet, bring more.
+ */
+bool fcore_exec_chasing(const struct fcore *core);
 /* The end of a round: give to XDP what was offered. */
 void fcore_exec_run(struct fcore *core);
 

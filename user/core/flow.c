@@ -148,6 +148,8 @@ void fc_flow_windows(struct fcore_conn *c, uint32_t ncwnd)
 	c->ncwnd = ncwnd ? ncwnd : 1;
 	c->data.limit = fc_min(c->fcwnd, c->data.most);
 	c->req.limit = fc_min(c->fcwnd, c->req.most);
+	/* XDP neither paces nor chooses among flows. */
+	falcon_store(&c->shared->cc.xdp_window, c->nflows == 1 && !c->flow->pace_gap ? c->data.limit : 0);
 }
 
 void fc_flow_init(struct fcore_conn *c)

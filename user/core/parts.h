@@ -18,8 +18,47 @@ void fc_sched_wake(struct fcore_conn *c);
 void fc_sched_remove(struct fcore_conn *c);
 
 /* exec.c */
-/* Requests of |c| that XDP was given are ours again. */
+/* Requests of |c| that XDP was given are ours again, and so are the numbers of the data window. */
 void fc_exec_take(struct fcore_conn *c);
+
+/* tx.c: something is queued that takes a number of the data window, which XDP may have. */
+bool fc_tx_takes_data(const struct fcore_conn *c);
+
+/* exec_data.c: Pull Data that XDP sends */
+/* |e| is about to be given: may XDP answer pulls, too? */
+void fc_exec_lend(struct fcore_conn *c, struct falcon_exec *e);
+/* XDP gets no more pulls: what lending takes goes back. */
+void fc_exec_unlend(struct fcore_conn *c);
+/* What XDP has sent becomes part of the window. What is acknowledged ends, so |c| may close. */
+void fc_exec_adopt(struct fcore_conn *c, uint64_t now);
+/* ACKs were taken: watch over what XDP has sent, and say whether we want to hear more. */
+void fc_exec_watch(struct fcore_conn *c, uint64_t now);
+/* ACKs show that something that XDP has sent may be lost: what it sent later has arrived. */
+bool fc_exec_missing(const struct fcore_conn *c);
+/* The RTO timer has fired: adopt what was sent too long ago. When to look again, ns, or FCORE_NEVER. */
+uint64_t fc_exec_timeout(struct fcore_conn *c, uint64_t now);
+/* We are about to send in the request window, or a probe: XDP is to tell of every ACK. */
+static inline void fc_exec_listen(struct fcore_conn *c)
+{
+	if (c->exec_pulls)
+		falcon_store(&c->shared->exec.quiet, (__u8)0);
+}
+/* We are about to send: if we number a packet of the data window, that is ours again. |c| may close. */
+static inline void fc_exec_before_tx(struct fcore_conn *c, uint64_t now)
+{
+	if (!c->exec_pulls && !c->exec_sent)
+		return;
+	if (!fc_tx_takes_data(c))
+		return;
+	if (c->exec_pulls)
+		fc_exec_take(c);
+	fc_exec_adopt(c, now);
+}
+
+/* acked.c: take in what the peer's base of |w| acknowledges. True if it moved; |c| may have closed. */
+bool fc_acked_base(struct fcore_conn *c, struct fc_win *w, uint64_t now);
+/* acked.c: something was acknowledged. */
+void fc_acked_progress(struct fcore_conn *c, uint64_t now);
 
 /* tx.c */
 /* First transmission, on |f|, of the next packet that queues and windows allow (9.1.3). */
@@ -74,6 +113,8 @@ void fc_fail(struct fcore_conn *c, const char *why);
 void fc_rto_timeout(struct fcore_conn *c, uint64_t now);
 /* When the packet in |ctx| is due again, ns. */
 uint64_t fc_rto_deadline(const struct fcore_conn *c, const struct fc_ctx *ctx);
+/* The retransmission timeout on |f|, ns, before it doubles. */
+uint64_t fc_rto(const struct fc_flow *f);
 
 /* early.c: an EACK has come; |own| are the OWN bits taken (9.1.4). */
 void fc_early(struct fcore_conn *c, uint32_t own, uint64_t now);
@@ -219,8 +260,8 @@ void fc_init_close(struct fcore_conn *c, enum falcon_completion_code code);
 bool fc_tgt_is_nacked(const struct fcore_conn *c, const struct fc_ttxn *t);
 /* Ordered: all that has come was delivered, and nothing is to be delivered again. */
 bool fc_tgt_is_idle(const struct fcore_conn *c);
-/* Idle: what comes before |rsn| was carried out elsewhere. */
-void fc_tgt_skip(struct fcore_conn *c, uint32_t rsn);
+/* Idle: what comes before |rsn| was carried out elsewhere; |pulls| of that were pulls. */
+void fc_tgt_skip(struct fcore_conn *c, uint32_t rsn, uint32_t pulls);
 void fc_tgt_request(struct fcore_conn *c, const struct fcore_rx *rx);
 void fc_tgt_resync(struct fcore_conn *c, const struct fcore_rx *rx);
 void fc_tgt_timeout(struct fcore_conn *c, uint64_t now);

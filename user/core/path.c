@@ -106,6 +106,7 @@ static int send_probe(struct fcore_conn *c)
 
 	probe.hdr_len = falcon_hdr_pack(&h, probe.hdr);
 	falcon_store(&c->shared->cc.probe_t1, 0U);
+	fc_exec_listen(c);
 	return c->core->ops.transmit(c->core->arg, c, &probe);
 }
 

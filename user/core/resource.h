@@ -78,6 +78,9 @@ struct fcore_config {
 	uint32_t red_percent;		/* of the network region: beyond it only head-of-line requests */
 	uint32_t alpha;			/* what connections start with; 1/FCORE_ALPHA_ONE */
 	uint32_t rx_ema[2];		/* 10.2's averaging constants, percent: Net Req Pkt, Buf Rx */
+	/* The core's part of falcon_responses, for connections whose pulls XDP answers: from entry ... */
+	struct falcon_responses *responses;
+	uint32_t first_response, responses_count;	/* ... on so many, at most FALCON_RESPONSES */
 };
 
 /* The upper layer's credits on a connection (8.2.3): what it could allocate now. */

@@ -8,13 +8,19 @@
  */
 #include "core/parts.h"
 
+uint64_t fc_rto(const struct fc_flow *f)
+{
+	/* A timeout below the round trip would repeat everything: hosts that share CPUs get there. */
+	uint64_t floor = f->srtt * FC_RTO_MIN_RTTS;
+
+	return f->rto > floor ? f->rto : floor;
+}
+
 uint64_t fc_rto_deadline(const struct fcore_conn *c, const struct fc_ctx *ctx)
 {
 	uint32_t doublings = ctx->retx < FC_RTO_BACKOFF ? ctx->retx : FC_RTO_BACKOFF;
-	/* A timeout below the round trip would repeat everything: hosts that share CPUs get there. */
 	const struct fc_flow *f = &c->flow[ctx->flow];
-	uint64_t floor = f->srtt * FC_RTO_MIN_RTTS;
-	uint64_t due = ctx->last_tx + ((f->rto > floor ? f->rto : floor) << doublings);
+	uint64_t due = ctx->last_tx + (fc_rto(f) << doublings);
 
 	/* A probe on its way has to be answered, or not, first. */
 	if (c->probe_at > c->last_ack && due < c->probe_at + f->rto)
@@ -102,8 +108,11 @@ static uint64_t window_timeout(struct fcore_conn *c, struct fc_win *w, uint64_t 
 
 void fc_rto_timeout(struct fcore_conn *c, uint64_t now)
 {
-	uint64_t data, req;
+	uint64_t data, req, xdp;
 
+	if (c->dead)
+		return;
+	xdp = fc_exec_timeout(c, now);
 	if (c->dead)
 		return;
 	data = window_timeout(c, &c->data, now);
@@ -112,6 +121,8 @@ void fc_rto_timeout(struct fcore_conn *c, uint64_t now)
 		return;
 	if (req < data)
 		data = req;
+	if (xdp < data)
+		data = xdp;
 	if (data != FCORE_NEVER)
 		fc_arm(c, FC_TIMER_RTO, data);
 }

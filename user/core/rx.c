@@ -197,6 +197,8 @@ void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx)
 	fc_enter(core);
 	if (rx->hdr.type != FALCON_PULL_DATA)
 		fc_exec_take(c);
+	if (rx->hdr.type == FALCON_PULL_REQUEST && c->exec == FC_EXEC_OFFERED && c->responses)
+		core->exec_chasing = true;
 	switch (rx->hdr.type) {
 	case FALCON_PUSH_DATA:
 	case FALCON_PULL_REQUEST:

@@ -30,6 +30,9 @@ static enum fc_sent send_one(struct fcore_conn *c, uint64_t now)
 	enum fc_sent r = FC_IDLE;
 	struct fc_flow *f;
 
+	fc_exec_before_tx(c, now);
+	if (c->dead)
+		return FC_IDLE;
 	if (c->nack_owed)
 		r = fc_nack_send(c);
 	if (r != FC_IDLE)

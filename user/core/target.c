@@ -161,9 +161,10 @@ bool fc_tgt_is_idle(const struct fcore_conn *c)
 	return c->tgt_cursor == c->tgt_next && !c->tgt_waiting && !c->tgt_early && !c->tgt_voids;
 }
 
-void fc_tgt_skip(struct fcore_conn *c, uint32_t rsn)
+void fc_tgt_skip(struct fcore_conn *c, uint32_t rsn, uint32_t pulls)
 {
-	c->stats.push_received += rsn - c->tgt_next;
+	c->stats.push_received += rsn - c->tgt_next - pulls;
+	c->stats.pull_received += pulls;
 	c->tgt_cursor = c->tgt_next = rsn;
 	falcon_store(&c->shared->rx_acked.next_rsn, rsn);
 }

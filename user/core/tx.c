@@ -4,6 +4,15 @@
 
 #include <errno.h>
 
+/* By how much the response to the pull |t| is longer than its request, Falcon's headers included. */
+static uint32_t response_room(const struct fc_itxn *t)
+{
+	uint32_t request = (uint32_t)sizeof(struct falcon_pull_req_hdr) + t->hdr_len;
+	uint32_t response = (uint32_t)sizeof(struct falcon_base_hdr) + t->len;
+
+	return response > request ? response - request : 0;
+}
+
 /* Put what follows the Falcon header into |p|, and its length into the header. */
 static void tx_fill(struct fcore_conn *c, const struct fc_ctx *ctx, uint32_t psn,
 		    struct falcon_hdr *h, struct fcore_packet *p)
@@ -12,7 +21,7 @@ static void tx_fill(struct fcore_conn *c, const struct fc_ctx *ctx, uint32_t psn
 	const struct fc_resp *r = &c->resp[psn & (FALCON_DATA_WINDOW - 1)];
 
 	p->ulp_hdr = p->payload = NULL;
-	p->ulp_hdr_len = p->payload_len = 0;
+	p->ulp_hdr_len = p->payload_len = p->room = 0;
 	if (h->type == FALCON_PULL_DATA) {
 		p->ulp_hdr = r->hdr;
 		p->ulp_hdr_len = r->hdr_len;
@@ -28,6 +37,8 @@ static void tx_fill(struct fcore_conn *c, const struct fc_ctx *ctx, uint32_t psn
 		p->ulp_hdr = t->hdr;
 		p->ulp_hdr_len = t->hdr_len;
 		h->request_len = (__u16)t->len;
+		if (c->pad_pulls)
+			p->room = response_room(t);
 	}
 }
 
@@ -106,6 +117,8 @@ static enum fc_sent tx_first(struct fcore_conn *c, struct fc_win *w, struct fc_c
 	uint8_t credit = f->ar_credit;
 	uint32_t psn = w->next;
 
+	if (w == &c->req)
+		fc_exec_listen(c);
 	/* The peer may answer before transmit() returns; its ACK must find the PSN sent. */
 	falcon_store(w->shared_next, psn + 1);
 	if (fc_tx_packet(c, w, psn, f, wants_ar(c, w, f, ctx->type), false)) {
@@ -175,6 +188,12 @@ static enum fc_sent send_response(struct fcore_conn *c, struct fc_flow *f, uint6
 		t->state = PullDataTx;
 	}
 	return r;
+}
+
+bool fc_tx_takes_data(const struct fcore_conn *c)
+{
+	return c->resp_head != c->resp_tail ||
+	       (c->init_send != c->init_next && !(c->itxn[c->init_send & FC_TXN_MASK].flags & FC_ITXN_PULL));
 }
 
 enum fc_sent fc_tx_new(struct fcore_conn *c, struct fc_flow *f, uint64_t now)

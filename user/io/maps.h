@@ -40,6 +40,7 @@ struct maps {
 	struct falcon_config *config;	/* falcon_config */
 	struct falcon_credit *credits;	/* falcon_credits, FALCON_MAX_XSKS entries */
 	struct falcon_dirty *dirty;	/* falcon_dirty, FALCON_MAX_SHARDS entries */
+	struct falcon_responses *responses;	/* falcon_responses, FALCON_RESPONSES entries */
 	struct maps_rings rings[FALCON_MAX_SHARDS];	/* by shard; rings.c's */
 };
 

@@ -272,7 +272,7 @@ void xsk_tx_commit(struct xsk *x, uint32_t len)
 	d->addr = frame_addr(x->tx_free[--x->tx_nfree]);
 	d->len = len;
 	d->options = 0;
-	if (++x->tx_reserved == XSK_TX_BATCH)
+	if (++x->tx_reserved >= XSK_TX_BATCH && !x->tx_held)
 		xsk_kick(x);
 }
 

@@ -67,6 +67,7 @@ struct xsk {
 	uint32_t tx_nfree;
 	uint32_t in_fill;		/* frames in the fill or receive ring */
 	uint32_t tx_reserved;		/* descriptors written and not yet submitted */
+	bool tx_held;			/* they wait for the owner's xsk_kick(), however many there are */
 	uint32_t tx_inflight;		/* submitted and not yet completed */
 	uint32_t queue;			/* RX/TX queue of the interface */
 	uint32_t index;			/* in falcon_xsks and falcon_credits */
@@ -113,7 +114,10 @@ void xsk_refill(struct xsk *x);
 
 /* Room to write one frame to send, at least XSK_MAX_FRAME bytes; NULL if there is none. */
 uint8_t *xsk_tx_reserve(struct xsk *x);
-/* Send the frame last reserved, |len| bytes of it, with the next xsk_kick() at the latest. */
+/*
+ * Send the frame last reserved, |len| bytes of it, with the next xsk_kick() at the latest. |tx_held| is the
+ * owner's.
+ */
 void xsk_tx_commit(struct xsk *x, uint32_t len);
 /* Hand what was committed to the kernel, and take back what it has sent. */
 void xsk_kick(struct xsk *x);

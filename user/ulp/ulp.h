@@ -172,9 +172,11 @@ struct ulp_ops {
 	void (*on_xon)(void *ulp, struct fcore_conn *c);
 	/* As fcore_ops.on_rnr(); may be NULL. */
 	bool (*on_rnr)(void *ulp, struct fcore_conn *c, uint64_t cookie, uint8_t times);
-	/* As those of fcore_ops; both may be NULL. */
+	/* As those of fcore_ops; all may be NULL. */
 	enum fcore_exec (*exec_give)(void *ulp, struct fcore_conn *c, struct falcon_exec *e);
 	void (*exec_taken)(void *ulp, struct fcore_conn *c, const struct falcon_exec *e);
+	void (*exec_response)(void *ulp, struct fcore_conn *c, const struct falcon_response *r, uint8_t *hdr,
+			      struct fcore_response *out);
 };
 
 /* An upper layer as the agent holds it. */

@@ -86,6 +86,9 @@ void rdma_qps_xon(struct rdma *r, struct rdma_link *link);
 /* resp_exec.c */
 enum fcore_exec rdma_qps_exec_give(struct rdma_link *link, struct fcore_conn *c, struct falcon_exec *e);
 void rdma_qps_exec_taken(struct rdma_link *link, const struct falcon_exec *e);
+/* resp_pull.c */
+void rdma_qps_exec_response(struct rdma_link *link, const struct falcon_response *r, uint8_t *hdr,
+			    struct fcore_response *out);
 
 /* ---- commands -------------------------------------------------------------------------------- */
 

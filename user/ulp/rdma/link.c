@@ -239,6 +239,11 @@ bool rdma_link_reasons(const struct rdma_link *link)
 	return link->extensions & LINK_REASONS;
 }
 
+bool rdma_link_pads(const struct rdma_link *link)
+{
+	return link->extensions & LINK_ROOM;
+}
+
 void rdma_link_gids(const struct rdma_link *link, uint8_t local[16], uint8_t remote[16])
 {
 	link_gid(link->ends.family, link->ends.local, local);

@@ -34,6 +34,8 @@ enum link_kind {
 /* What the sender of an offer understands beyond the specification; used where both ends do. */
 enum link_extension {
 	LINK_REASONS = 0x01,		/* |reason| in responses in error (falcon/rdma.h) */
+	LINK_ROOM = 0x02,		/* |room| in responses */
+	LINK_EXTENSIONS = LINK_REASONS | LINK_ROOM,
 };
 
 /* What an end's upper layer says with its offer of a connection. */

@@ -105,7 +105,7 @@ static void offer(const struct rdma_link *link, struct ulp_data *out)
 	const struct link_offer o = {
 		.kind = link->kind,
 		.modes = link->modes,
-		.extensions = LINK_REASONS,
+		.extensions = LINK_EXTENSIONS,
 		.src_qpn = link->qpn,
 		.dst_qpn = link->dest_qpn,
 		.max_len = LINK_MAX_LEN,
@@ -294,7 +294,7 @@ int rdma_links_conn_up(struct rdma *r, const struct ulp_conn *conn)
 	}
 	link->state = LINK_UP;
 	link->unreachable = false;
-	link->extensions = o.extensions & LINK_REASONS;
+	link->extensions = o.extensions & LINK_EXTENSIONS;
 	link->core = conn->core;
 	link->peer_max_len = o.max_len;
 	link->max_len = conn->max_len < o.max_len ? conn->max_len : o.max_len;

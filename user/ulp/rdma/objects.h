@@ -220,6 +220,8 @@ void rdma_area_drop(struct rdma_ctx *ctx, uint32_t number);
 
 /* ---- offload.c ------------------------------------------------------------------------------- */
 
+/* enum falcon_region_access of |access|, enum ibv_access_flags. */
+uint32_t rdma_offload_access(uint32_t access);
 /* |mr|, a region that has its key, may be reached by XDP if it is such. */
 void rdma_offload_region(struct rdma_mr *mr);
 /* No longer: when this returns, XDP neither reaches it nor will. */

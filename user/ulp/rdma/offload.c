@@ -5,9 +5,11 @@
 #include "falcon/maps.h"
 #include "ulp/rdma/objects.h"
 
-static uint32_t access_of(const struct rdma_mr *mr)
+uint32_t rdma_offload_access(uint32_t access)
 {
-	return mr->access & IBV_ACCESS_REMOTE_WRITE ? FALCON_REGION_WRITE : 0;
+	return (access & IBV_ACCESS_REMOTE_WRITE ? FALCON_REGION_WRITE : 0U) |
+	       (access & IBV_ACCESS_REMOTE_READ ? FALCON_REGION_READ : 0U) |
+	       (access & IBV_ACCESS_REMOTE_ATOMIC ? FALCON_REGION_ATOMIC : 0U);
 }
 
 void rdma_offload_region(struct rdma_mr *mr)
@@ -19,7 +21,7 @@ void rdma_offload_region(struct rdma_mr *mr)
 		.offset = mr->addr,
 		.pd = mr->pd->number,
 		.memory = mr->area ? mr->area->memory - 1 : 0,
-		.access = access_of(mr),
+		.access = rdma_offload_access(mr->access),
 	};
 
 	/* What XDP does not know is the agent's, as all other memory is. */

@@ -180,6 +180,7 @@ struct rdma_item {
 	uint8_t pad;			/* bytes behind a READ's response, 0..3 */
 	uint8_t nak;			/* enum falcon_rdma_nak, with |failed| */
 	bool failed;
+	bool room;			/* READ: XDP would have answered it, had its frame been longer */
 	bool se;			/* solicited */
 	bool invalidate;
 	bool in_ring;

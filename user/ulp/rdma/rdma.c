@@ -235,6 +235,12 @@ static void exec_taken(void *ulp, struct fcore_conn *c, const struct falcon_exec
 	rdma_qps_exec_taken(rdma_link_of(ulp, c), e);
 }
 
+static void exec_response(void *ulp, struct fcore_conn *c, const struct falcon_response *r, uint8_t *hdr,
+			  struct fcore_response *out)
+{
+	rdma_qps_exec_response(rdma_link_of(ulp, c), r, hdr, out);
+}
+
 const struct ulp_ops rdma_ulp_ops = {
 	.name = "rdma",
 	.proto = FALCON_PROTO_RDMA,
@@ -260,4 +266,5 @@ const struct ulp_ops rdma_ulp_ops = {
 	.on_rnr = on_rnr,
 	.exec_give = exec_give,
 	.exec_taken = exec_taken,
+	.exec_response = exec_response,
 };

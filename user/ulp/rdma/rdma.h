@@ -118,6 +118,7 @@ struct rdma_host {
 	int (*region_add)(void *arg, uint32_t key, const struct falcon_region *region);
 	/* Requests that begin after this find it no more. */
 	void (*region_del)(void *arg, uint32_t key);
+	bool tight;			/* XDP has no room behind the frames that come */
 	uint64_t boot;			/* random: for keys, and to tell runs of the agent apart */
 	struct rdma_group *group;	/* that the layer joins; NULL: it is alone */
 	void *arg;
@@ -466,6 +467,8 @@ struct fcore_conn *rdma_link_core(const struct rdma_link *link);
 uint32_t rdma_link_max_len(const struct rdma_link *link);
 /* UP: the peer reads the reason in responses in error (falcon/rdma.h). */
 bool rdma_link_reasons(const struct rdma_link *link);
+/* Both ends know what |room| of a response means. */
+bool rdma_link_pads(const struct rdma_link *link);
 /* Who is at the other end, as GIDs, for completions and the global routing header of datagrams. */
 void rdma_link_gids(const struct rdma_link *link, uint8_t local[16], uint8_t remote[16]);
 /* The queue pair that the link belongs to; NULL: datagrams. */

@@ -170,6 +170,8 @@ static uint8_t take_response(struct rdma_txn *t, const struct falcon_rdma_hdr *h
 	    h->dest_qp != t->qp->num || h->sink_va != t->hdr.sink_va ||
 	    h->sink_lkey != t->hdr.sink_lkey)
 		return IBV_WC_BAD_RESP_ERR;
+	if (read && t->qp->link && rdma_link_pads(t->qp->link) && t->qp->core)
+		fcore_conn_pad_pulls(t->qp->core, h->room);
 	if (h->ce)
 		return status_of_nak(knows_reasons(t->qp) ? h->reason : FALCON_RDMA_NAK_OPERATION);
 	if (!read)

@@ -320,6 +320,7 @@ void rdma_qps_pull(struct rdma *r, struct rdma_link *link, struct fcore_conn *c,
 	if (!qp)
 		return;
 	qp->stats.rx_packets++;
+	rdma_exec_offer(qp);
 	rdma_resp_pull(qp, &h, rsn, request_len);
 }
 

@@ -2,6 +2,7 @@
 /* READs and atomics of peers. */
 #include <string.h>
 
+#include "ulp/rdma/objects.h"
 #include "ulp/rdma/qp.h"
 
 /* Whose response begins with the headers of |it|'s request. */
@@ -14,6 +15,7 @@ static uint32_t response_header(const struct rdma_item *it, uint8_t *out)
 				    (op == FALCON_RDMA_READ_REQUEST ? FALCON_RDMA_READ_RESPONSE_ONLY :
 								      FALCON_RDMA_ATOMIC_RESPONSE)),
 		.ce = it->failed,
+		.room = it->room && it->qp->link && rdma_link_pads(it->qp->link),
 		.reason = it->failed ? it->nak : 0,
 		.dest_qp = it->qp->attr.dest_qp_num,
 		.sn = it->sn,
@@ -149,6 +151,7 @@ static void read_request(struct rdma_item *it, struct rdma_pd *pd, const struct 
 	}
 	fault = rdma_resolve_remote(qp, pd, h->rkey, h->va, h->length, IBV_ACCESS_REMOTE_READ,
 				    &it->span);
+	it->room = it->span.mr && it->span.mr->offloaded && qp->r->host.tight;
 	if (fault)
 		fail_access(it, fault);
 	else if (!STAILQ_EMPTY(&qp->parked) || !fetch(it))
@@ -204,4 +207,74 @@ void rdma_resp_pull(struct rdma_qp *qp, const struct falcon_rdma_hdr *h, uint32_
 		atomic_request(it, pd, h, request_len);
 	/* What comes after it need not wait for it (InfiniBand, table 79). */
 	rdma_item_placed(it);
+}
+
+/* ---- what XDP has answered ---- */
+
+/* Keep the bytes of the READ |r| for |it|, as they are now. False: they cannot be had any more. */
+static bool keep_bytes(struct rdma_qp *qp, const struct falcon_response *r, struct rdma_item *it)
+{
+	struct rdma_span span;
+
+	if (rdma_resolve_remote(qp, qp->init.pd, r->rkey, r->va, r->length, IBV_ACCESS_REMOTE_READ, &span))
+		return false;
+	it->buf = span.direct ? rdma_pool_get(&qp->qps->pool, it->len + it->pad, 0) : NULL;
+	if (it->buf) {
+		qp->buffers++;
+		memcpy(it->buf, span.direct, it->len);
+		memset((uint8_t *)it->buf + it->len, 0, it->pad);
+	}
+	rdma_span_put(&span);
+	return it->buf;
+}
+
+/* An item for the response |r|, which is with the core. NULL: there is none. */
+static struct rdma_item *answered_item(struct rdma_qp *qp, const struct falcon_response *r)
+{
+	bool read = r->opcode == FALCON_RDMA_READ_REQUEST;
+	struct rdma_item *it = rdma_slab_get(&qp->qps->items, sizeof(*it));
+
+	if (!it)
+		return NULL;
+	it->qps = qp->qps;
+	it->qp = qp;
+	it->opcode = r->opcode;
+	it->sn = r->sn;
+	it->rsn = r->rsn;
+	it->event = -1;
+	it->sink_va = r->sink_va;
+	it->sink_lkey = r->sink_lkey;
+	it->number[0] = r->original;
+	it->len = read ? r->length : 0;
+	it->pad = (uint8_t)falcon_rdma_pad(it->len);
+	it->answered = it->placed = it->in_core = true;
+	it->room = read && qp->r->host.tight;
+	LIST_INSERT_HEAD(&qp->items, it, all);
+	/*
+	 * It was answered once; of what has gone since, the peer that has lost the answer hears as of an
+	 * error.
+	 */
+	if (read && !keep_bytes(qp, r, it)) {
+		it->failed = true;
+		it->nak = FALCON_RDMA_NAK_ACCESS;
+		it->number[0] = it->pad = 0;
+		it->len = 0;
+	}
+	return it;
+}
+
+void rdma_qps_exec_response(struct rdma_link *link, const struct falcon_response *r, uint8_t *hdr,
+			    struct fcore_response *out)
+{
+	struct rdma_qp *qp = link ? rdma_link_qp(link) : NULL;
+	struct rdma_item *it = qp ? answered_item(qp, r) : NULL;
+
+	/* Without a queue pair nobody is served any more: an answer of no bytes (Falcon 8.5.3.5). */
+	if (!it)
+		return;
+	out->cookie = (uintptr_t)it;
+	out->payload = it->buf;
+	out->len = it->len + it->pad;
+	if (!it->failed || (qp->link && rdma_link_reasons(qp->link)))
+		out->ulp_hdr_len = response_header(it, hdr);
 }

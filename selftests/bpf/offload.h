@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Offload memory, and the regions in it, for tests of requests that XDP carries out. */
+#ifndef FALCON_SELFTESTS_OFFLOAD_H
+#define FALCON_SELFTESTS_OFFLOAD_H
+
+#include <stdint.h>
+
+#include "falcon/maps.h"
+#include "falcon/rdma.h"
+
+struct env;
+struct falcon_conn;
+struct verdict_packet;
+
+/* Memory |index|, of |blocks| blocks, mapped; NULL with errno set. */
+uint8_t *offload_memory(const struct env *e, uint32_t index, uint32_t blocks);
+/* Region |r| has |key| from now on. 0, or -1 with errno set. */
+int offload_region(const struct env *e, uint32_t key, const struct falcon_region *r);
+
+/* Put the headers |h| in front of the payload of |p|. */
+void offload_headers(const struct falcon_rdma_hdr *h, struct verdict_packet *p);
+
+#endif /* FALCON_SELFTESTS_OFFLOAD_H */
