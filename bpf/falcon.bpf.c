@@ -227,6 +227,8 @@ int falcon_rx(struct xdp_md *ctx)
 	if ((v == FALCON_V_drop_cid || v == FALCON_V_drop_address) && falcon_of_others(ctx, &w.rx.frame))
 		v = FALCON_V_pass_other;
 	action = falcon_act(ctx, &w, &v);
+	/* What the compiler knows of it by now, old verifiers do not: the comparison has to stay. */
+	asm volatile("" : "+r"(v));
 	if (v < FALCON_VERDICT_COUNT)
 		((__u64 *)w.counters)[v]++;
 	return action;
