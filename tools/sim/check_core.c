@@ -54,14 +54,14 @@ static uint64_t shortest_rtt(const struct endpoint *e)
 }
 
 /*
- * A packet is found lost no earlier. Of several flows ACKs may tell of losses before any of them has
- * shown a round trip: the timeout has to do.
+ * A packet of |f| is found lost no earlier. Before a round trip was measured the timeout has to do: ACKs may
+ * tell of losses on another flow first, or have a T1 of 0, which stands for none.
  */
-static uint64_t shortest_wait(const struct endpoint *e)
+static uint64_t shortest_wait(const struct endpoint *e, const struct fc_flow *f)
 {
 	uint64_t rtt = shortest_rtt(e);
 
-	return e->cfg->flows == 1 || rtt < e->cfg->rto ? rtt : e->cfg->rto;
+	return (e->cfg->flows == 1 && f->srtt) || rtt < e->least_rto ? rtt : e->least_rto;
 }
 
 /*
@@ -100,15 +100,16 @@ static bool is_early(uint8_t reason)
 }
 
 /* How long after its latest transmission |p| may be sent again for |reason|, at least, ns. */
-static uint64_t least_wait(const struct endpoint *e, const struct psn *p, uint8_t reason)
+static uint64_t least_wait(const struct endpoint *e, const struct psn *p, const struct fc_ctx *ctx)
 {
+	const struct fc_flow *f = &e->core->flow[ctx->flow];
 	uint32_t more = p->early > EARLY_TRIES ? p->early - EARLY_TRIES : 0;
 
-	switch (reason) {
+	switch (ctx->reason) {
 	case FC_RETX_RTO: return e->least_rto;
-	case FC_RETX_RACK: return e->cfg->rack_rto ? e->cfg->rack_rto : shortest_wait(e);
+	case FC_RETX_RACK: return e->cfg->rack_rto ? e->cfg->rack_rto : shortest_wait(e, f);
 	case FC_RETX_EARLY:
-	case FC_RETX_OWN: return shortest_wait(e) << fc_min(more, EARLY_BACKOFF);
+	case FC_RETX_OWN: return shortest_wait(e, f) << fc_min(more, EARLY_BACKOFF);
 	default: return 0;
 	}
 }
@@ -137,7 +138,7 @@ void check_retx(struct endpoint *e, bool req, uint32_t psn, uint64_t last)
 	if (psn - w->base >= fc_min(e->fcwnd, w->size))
 		sim_fail(e->sim, e, "PSN %u sent again with base %u and fcwnd %u", psn, w->base,
 			 e->fcwnd);
-	if (since < least_wait(e, p, ctx->reason))
+	if (since < least_wait(e, p, ctx))
 		sim_fail(e->sim, e, "PSN %u sent again after %u ns (reason %u), the %u. time early", psn,
 			 (uint32_t)since, ctx->reason, p->early + 1);
 	if (p->hold > host_now(e->host) && !(ctx->flags & FC_CTX_RESYNC))
