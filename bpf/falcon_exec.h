@@ -111,14 +111,9 @@ FALCON_INLINE enum falcon_verdict falcon_execute_pull(struct xdp_md *ctx, struct
 		return FALCON_V_rx_data;
 	if (done == FALCON_PULLED)
 		w->scratch->next = FALCON_NEXT_RESPONSE;
+	/* Both are to be asked. */
 	dirty = falcon_exec_watch_sent(c);
-	/* An ACK tells more than the response does; what that has not told can wait, if it is not much. */
-	if (falcon_exec_ack_due(c, flow, w->rx.hdr.ar)) {
-		falcon_rx_owe_answer(c, flow);
-		dirty = true;
-	} else if (falcon_ack_untold(c, flow) && falcon_exec_watch(c, flow)) {
-		dirty = true;
-	}
+	dirty |= falcon_exec_leave_ack(c, flow, w->rx.hdr.ar);
 	if (dirty)
 		falcon_mark_dirty(w);
 	if (len == sizeof(struct falcon_pull_req_hdr) + sizeof(struct falcon_read_hdr))

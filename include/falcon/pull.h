@@ -7,6 +7,7 @@
 #define FALCON_PULL_H
 
 #include "exec.h"
+#include "rx.h"
 
 /* The headers of a Pull Request, as they are in the packet. */
 struct falcon_read_hdr {
@@ -253,10 +254,25 @@ FALCON_INLINE void falcon_exec_tell(struct falcon_conn *c, __u32 flow, __u64 now
 		falcon_ack_told(c, flow, acked);
 }
 
-/* The ACK to |flow| is due, in spite of what the response to a request that |asked| for one has told. */
-FALCON_INLINE bool falcon_exec_ack_due(const struct falcon_conn *c, __u32 flow, bool asked)
+/* XDP: the agent need not hear of what moves the bases of the transmitter: it is of XDP's own packets. */
+FALCON_INLINE bool falcon_exec_quiet(const struct falcon_conn *c)
 {
-	return asked || falcon_ack_untold(c, flow) >= falcon_load(&c->rx_acked.ack_count);
+	return falcon_load(&c->exec.owner) >> 32 != FALCON_EXEC_AGENT && falcon_load(&c->exec.quiet);
+}
+
+/*
+ * The response to a request that came on |flow| is on its way, which |asked| for an ACK or not. Leave to the
+ * agent what it does not tell; true if the agent is to hear of that now. What was told already, the agent's
+ * ACK tells once more, for its times: that can wait until the agent looks next.
+ */
+FALCON_INLINE bool falcon_exec_leave_ack(struct falcon_conn *c, __u32 flow, bool asked)
+{
+	__u32 untold = falcon_ack_untold(c, flow);
+
+	if (!asked && untold < falcon_load(&c->rx_acked.ack_count))
+		return untold && falcon_exec_watch(c, flow);
+	falcon_rx_owe_answer(c, flow);
+	return untold || !falcon_exec_quiet(c);
 }
 
 /*
@@ -266,12 +282,6 @@ FALCON_INLINE bool falcon_exec_ack_due(const struct falcon_conn *c, __u32 flow, 
 FALCON_INLINE bool falcon_exec_watch_sent(struct falcon_conn *c)
 {
 	return !falcon_load(&c->tx_acked.watched) && !falcon_fetch_or(&c->tx_acked.watched, 1U);
-}
-
-/* XDP: the agent need not hear of what moves the bases of the transmitter: it is of XDP's own packets. */
-FALCON_INLINE bool falcon_exec_quiet(const struct falcon_conn *c)
-{
-	return falcon_load(&c->exec.owner) >> 32 != FALCON_EXEC_AGENT && falcon_load(&c->exec.quiet);
 }
 
 #endif /* FALCON_PULL_H */

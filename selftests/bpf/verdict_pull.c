@@ -282,6 +282,16 @@ VERIFY(ack_follows)
 	assert_int_equal(env_dirty(e), 1U << p->hdr.cid);
 }
 
+/* Nobody is woken for it: the response has told what there is to tell. */
+VERIFY(ack_waits)
+{
+	check_state(e, c, before, p);
+	check_response(c, p, r, false);
+	assert_int_equal(c->rx.flow[p->shape.flow].told, c->rx.flow[p->shape.flow].acked);
+	assert_int_equal(c->rx.answers_owed, 1U << p->shape.flow);
+	assert_int_equal(env_dirty(e), 0);
+}
+
 /* It can wait. */
 VERIFY(ack_watched)
 {
@@ -317,6 +327,7 @@ STEP(no_padding, set_len(p, 1000))
 STEP(rsn_wraps, (p->hdr.rsn = 0xffffffff, c->exec.owner = falcon_exec_word(FALCON_EXEC_FREE, 0xffffffff)))
 STEP(watched, c->tx_acked.watched = 1)
 STEP(asks, p->hdr.ar = 1)
+STEP(asks_the_quiet, p->hdr.ar = c->exec.quiet = c->tx_acked.watched = 1)
 STEP(more_is_untold, c->rx.flow[p->shape.flow].acked = 1)
 STEP(completes_count, c->rx.flow[p->shape.flow].acked = COUNT - 1)
 STEP(another_has_come_early, falcon_ring_set(c->rx.data_rx, FALCON_DATA_WORDS, ENV_PSN + 3))
@@ -516,6 +527,7 @@ static const struct verdict_case cases[] = {
 	READ("no credits are left", no_credit, NULL),
 	READ("all resources are used", all_resources_used, answered),
 	READ("asks for an ACK", asks, ack_follows),
+	READ("asks for an ACK of an agent that is quiet", asks_the_quiet, ack_waits),
 	READ("an ACK is due by count", completes_count, ack_follows),
 	READ("another packet is to be told of", more_is_untold, ack_watched),
 	READ("another packet has come early", another_has_come_early, ack_watched),

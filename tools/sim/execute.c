@@ -91,19 +91,13 @@ static enum falcon_verdict pull(struct endpoint *e, const struct falcon_frame *f
 		return FALCON_V_rx_data;
 	take(e, i, h);
 	falcon_rx_acknowledge(c, true, h->psn);
-	check_executed(e, i, fr->flow, h->ar);
+	check_executed(e, i, fr->flow, false);
 	falcon_response_hdr(c, h->rsn, &out);
 	falcon_exec_tell(c, fr->flow, now, &out);
 	falcon_exec_answered(c, &e->host->responses[c->exec.responses - 1], &request, h->rsn, 0, now);
 	respond(e, i, &out, fr);
 	x->wake = falcon_exec_watch_sent(c);
-	if (falcon_exec_ack_due(c, fr->flow, h->ar)) {
-		falcon_rx_owe_answer(c, fr->flow);
-		e->unanswered |= (uint16_t)(1U << fr->flow);
-		x->wake = true;
-	} else if (falcon_ack_untold(c, fr->flow) && falcon_exec_watch(c, fr->flow)) {
-		x->wake = true;
-	}
+	x->wake |= falcon_exec_leave_ack(c, fr->flow, h->ar);
 	return FALCON_V_xdp_read;
 }
 

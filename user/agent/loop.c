@@ -114,10 +114,15 @@ static void kick(struct xsk *x)
 	xsk_kick(x);
 }
 
-/* What has been received goes through upper layers and core. */
+/*
+ * What has been received goes through upper layers and core. A lone packet, unless others have come, is an
+ * ACK that XDP has left to us, and nothing follows it soon.
+ */
 static uint32_t serve(struct shard *s)
 {
-	return shard_ulps_pump(s) + fcore_run(s->core, s->now, LOOP_BUDGET);
+	uint32_t work = shard_ulps_pump(s), sent = fcore_run(s->core, s->now, LOOP_BUDGET);
+
+	return sent > 1 ? work + sent : work;
 }
 
 /*
@@ -155,8 +160,9 @@ static uint32_t turn(struct shard *s)
 	work += handover_take(s);
 	work += loopback_run(s);
 	work += shard_take_dirty(s);
-	work += (uint32_t)maps_consume(&s->agent->maps, s->index);
-	work += agent_rue_poll(s);
+	/* What it hears for the rate update engine alone is no reason to stay awake. */
+	maps_consume(&s->agent->maps, s->index);
+	agent_rue_poll(s);
 	work += fcore_exec_chasing(s->core) ? catch_up(s) : serve(s);
 	fcore_exec_run(s->core);
 	handover_flush(s);

@@ -29,11 +29,11 @@ static uint32_t take_word(struct shard *s, uint32_t index)
 	__u64 bits = __atomic_exchange_n(&d->word[index], 0, __ATOMIC_ACQ_REL);
 	uint32_t n = 0;
 
-	for (; bits; bits &= bits - 1, n++) {
+	for (; bits; bits &= bits - 1) {
 		const struct agent_conn *c = s->conns[index * 64 + (uint32_t)__builtin_ctzll(bits)];
 
 		if (c && c->core)
-			fcore_acked(c->core, s->now);
+			n += fcore_acked(c->core, s->now);
 	}
 	return n;
 }

@@ -174,9 +174,10 @@ static void take_stock(struct fcore_conn *c, bool acked, bool moved, uint64_t no
 		fc_acked_progress(c, now);
 }
 
-void fcore_acked(struct fcore_conn *c, uint64_t now)
+bool fcore_acked(struct fcore_conn *c, uint64_t now)
 {
 	struct falcon_tx_acked *tx = &c->shared->tx_acked;
+	bool ours = !c->exec_pulls || !falcon_load(&c->shared->exec.quiet);
 	uint32_t acks = falcon_load(&tx->acks), eacks = falcon_load(&tx->eacks);
 	bool moved, acked = acks != c->seen_acks;
 
@@ -209,8 +210,10 @@ void fcore_acked(struct fcore_conn *c, uint64_t now)
 		fc_path_acked(c, now);
 	if (!c->dead && acked)
 		fc_path_stuck(c, now);
+	ours |= !c->exec_pulls;
 	fc_init_settle(c);
 	if (!c->dead)
 		fc_exec_watch(c, now);
 	fc_leave(c->core);
+	return ours;
 }

@@ -357,10 +357,11 @@ void fcore_pull_invalid_cid(struct fcore_conn *c, uint32_t rsn);
 /* A claimed reliable packet has arrived. The core owns rx->frame until frame_put(). */
 void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx);
 /*
- * XDP has marked |c| dirty: shared->tx_acked may have changed, so free what was acknowledged and
- * retransmit what was lost; or an answer that XDP could not give is owed.
+ * XDP has marked |c| dirty: shared->tx_acked may have changed, so free what was acknowledged and retransmit
+ * what was lost; or an answer that XDP could not give is owed. False: it concerned packets of XDP's alone,
+ * and the owner need not wait for more.
  */
-void fcore_acked(struct fcore_conn *c, uint64_t now);
+bool fcore_acked(struct fcore_conn *c, uint64_t now);
 /* A NACK with an upper-layer code; its bases are applied already. */
 void fcore_nacked(struct fcore_conn *c, const struct falcon_ack *nack, uint64_t now);
 /*
