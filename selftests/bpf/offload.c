@@ -29,6 +29,14 @@ int offload_region(const struct env *e, uint32_t key, const struct falcon_region
 	return bpf_map_update_elem(regions, &key, r, BPF_ANY) ? -1 : 0;
 }
 
+const struct offload_known *offload_find(const struct offload_known *regions, uint32_t n, uint32_t key)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (regions[i].key == key)
+			return &regions[i];
+	return NULL;
+}
+
 void offload_headers(const struct falcon_rdma_hdr *h, struct verdict_packet *p)
 {
 	uint8_t hdr[FALCON_RDMA_MAX_HDR];

@@ -17,6 +17,15 @@ uint8_t *offload_memory(const struct env *e, uint32_t index, uint32_t blocks);
 /* Region |r| has |key| from now on. 0, or -1 with errno set. */
 int offload_region(const struct env *e, uint32_t key, const struct falcon_region *r);
 
+/* A region that a test knows by its key. */
+struct offload_known {
+	uint32_t key;
+	struct falcon_region r;
+};
+
+/* That of the |n| |regions| which has |key|; NULL: none has. */
+const struct offload_known *offload_find(const struct offload_known *regions, uint32_t n, uint32_t key);
+
 /* Put the headers |h| in front of the payload of |p|. */
 void offload_headers(const struct falcon_rdma_hdr *h, struct verdict_packet *p);
 

@@ -33,11 +33,6 @@ enum {
 	WINDOW = 16,
 };
 
-struct region {
-	uint32_t key;
-	struct falcon_region r;
-};
-
 /* What the response must be. */
 struct expected {
 	bool is_read;
@@ -48,7 +43,7 @@ struct expected {
 static struct env env;
 static struct traffic rng = { .rng = 0x9e3779b97f4a7c15 };
 static uint8_t *memory[MEMORIES], model[MEMORIES][BYTES];
-static struct region regions[REGIONS];
+static struct offload_known regions[REGIONS];
 static uint32_t psn;
 static unsigned int reads, atomics, left;
 
@@ -73,7 +68,7 @@ static int make_stage(void)
 			memory[i][n] = model[i][n] = (uint8_t)pick(256);
 	}
 	for (uint32_t i = 0; i < REGIONS; i++) {
-		struct region *g = &regions[i];
+		struct offload_known *g = &regions[i];
 
 		g->key = 0x100 * (i + 1) + pick(256);
 		g->r = (struct falcon_region){
@@ -95,21 +90,13 @@ static int make_stage(void)
 
 /* ---- the model ---- */
 
-static const struct region *find(uint32_t key)
-{
-	for (uint32_t i = 0; i < REGIONS; i++)
-		if (regions[i].key == key)
-			return &regions[i];
-	return NULL;
-}
-
 /* Where what |h| wants is; NULL: it is not XDP's to answer. */
 static uint8_t *place_of(const struct falcon_exec *e, const struct falcon_rdma_hdr *h, uint32_t rsn,
 			 uint32_t request_len)
 {
 	bool is_read = h->opcode == FALCON_RDMA_READ_REQUEST;
 	uint32_t need = is_read ? h->length : 8, want = is_read ? 24 + (need + 3) / 4 * 4 : 32;
-	const struct region *g = find(h->rkey);
+	const struct offload_known *g = offload_find(regions, REGIONS, h->rkey);
 	uint8_t *at;
 
 	if (!is_read && h->opcode != FALCON_RDMA_FETCH_ADD && h->opcode != FALCON_RDMA_CMP_SWAP)
@@ -162,7 +149,7 @@ static void make_header(const struct falcon_exec *e, struct falcon_rdma_hdr *h, 
 {
 	static const uint8_t opcodes[] = { FALCON_RDMA_READ_REQUEST, FALCON_RDMA_FETCH_ADD,
 					   FALCON_RDMA_CMP_SWAP };
-	const struct region *g = &regions[rarely(4) ? pick(REGIONS) : 0];
+	const struct offload_known *g = &regions[rarely(4) ? pick(REGIONS) : 0];
 
 	*h = (struct falcon_rdma_hdr){
 		.opcode = rarely(40) ? (uint8_t)pick(256) : opcodes[pick(3)],

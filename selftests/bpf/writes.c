@@ -32,15 +32,10 @@ enum {
 	SLACK = 2000,			/* bytes around a region in which addresses are */
 };
 
-struct region {
-	uint32_t key;
-	struct falcon_region r;
-};
-
 static struct env env;
 static struct traffic rng = { .rng = 0x9e3779b97f4a7c15 };
 static uint8_t *memory[MEMORIES], model[MEMORIES][BYTES];
-static struct region regions[REGIONS];
+static struct offload_known regions[REGIONS];
 static uint32_t psn;
 static unsigned int placed, left, acked;
 
@@ -63,7 +58,7 @@ static int make_stage(void)
 			return -1;
 	}
 	for (uint32_t i = 0; i < REGIONS; i++) {
-		struct region *g = &regions[i];
+		struct offload_known *g = &regions[i];
 
 		g->key = 0x100 * (i + 1) + pick(256);
 		g->r = (struct falcon_region){
@@ -82,21 +77,13 @@ static int make_stage(void)
 
 /* ---- the model ---- */
 
-static const struct region *find(uint32_t key)
-{
-	for (uint32_t i = 0; i < REGIONS; i++)
-		if (regions[i].key == key)
-			return &regions[i];
-	return NULL;
-}
-
 /* Where the |len| bytes of |h| go; NULL: they are not XDP's to place. */
 static uint8_t *place_of(const struct falcon_exec *e, const struct falcon_rdma_hdr *h, uint32_t rsn,
 			 uint32_t len)
 {
 	bool first = h->opcode == FALCON_RDMA_WRITE_FIRST || h->opcode == FALCON_RDMA_WRITE_ONLY;
 	bool last = h->opcode == FALCON_RDMA_WRITE_LAST || h->opcode == FALCON_RDMA_WRITE_ONLY;
-	const struct region *g = find(h->rkey);
+	const struct offload_known *g = offload_find(regions, REGIONS, h->rkey);
 
 	if (!first && !last && h->opcode != FALCON_RDMA_WRITE_MIDDLE)
 		return NULL;
@@ -127,7 +114,7 @@ static uint8_t an_opcode(const struct falcon_exec *e)
 
 static void make_header(const struct falcon_exec *e, struct falcon_rdma_hdr *h, uint32_t len)
 {
-	const struct region *g = &regions[rarely(10) ? pick(REGIONS) : pick(REGIONS - 1)];
+	const struct offload_known *g = &regions[rarely(10) ? pick(REGIONS) : pick(REGIONS - 1)];
 
 	*h = (struct falcon_rdma_hdr){
 		.opcode = an_opcode(e),

@@ -299,6 +299,14 @@ void check_delivered(struct endpoint *e, const struct fcore_rx *rx)
 	p->flags |= PSN_DONE;
 }
 
+/* |psn| of the peer's is acknowledged. Of what a Resync has voided meanwhile the peer has been told. */
+static void acknowledged(struct endpoint *e, struct psn *psn)
+{
+	if (!(psn->flags & PSN_DONE))
+		check_owe(e, psn->came & FALCON_FLOW_MASK, 1, psn->came & PSN_CAME_AR);
+	psn->flags |= PSN_DONE;
+}
+
 void check_executed(struct endpoint *e, uint32_t i, uint32_t flow, bool ar)
 {
 	struct endpoint *p = e->peer;
@@ -308,22 +316,13 @@ void check_executed(struct endpoint *e, uint32_t i, uint32_t flow, bool ar)
 		return;
 	psn = &window(p, ulp_is_pull(p, i))->psn[txn_of(p, i)->psn];
 	psn->came = (uint8_t)(flow | (ar ? PSN_CAME_AR : 0));
-	/* Of what a Resync has voided meanwhile the peer has been told. */
-	if (!(psn->flags & PSN_DONE))
-		check_owe(e, flow, 1, ar);
-	psn->flags |= PSN_DONE;
+	acknowledged(e, psn);
 }
 
 void check_accepted(struct endpoint *e, uint32_t i)
 {
 	struct endpoint *p = e->peer;
-	struct psn *psn;
 
-	if (!e->sim->cfg->checks)
-		return;
-	psn = &p->data.psn[txn_of(p, i)->psn];
-	/* Of what a Resync has voided meanwhile the peer has been told. */
-	if (!(psn->flags & PSN_DONE))
-		check_owe(e, psn->came & FALCON_FLOW_MASK, 1, psn->came & PSN_CAME_AR);
-	psn->flags |= PSN_DONE;
+	if (e->sim->cfg->checks)
+		acknowledged(e, &p->data.psn[txn_of(p, i)->psn]);
 }

@@ -269,7 +269,7 @@ void rdma_qps_exec_response(struct rdma_link *link, const struct falcon_response
 	struct rdma_qp *qp = link ? rdma_link_qp(link) : NULL;
 	struct rdma_item *it = qp ? answered_item(qp, r) : NULL;
 
-	/* Without a queue pair nobody is served any more: an answer of no bytes (Falcon 8.5.3.5). */
+	/* Without a queue pair, or memory for an item: an answer of no bytes, an error (Falcon 8.5.3.5). */
 	if (!it)
 		return;
 	out->cookie = (uintptr_t)it;
