@@ -209,6 +209,24 @@ static void received_data_does_not_judge_requests(void **state)
 	env_close();
 }
 
+/* Nor that Pull Data were acknowledged: their initiator's XDP does that before its agent has seen them. */
+static void acknowledged_pull_data_do_not_judge_requests(void **state)
+{
+	(void)state;
+	open_rack(1);
+	env_receive_pull(0, 0, false);
+	env_pull(0, 10);
+	env_run();
+	env_respond(env.c, ENV_PEER_RSN, NULL, 0, 1);
+	env_run();
+	env.now += RTT + SLACK;
+	ack((struct falcon_ack){ .rdbpsn = ENV_DATA + 1 });
+	env.c->probed = true;
+	env.now += 5 * RTT;
+	assert_int_equal(env_run(), 0);
+	env_close();
+}
+
 /* A piggybacked base has no bitmaps: nothing is concluded from it until an ACK comes. */
 static void piggyback_is_no_evidence(void **state)
 {
@@ -475,6 +493,7 @@ int main(void)
 		cmocka_unit_test(arrived_retransmission_is_evidence),
 		cmocka_unit_test(requests),
 		cmocka_unit_test(received_data_does_not_judge_requests),
+		cmocka_unit_test(acknowledged_pull_data_do_not_judge_requests),
 		cmocka_unit_test(piggyback_is_no_evidence),
 		cmocka_unit_test(slow_flow_is_not_lossy),
 		cmocka_unit_test(fixed_rack_rto),

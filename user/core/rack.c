@@ -76,7 +76,8 @@ void fc_rack_arrived(struct fcore_conn *c, const struct fc_ctx *ctx, bool acked,
 		k->reordered = true;
 	}
 	advance(k, 0, ctx->order);
-	if (acked)
+	/* Pull Data the peer's XDP may acknowledge before its agent has seen the requests before them. */
+	if (acked && ctx->type != FALCON_PULL_DATA)
 		advance(k, 1, ctx->order);
 }
 
