@@ -9,6 +9,7 @@
 #include "falcon_notify.h"
 #include "falcon_pull.h"
 #include "falcon_request.h"
+#include "falcon_sink.h"
 #include "falcon_work.h"
 
 /* We own the connection's requests, and |write| is the next: place it if it may be placed. */
@@ -121,14 +122,33 @@ FALCON_INLINE enum falcon_verdict falcon_execute_pull(struct xdp_md *ctx, struct
 	return FALCON_V_xdp_atomic;
 }
 
+/* Place the Pull Data, or leave them alone with FALCON_V_rx_data. The agent goes on with the pull. */
+FALCON_INLINE enum falcon_verdict falcon_execute_response(struct xdp_md *ctx, struct falcon_work *w)
+{
+	int done = falcon_sink_next(ctx);
+
+	if (done == FALCON_EXECUTED_NOT)
+		return FALCON_V_rx_data;
+	if (done == FALCON_EXECUTED_DUE)
+		w->scratch->next = FALCON_NEXT_ACK;
+	else
+		falcon_exec_watch(w->rx.conn, w->rx.frame.flow);
+	falcon_mark_dirty(w);
+	return FALCON_V_xdp_placed;
+}
+
 FALCON_INLINE enum falcon_verdict falcon_execute_request(struct xdp_md *ctx, struct falcon_work *w)
 {
 	const struct falcon_hdr *h = &w->rx.hdr;
+	bool response = h->type == FALCON_PULL_DATA;
 
-	if (h->proto != FALCON_PROTO_RDMA ||
-	    falcon_load(&w->rx.conn->exec.owner) != falcon_exec_word(FALCON_EXEC_FREE, h->rsn))
+	if (h->proto != FALCON_PROTO_RDMA || (response && !falcon_load(&w->rx.conn->cc.sinks)))
+		return FALCON_V_rx_data;
+	if (!response && falcon_load(&w->rx.conn->exec.owner) != falcon_exec_word(FALCON_EXEC_FREE, h->rsn))
 		return FALCON_V_rx_data;
 	falcon_describe(w);
+	if (response)
+		return falcon_execute_response(ctx, w);
 	if (h->type == FALCON_PUSH_DATA)
 		return falcon_execute_push(ctx, w);
 	if (h->type == FALCON_PULL_REQUEST)

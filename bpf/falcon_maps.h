@@ -96,6 +96,15 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, FALCON_SINKS);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+	__type(key, __u32);
+	__type(value, struct falcon_sinks);
+} falcon_sinks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, FALCON_MAX_SHARDS);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 	__type(key, __u32);

@@ -3,7 +3,7 @@
 #ifndef FALCON_BPF_REQUEST_H
 #define FALCON_BPF_REQUEST_H
 
-#include "falcon/pull.h"
+#include "falcon/sink.h"
 
 /* What its Falcon header says, and where that of RDMA is. */
 struct falcon_request {
@@ -33,7 +33,10 @@ struct falcon_scratch {
 	__u32 verdict;			/* of a request that may have been carried out */
 	__u32 next;			/* enum falcon_next */
 	struct falcon_request request;
-	union falcon_pull_hdr in;
+	union {
+		union falcon_pull_hdr in;
+		struct falcon_atomic_response_hdr response;	/* of Pull Data that came */
+	};
 	struct falcon_pull pull;
 	struct falcon_hdr hdr;		/* of the response */
 	struct {

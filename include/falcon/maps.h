@@ -45,6 +45,8 @@ enum falcon_maps_const {
 	FALCON_MEMORY_BLOCK = 1 << FALCON_MEMORY_SHIFT,	/* of so many bytes */
 	FALCON_REGIONS = 1 << 16,	/* regions in offload memory */
 	FALCON_RESPONSES = 256,		/* connections whose pulls XDP may answer, of all shards together */
+	FALCON_SINKS = 256,		/* connections whose Pull Data XDP may place, likewise */
+	FALCON_SINK_RSNS = 256,		/* transactions outstanding on one of them; a power of two */
 };
 
 /* struct falcon_conn.flags */
@@ -198,6 +200,7 @@ struct falcon_cc {
 	__u32 probe_t1;		/* T1 of the probe of the path's size that waits for its ACK; 0: none */
 	/* Packets of the data window that may be on the wire for XDP to send one more; 0: none of its own. */
 	__u32 xdp_window;
+	__u32 sinks;		/* one past the entry of falcon_sinks; 0: XDP places no Pull Data */
 } FALCON_ALIGNED;
 
 /* Event policy state (Falcon 10.6.1). Writer: XDP; races only cost an event more or less. */
@@ -364,6 +367,27 @@ struct falcon_responses {
 	struct falcon_response at[FALCON_DATA_WINDOW];
 } FALCON_ALIGNED;
 
+/* Where XDP may place the Pull Data that answer one request, and which those are (falcon/sink.h). */
+struct falcon_sink {
+	__u64 state;		/* enum falcon_sink_state << 32 | RSN of the request; atomic */
+	/* The rest is the agent's, while the sink is closed. */
+	__u64 offset;		/* where the data go: bytes into the memory */
+	__u32 memory;		/* index into falcon_memory */
+	__u32 length;		/* bytes of data; of an atomic 8 */
+	__u32 atomic;		/* 1: the response is that of an atomic */
+	__be32 rbth[3];		/* RDMA's headers (RDMA 8.2, 8.3.4), as the response has to have them */
+	__be32 steth[3];
+	__u32 pad;
+};
+
+/*
+ * Map falcon_sinks: array, mmapable, of the sinks of a connection, which names the entry (cc.sinks). Slot:
+ * RSN modulo FALCON_SINK_RSNS. Writer: agent, but for |state|.
+ */
+struct falcon_sinks {
+	struct falcon_sink at[FALCON_SINK_RSNS];
+} FALCON_ALIGNED;
+
 /*
  * Map falcon_dirty: array indexed by shard, mmapable. Which of the shard's connections have ACK state that it
  * has not looked at, bit by CID. XDP sets the bit, then the summary bit; the shard takes the summary word,
@@ -404,7 +428,7 @@ struct falcon_dirty {
 	V(oow_acked, "packet beyond the window answered with an EACK, OWN set")                   \
 	V(resource_nacked, "no room at the agent: answered with a resource NACK")                 \
 	V(zone_nacked, "buffers filling up, and not next in line: answered with a resource NACK") \
-	V(xdp_placed, "WRITE carried out by XDP, and acknowledged")                               \
+	V(xdp_placed, "WRITE, or Pull Data, placed by XDP and acknowledged")                      \
 	V(xdp_read, "READ answered by XDP")                                                       \
 	V(xdp_atomic, "fetch-and-add or compare-and-swap carried out and answered by XDP")        \
 	V(ack_stale, "ACK older than what is known: dropped")                                     \

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 #
-# WRITEs into offload memory, READs and atomics of it, which XDP carries out: whatever else there is between
-# them, while the agent stands still, and when it is killed.
+# WRITEs into offload memory, READs and atomics of it, which XDP carries out, and what comes back, which it
+# places in that of the initiator: whatever else there is between them, while the agent stands still, and when
+# it is killed.
 # shellcheck source=selftests/apps/apps.sh disable=SC2317 # functions that tap_run calls
 . "$(dirname "$0")/apps.sh"
 tap_need ss bpftool
@@ -47,7 +48,7 @@ begin()
 	mkfifo "$SCRATCH/commands"
 	# Both ways, so that opening it does not wait for the other end; the client has none that writes.
 	exec 9<>"$SCRATCH/commands"
-	falcon-lab exec b -- falcon-run "${writes[@]}" "$MEET" \
+	falcon-lab exec b -- falcon-run "${writes[@]}" -o "$MEET" \
 		<"$SCRATCH/commands" 9>&- >"$SCRATCH/client" 2>&1 &
 	CLIENT=$!
 }
@@ -91,14 +92,20 @@ between $((placed / 64)) "$(counter a xdp_acked)" $placed "and acknowledges them
 # The first go through the agent, which asks the peer for room behind them.
 tap_run "READs find what was written" do_all read
 before=$(counter a xdp_read) packets=$(counter a 'xdp_read|rx_request')
+before_b=$(counter b xdp_placed) packets_b=$(counter b 'xdp_placed|rx_data')
 tap_run "and more of them" do_all read read
 placed=$(($(counter a xdp_read) - before)) packets=$(($(counter a 'xdp_read|rx_request') - packets))
 # On a busy machine some ACKs come too late, and the agent sees to what they are for.
 between $((packets * 95 / 100)) $placed $packets "XDP answers 95 % of their packets, at least"
 tap_note "XDP has answered $placed of $packets"
-before=$(counter a xdp_atomic)
+placed=$(($(counter b xdp_placed) - before_b)) packets=$(($(counter b 'xdp_placed|rx_data') - packets_b))
+between $((packets * 95 / 100)) $placed $packets "and at the initiator places 95 % of the data, at least"
+tap_note "XDP has placed $placed of $packets"
+before=$(counter a xdp_atomic) before_b=$(counter b xdp_placed)
 tap_run "fetch-and-adds find what those before them left" do_all atomic atomic
 between $((2 * COUNT * 95 / 100)) $(($(counter a xdp_atomic) - before)) $((2 * COUNT)) "XDP does 95 % of them"
+between $((2 * COUNT * 95 / 100)) $(($(counter b xdp_placed) - before_b)) $((2 * COUNT)) \
+	"and places as many of their results"
 tap_is "$(on a falconctl -j mr show | jq -r 'map(.kind) | unique | join(" ")')" offload \
 	"falconctl shows the region"
 between "$((COUNT * 4 * BYTES))" "$(on a falconctl -j qp show | jq 'map(.rx_bytes) | add')" \

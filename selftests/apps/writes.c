@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * writes [-g GID_INDEX] [-l BYTES] [-n COUNT] [-d DEPTH] [-o] [SERVER]: the client WRITEs to the server's
- * memory, which with -o is offload memory, and READs it. It reads commands from its standard input, a line
- * each, says on its standard output when one is done, and ends with the input:
+ * memory, and READs it; with -o an end's own memory is offload memory. It reads commands from its standard
+ * input, a line each, says on its standard output when one is done, and ends with the input:
  *
  *	write	COUNT WRITEs of BYTES each, DEPTH at a time, to places of their own one after the other
  *	send	a SEND, which tells the server how many WRITEs there were before it
@@ -250,7 +250,7 @@ static void serve(void)
 
 /* ---- both ---- */
 
-static void open_all(int is_server)
+static void open_all(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { 256, 4, 1, 1, 0 } };
@@ -259,7 +259,7 @@ static void open_all(int is_server)
 	ctx = ibv_open_device(list[0]);
 	check(ctx != NULL, "the device");
 	ibv_free_device_list(list);
-	if (!is_server || !offload)
+	if (!offload)
 		memory = calloc(1, memory_size());
 	else if (falcon_alloc_offload)
 		memory = falcon_alloc_offload(ctx, memory_size());
@@ -307,7 +307,7 @@ int main(int argc, char **argv)
 		return 2;
 	stride = (len + STRIDE_ALIGN - 1) / STRIDE_ALIGN * STRIDE_ALIGN;
 	sock = peer_meet(argv[optind]);
-	open_all(!argv[optind]);
+	open_all();
 	connect_qp();
 	if (argv[optind])
 		serve_commands();

@@ -19,7 +19,7 @@ fi
 OBJ=$TAP_BUILD/falcon.bpf.o
 PASS=$TAP_BUILD/selftests/bpf/pass.bpf.o
 GLOBALS=/sys/fs/bpf/tc/globals
-MAPS="config conns counters credits dirty memory ports regions responses rue sadb wake xsks"
+MAPS="config conns counters credits dirty memory ports regions responses rue sadb sinks wake xsks"
 
 # A process holds the peer's namespace open, no longer than this script may take.
 unshare -n sleep 120 >/dev/null 2>&1 &

@@ -9,7 +9,7 @@
 tap_need xdp-loader ping
 
 MAPS="falcon_config falcon_conns falcon_counters falcon_credits falcon_dirty falcon_memory falcon_ports
-falcon_regions falcon_responses falcon_rue falcon_sadb falcon_wake falcon_xsks"
+falcon_regions falcon_responses falcon_rue falcon_sadb falcon_sinks falcon_wake falcon_xsks"
 
 xdp_mode()
 {

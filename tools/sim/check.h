@@ -87,6 +87,8 @@ void check_delivered(struct endpoint *e, const struct fcore_rx *rx);
 void check_accepted(struct endpoint *e, uint32_t i);
 /* XDP has carried it out: its packet, which asks for an ACK or not, came on |flow|. */
 void check_executed(struct endpoint *e, uint32_t i, uint32_t flow, bool ar);
+/* Pull Data |h|, which came on |flow|, are placed: XDP has acknowledged them. */
+void check_placed(struct endpoint *e, const struct falcon_hdr *h, uint32_t flow);
 /* The packet sequence number |psn| of |e|, or NULL if it was never sent. */
 struct psn *check_psn(struct endpoint *e, bool req, uint32_t psn);
 

@@ -319,6 +319,16 @@ void check_executed(struct endpoint *e, uint32_t i, uint32_t flow, bool ar)
 	acknowledged(e, psn);
 }
 
+void check_placed(struct endpoint *e, const struct falcon_hdr *h, uint32_t flow)
+{
+	struct psn *psn = check_psn(e->peer, false, h->psn);
+
+	if (!psn || !e->sim->cfg->checks)
+		return;
+	psn->came = (uint8_t)(flow | (h->ar ? PSN_CAME_AR : 0));
+	acknowledged(e, psn);
+}
+
 void check_accepted(struct endpoint *e, uint32_t i)
 {
 	struct endpoint *p = e->peer;

@@ -22,6 +22,7 @@ enum sim_limits {
 	SIM_MAX_FUNCTIONS = 16,
 	SIM_MAX_QUEUES = 8,
 	SIM_RESPONSES = 4,	/* connections of a host whose pulls XDP answers at a time */
+	SIM_SINKS = 4,		/* connections of a host whose Pull Data XDP places at a time */
 	SIM_FILTERS = 4,	/* xLR rules of a host */
 	SIM_MAX_TXNS = 1000000,
 	SIM_MAX_SIZE = 8192,	/* bytes of a transaction */

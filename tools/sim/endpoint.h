@@ -44,7 +44,8 @@ struct txn {
 	uint16_t most;		/* bytes that the path carried when it was submitted; 0: any */
 	uint8_t state;		/* enum txn_state, at the target */
 	bool completed;
-	bool data;		/* pull data was delivered */
+	bool placed;		/* pull data was placed by XDP, ... */
+	bool data;		/* ... or was delivered; both once the core has said so */
 	bool resync;		/* a Resync of its request was sent */
 	bool voided;		/* a Resync of its response was sent */
 	bool filtered;		/* a filter of its initiator's has matched it */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The requests that XDP carries out in place of the agent: pushes as it does WRITEs, pulls as it does READs.
+ * What XDP finishes in place of the agent: pushes are carried out as WRITEs are, pulls answered as READs are,
+ * and the data that answer them placed.
  */
 #include "check.h"
 
-#include "falcon/pull.h"
+#include "falcon/sink.h"
 
 /* The peer's |i|-th transaction is one that XDP can carry out, and that the upper layer would take. */
 static bool suits(const struct endpoint *e, uint32_t i, bool pull)
@@ -101,6 +102,48 @@ static enum falcon_verdict pull(struct endpoint *e, const struct falcon_frame *f
 	return FALCON_V_xdp_read;
 }
 
+static void check_bytes(struct endpoint *e, uint32_t i, const struct frame *f, const struct falcon_frame *fr)
+{
+	uint32_t hdr = falcon_hdr_len(FALCON_PULL_DATA), len = ulp_response_len(e, i);
+	const struct txn *t = txn_of(e, i);
+
+	if (t->state != TXN_ANSWERED || t->placed || t->data || t->completed)
+		sim_fail(e->sim, e, "data of pull %u placed out of the question", i);
+	if (fr->falcon_len != hdr + len || !ulp_bytes_good(e, i, f->data + fr->falcon_off + hdr, len))
+		sim_fail(e->sim, e, "data of pull %u placed spoiled", i);
+}
+
+/* Whose sink the core has opened. */
+static enum falcon_verdict place(struct endpoint *e, const struct frame *f, const struct falcon_frame *fr,
+				 const struct falcon_hdr *h, uint64_t now, struct executed *x)
+{
+	uint32_t entry = falcon_load(&e->shared->cc.sinks), i = h->rsn - e->first_rsn;
+	struct falcon_conn *c = e->shared;
+	struct falcon_sink *sink;
+	bool placed;
+
+	if (!entry || !by_chance(e))
+		return FALCON_V_rx_data;
+	sink = falcon_sink_at(&e->host->sinks[entry - 1], h->rsn);
+	if (!falcon_sink_take(sink, h->rsn))
+		return FALCON_V_rx_data;
+	placed = falcon_rx_window(c, h) == FALCON_V_rx_data;
+	if (placed) {
+		check_claimed(e, h);
+		check_bytes(e, i, f, fr);
+		txn_of(e, i)->placed = true;
+		falcon_rx_acknowledge(c, false, h->psn);
+		check_placed(e, h, fr->flow);
+		sim_trace(e->sim, "place", e, i, 0, 0);
+		x->ack_due = falcon_exec_owe(c, fr->flow, h->ar, now);
+		if (!x->ack_due)
+			falcon_exec_watch(c, fr->flow);
+		x->wake = true;
+	}
+	falcon_sink_leave(sink, h->rsn, placed);
+	return placed ? FALCON_V_xdp_placed : FALCON_V_rx_data;
+}
+
 enum falcon_verdict execute(struct endpoint *e, const struct frame *f, const struct falcon_frame *fr,
 			    const struct falcon_hdr *h, uint64_t now, struct executed *x)
 {
@@ -108,6 +151,8 @@ enum falcon_verdict execute(struct endpoint *e, const struct frame *f, const str
 	bool is_pull = h->type == FALCON_PULL_REQUEST;
 	enum falcon_verdict v;
 
+	if (h->type == FALCON_PULL_DATA)
+		return place(e, f, fr, h, now, x);
 	if (!is_pull && h->type != FALCON_PUSH_DATA)
 		return FALCON_V_rx_data;
 	if (!suits(e, h->rsn - e->peer->first_rsn, is_pull) || !by_chance(e))

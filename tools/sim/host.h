@@ -47,6 +47,7 @@ struct host {
 	bool at_ease;		/* in its latest turn nothing held the core back */
 	struct security *security;	/* its agent's keys; NULL: none, or no agent */
 	struct falcon_responses *responses;	/* SIM_RESPONSES of them */
+	struct falcon_sinks *sinks;	/* SIM_SINKS of them */
 	struct engine *engine;	/* rate update; NULL: none of its connections has one */
 	uint64_t tx_frames, tx_refused;
 };

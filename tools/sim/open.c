@@ -365,6 +365,7 @@ static void close_host(struct sim *s, uint32_t i)
 	free(h->by_cid);
 	free(h->ep);
 	free(h->responses);
+	free(h->sinks);
 }
 
 static void free_ep(struct endpoint *e)

@@ -59,10 +59,14 @@ void pool_config(struct host *h)
 	fill(cfg.total, packets, cells < FCORE_NO_LIMIT ? cells : FCORE_NO_LIMIT);
 	if (!h->responses)
 		h->responses = calloc(SIM_RESPONSES, sizeof(*h->responses));
-	if (!h->responses)
+	if (!h->sinks)
+		h->sinks = calloc(SIM_SINKS, sizeof(*h->sinks));
+	if (!h->responses || !h->sinks)
 		abort();
 	cfg.responses = h->responses;
 	cfg.responses_count = SIM_RESPONSES;
+	cfg.sinks = h->sinks;
+	cfg.sinks_count = SIM_SINKS;
 	if (c->requests)
 		cfg.total[FCORE_NET_PKT_RX] = (uint32_t)c->requests;
 	h->core = fcore_create(&host_ops, h, &cfg);

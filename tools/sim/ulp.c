@@ -143,11 +143,14 @@ static int submit_one(struct endpoint *e)
 		.ulp_hdr_len = SIM_ULP_HDR,
 		.cookie = i,
 	};
+	const struct falcon_sink sink = { .length = pull ? ulp_response_len(e, i) : 0 };
 	uint64_t now = host_now(e->host);
 	int rc;
 
 	*txn = (struct txn){ .submitted = e->sim->now, .most = (uint16_t)e->path.most };
 	t.len = ulp_length(e, i);
+	if (pull && !ulp_is_overlong(e, i) && rng_below(&e->rng, 4))
+		t.sink = &sink;
 	if (!pull)
 		t.payload = txn->payload = ulp_make_bytes(e, i, t.len);
 	txn->filtered = filter_matches(e, FCORE_XLR_INITIATOR, pull);
@@ -281,6 +284,11 @@ void ulp_on_pull_data(void *arg, struct fcore_conn *c, uint64_t cookie, const vo
 		return;
 	}
 	t->data = true;
+	if (!payload != t->placed)
+		sim_fail(e->sim, e, "data of pull %u %s", i,
+			 t->placed ? "placed, and delivered" : "are nowhere");
+	if (!payload)
+		return;
 	if (ulp_is_overlong(e, i) || len != ulp_response_len(e, i) || !ulp_bytes_good(e, i, payload, len))
 		sim_fail(e->sim, e, "data of pull %u spoiled, %u bytes", i, len);
 }

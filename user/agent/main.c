@@ -130,6 +130,7 @@ static void adopt_maps(struct agent *a)
 	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
 	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty) * FALCON_MAX_SHARDS);
 	memset(a->maps.responses, 0, sizeof(*a->maps.responses) * FALCON_RESPONSES);
+	memset(a->maps.sinks, 0, sizeof(*a->maps.sinks) * FALCON_SINKS);
 	maps_sadb_empty(&a->maps);
 	memory_empty(&a->maps);
 	memset(cfg, 0, sizeof(*cfg));
@@ -165,6 +166,7 @@ static void leave_maps(struct agent *a)
 	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
 	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty) * FALCON_MAX_SHARDS);
 	memset(a->maps.responses, 0, sizeof(*a->maps.responses) * FALCON_RESPONSES);
+	memset(a->maps.sinks, 0, sizeof(*a->maps.sinks) * FALCON_SINKS);
 	maps_sadb_empty(&a->maps);
 	memset(a->maps.config, 0, sizeof(*a->maps.config));
 }
@@ -181,6 +183,9 @@ static int open_shard(struct shard *s, char *err, size_t errlen)
 	cfg.responses_count = FALCON_RESPONSES / a->nshards;
 	cfg.first_response = s->index * cfg.responses_count;
 	cfg.responses = a->maps.responses + cfg.first_response;
+	cfg.sinks_count = FALCON_SINKS / a->nshards;
+	cfg.first_sink = s->index * cfg.sinks_count;
+	cfg.sinks = a->maps.sinks + cfg.first_sink;
 	s->core = fcore_create(&agent_core_ops, s, &cfg);
 	s->raw = s->core ? raw_create(&agent_raw_ops, s, a->maps.nconns) : NULL;
 	if (!s->raw)

@@ -178,7 +178,7 @@ bool fcore_acked(struct fcore_conn *c, uint64_t now)
 {
 	struct falcon_tx_acked *tx = &c->shared->tx_acked;
 	bool ours = !c->exec_pulls || !falcon_load(&c->shared->exec.quiet);
-	uint32_t acks = falcon_load(&tx->acks), eacks = falcon_load(&tx->eacks);
+	uint32_t acks = falcon_load(&tx->acks), eacks = falcon_load(&tx->eacks), told = c->init_told;
 	bool moved, acked = acks != c->seen_acks;
 
 	fc_enter(c->core);
@@ -212,6 +212,7 @@ bool fcore_acked(struct fcore_conn *c, uint64_t now)
 		fc_path_stuck(c, now);
 	ours |= !c->exec_pulls;
 	fc_init_settle(c);
+	ours |= c->init_told != told;
 	if (!c->dead)
 		fc_exec_watch(c, now);
 	fc_leave(c->core);

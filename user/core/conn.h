@@ -143,6 +143,7 @@ enum fc_itxn_flag {
 	FC_ITXN_WIRE = 0x10,	/* its packet is not acknowledged */
 	FC_ITXN_TX = 0x20,	/* holds Tx resources */
 	FC_ITXN_RX = 0x40,	/* holds Rx resources */
+	FC_ITXN_SINK = 0x80,	/* XDP may place its Pull Data, or has */
 };
 
 /* A transaction of ours. Ring slot: RSN modulo FCORE_MAX_TXNS. */
@@ -296,6 +297,7 @@ struct fcore_conn {
 	bool exec_sent;		/* XDP may have sent some, from data.next on: to be adopted */
 	bool exec_adopted;	/* there are some in the window now, and EACKs may have told of them before */
 	uint16_t responses;	/* one past our entry of core->responses; 0: none */
+	uint16_t sinks;		/* one past our entry of core->sinks; 0: none */
 	struct fc_list exec_link;	/* OFFERED: in core->offered; else self-linked */
 	struct fc_flow *flow;	/* |nflows| of them, behind the connection */
 	struct fc_win data FALCON_ALIGNED;
@@ -361,6 +363,9 @@ struct fcore {
 	struct falcon_responses *responses;	/* |responses_count| of them */
 	uint32_t first_response, responses_count;
 	uint64_t responses_taken[FALCON_RESPONSES / 64];	/* bit by entry */
+	struct falcon_sinks *sinks;	/* |sinks_count| of them */
+	uint32_t first_sink, sinks_count;
+	uint64_t sinks_taken[FALCON_SINKS / 64];	/* bit by entry */
 	struct fc_list offered;	/* whose requests XDP may carry out once all that came is done */
 	struct fc_list slabs;	/* with room for the rings of a connection */
 	struct fc_waiters xon;	/* Xoff; woken by what is given back to ULP Requests */

@@ -53,6 +53,9 @@ struct fcore *fcore_create(const struct fcore_ops *ops, void *arg,
 	core->responses = config->responses;
 	core->first_response = config->first_response;
 	core->responses_count = config->responses ? config->responses_count : 0;
+	core->sinks = config->sinks;
+	core->first_sink = config->first_sink;
+	core->sinks_count = config->sinks ? config->sinks_count : 0;
 	fc_res_open(core, config);
 	return core;
 }
@@ -335,6 +338,7 @@ void fcore_conn_close(struct fcore_conn *c, enum falcon_completion_code code)
 	for (int kind = 0; kind < FC_TIMERS; kind++)
 		fc_timer_cancel(&core->wheel, &c->timer[kind]);
 	fc_init_close(c, code);
+	fc_sink_unlend(c);
 	fc_tgt_close(c);
 	close_responses(c);
 	keep_stats(&core->past, &c->stats);

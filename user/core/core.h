@@ -117,7 +117,10 @@ struct fcore_ops {
 	/* Target side. The response's memory is no longer needed: it was acknowledged, or died. */
 	void (*on_response_done)(void *arg, struct fcore_conn *c, uint64_t cookie);
 
-	/* Initiator side. Pull data, just before its on_completion(); valid during the call. */
+	/*
+	 * Initiator side. Pull data, just before its on_completion(); valid during the call. |payload| NULL:
+	 * XDP has placed them as fcore_txn.sink said.
+	 */
 	void (*on_pull_data)(void *arg, struct fcore_conn *c, uint64_t cookie,
 			     const void *payload, uint32_t len);
 	/* Initiator side. A transaction has ended; in RSN order on an ordered connection. */
@@ -226,6 +229,11 @@ struct fcore_txn {
 	const void *payload;		/* push: must stay until on_completion() */
 	uint32_t len;			/* push: bytes of payload; pull: bytes wanted */
 	uint64_t cookie;		/* the ULP's, handed back at completion */
+	/*
+	 * Pull: where XDP may place the data on an ordered connection, but for |state|; copied. The memory
+	 * stays until on_completion() or fcore_sinks_close(). NULL: nowhere.
+	 */
+	const struct falcon_sink *sink;
 };
 
 /*
@@ -401,6 +409,9 @@ void fcore_exec_offer(struct fcore_conn *c);
  * target's XDP may have to answer in the frame that it got.
  */
 void fcore_conn_pad_pulls(struct fcore_conn *c, bool on);
+bool fcore_conn_pads_pulls(const struct fcore_conn *c);
+/* XDP places no data of pulls that were submitted on |c| before this. */
+void fcore_sinks_close(struct fcore_conn *c);
 /* XDP carries out nothing of |c| any more, unless it is offered again: exec_taken() is called if it did. */
 void fcore_exec_withdraw(struct fcore_conn *c);
 /* The same, but what was given to XDP is offered again by itself. */

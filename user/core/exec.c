@@ -17,6 +17,11 @@ void fcore_conn_pad_pulls(struct fcore_conn *c, bool on)
 	c->pad_pulls = on;
 }
 
+bool fcore_conn_pads_pulls(const struct fcore_conn *c)
+{
+	return c->pad_pulls;
+}
+
 void fcore_exec_offer(struct fcore_conn *c)
 {
 	if (c->exec == FC_EXEC_OURS && c->ordered && !c->dead && c->core->ops.exec_give)

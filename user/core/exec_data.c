@@ -10,26 +10,16 @@
 /* An entry of falcon_responses for |c|, which keeps it. False: all are taken. */
 static bool take_entry(struct fcore_conn *c)
 {
-	struct fcore *core = c->core;
-
-	for (uint32_t i = 0; i < core->responses_count && !c->responses; i++) {
-		uint64_t *word = &core->responses_taken[i / 64], bit = 1ULL << (i % 64);
-
-		if (*word & bit)
-			continue;
-		*word |= bit;
-		c->responses = (uint16_t)(i + 1);
-	}
+	if (!c->responses)
+		c->responses = fc_entry_take(c->core->responses_taken, c->core->responses_count);
 	return c->responses;
 }
 
 void fc_exec_unlend(struct fcore_conn *c)
 {
-	uint32_t i = c->responses - 1U;
-
 	if (!c->responses)
 		return;
-	c->core->responses_taken[i / 64] &= ~(1ULL << (i % 64));
+	fc_entry_give(c->core->responses_taken, c->responses);
 	c->responses = 0;
 	c->exec_sent = false;
 }

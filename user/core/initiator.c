@@ -62,6 +62,8 @@ static struct fc_itxn *start(struct fcore_conn *c, const struct fcore_txn *txn, 
 	t->payload = txn->payload;
 	t->deadline = now + c->params.txn_timeout_ns;
 	t->frame = NULL;
+	t->data = NULL;
+	t->data_len = 0;
 	t->len = txn->len;
 	t->state = pull ? PullReqUlpRx : PushReqUlpRx;
 	t->flags = pull ? FC_ITXN_PULL : 0;
@@ -121,6 +123,7 @@ static void tell(struct fcore_conn *c, uint32_t rsn)
 	const void *data = t->data;
 	uint32_t len = t->data_len;
 	void *frame = t->frame;
+	bool pull = t->flags & FC_ITXN_PULL;
 
 	t->frame = NULL;
 	t->flags |= FC_ITXN_TOLD;
@@ -129,7 +132,7 @@ static void tell(struct fcore_conn *c, uint32_t rsn)
 	c->stats.completed_in_error += code != kCmplAck;
 	give_rx(c, t);
 	release(c, rsn);
-	if (frame && code == kCmplAck)
+	if (pull && code == kCmplAck)
 		ops->on_pull_data(c->core->arg, c, cookie, data, len);
 	ops->on_completion(c->core->arg, c, cookie, code, ulp_code);
 	if (frame)
@@ -139,15 +142,33 @@ static void tell(struct fcore_conn *c, uint32_t rsn)
 /* The result of |rsn| is known. On an ordered connection its turn comes in fc_init_settle(). */
 static void finish(struct fcore_conn *c, uint32_t rsn)
 {
+	fc_sink_close(c, rsn);
 	fc_itxn(c, rsn)->flags |= FC_ITXN_DONE;
 	if (!c->ordered)
 		tell(c, rsn);
 }
 
+/* If XDP has placed the data of |rsn|, that is how it ends. It places none any more. */
+static bool finish_placed(struct fcore_conn *c, uint32_t rsn)
+{
+	struct fc_itxn *t = fc_itxn(c, rsn);
+
+	if (!fc_sink_close(c, rsn))
+		return false;
+	t->state = PullDataRx;
+	t->code = kCmplAck;
+	finish(c, rsn);
+	return true;
+}
+
+static bool is_done(struct fcore_conn *c, uint32_t rsn)
+{
+	return fc_itxn(c, rsn)->flags & FC_ITXN_DONE || (fc_sink_is_placed(c, rsn) && finish_placed(c, rsn));
+}
+
 void fc_init_settle(struct fcore_conn *c)
 {
-	while (c->ordered && !c->closed && c->init_told != c->init_next &&
-	       fc_itxn(c, c->init_told)->flags & FC_ITXN_DONE)
+	while (c->ordered && !c->closed && c->init_told != c->init_next && is_done(c, c->init_told))
 		tell(c, c->init_told++);
 	if (c->xoff)
 		fc_init_xon(c);
@@ -208,6 +229,8 @@ static int submit(struct fcore_conn *c, const struct fcore_txn *txn, bool pull, 
 	if (!fc_res_take_request(c, &need))
 		return refuse(c, txn, &need);
 	start(c, txn, pull, now)->flags |= FC_ITXN_TX | FC_ITXN_RX;
+	if (pull && txn->sink)
+		fc_sink_open(c, c->init_next - 1, txn->sink);
 	return 0;
 }
 
@@ -286,8 +309,9 @@ void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx)
 {
 	struct fc_itxn *t = find_pull(c, rx->hdr.rsn);
 
-	if (!t) {
+	if (!t || finish_placed(c, rx->hdr.rsn)) {
 		fc_rx_discard(c, rx);
+		fc_init_settle(c);
 		return;
 	}
 	if (rx->len > t->len) {
@@ -303,6 +327,12 @@ void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx)
 	}
 	finish(c, rx->hdr.rsn);
 	fc_init_settle(c);
+}
+
+void fcore_sinks_close(struct fcore_conn *c)
+{
+	for (uint32_t rsn = c->init_told; c->sinks && rsn != c->init_next; rsn++)
+		finish_placed(c, rsn);
 }
 
 /* The timeout of |rsn| begins anew, and with it that of what an ordered target holds behind it. */
@@ -332,8 +362,10 @@ void fc_init_voided(struct fcore_conn *c, uint32_t rsn)
 
 	if (!t)
 		return;
-	set_result(t, kCmplRemoteErr, 0);
-	finish(c, rsn);
+	if (!finish_placed(c, rsn)) {
+		set_result(t, kCmplRemoteErr, 0);
+		finish(c, rsn);
+	}
 	fc_init_settle(c);
 }
 
@@ -347,6 +379,8 @@ static void cut_short(struct fcore_conn *c, uint32_t rsn, enum falcon_completion
 	struct fc_itxn *t = fc_itxn(c, rsn);
 	struct fc_win *w = t->flags & FC_ITXN_PULL ? &c->req : &c->data;
 
+	if (finish_placed(c, rsn))
+		return;
 	fc_init_fail(c, rsn, code, 0);
 	if (t->flags & FC_ITXN_WIRE)
 		fc_retx_resync(c, w, t->psn, resync);
@@ -399,6 +433,7 @@ void fc_init_close(struct fcore_conn *c, enum falcon_completion_code code)
 		if (t->state == FC_INITIATOR_FREE)
 			continue;
 		give_tx(c, t);
+		fc_sink_close(c, rsn);
 		if (t->flags & FC_ITXN_TOLD)
 			continue;
 		t->code = (uint8_t)code;

@@ -13,6 +13,26 @@ static inline void fc_enter(struct fcore *core)
 
 void fc_leave(struct fcore *core);
 
+/* Entries that a connection keeps, of |n|: bit by entry. Returns one past a free one, or 0. */
+static inline uint16_t fc_entry_take(uint64_t *taken, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t *word = &taken[i / 64], bit = 1ULL << (i % 64);
+
+		if (*word & bit)
+			continue;
+		*word |= bit;
+		return (uint16_t)(i + 1);
+	}
+	return 0;
+}
+
+/* Give back what fc_entry_take() has returned. */
+static inline void fc_entry_give(uint64_t *taken, uint32_t entry)
+{
+	taken[(entry - 1) / 64] &= ~(1ULL << ((entry - 1) % 64));
+}
+
 /* sched.c: |c| may have something to send. */
 void fc_sched_wake(struct fcore_conn *c);
 void fc_sched_remove(struct fcore_conn *c);
@@ -54,6 +74,16 @@ static inline void fc_exec_before_tx(struct fcore_conn *c, uint64_t now)
 		fc_exec_take(c);
 	fc_exec_adopt(c, now);
 }
+
+/* sink.c: Pull Data that XDP places */
+/* The data of |rsn|, a pull that was submitted just now, may go where |sink| says. */
+void fc_sink_open(struct fcore_conn *c, uint32_t rsn, const struct falcon_sink *sink);
+/* XDP has placed the data of |rsn|. */
+bool fc_sink_is_placed(const struct fcore_conn *c, uint32_t rsn);
+/* XDP places nothing for |rsn| from here on. True: it has. */
+bool fc_sink_close(struct fcore_conn *c, uint32_t rsn);
+/* All sinks are closed: what they took goes back. */
+void fc_sink_unlend(struct fcore_conn *c);
 
 /* acked.c: take in what the peer's base of |w| acknowledges. True if it moved; |c| may have closed. */
 bool fc_acked_base(struct fcore_conn *c, struct fc_win *w, uint64_t now);
@@ -246,7 +276,7 @@ void fc_init_pull_data(struct fcore_conn *c, const struct fcore_rx *rx);
 void fc_init_not_ready(struct fcore_conn *c, uint32_t rsn, uint64_t now);
 /* The target gave up on the data of |rsn|. */
 void fc_init_voided(struct fcore_conn *c, uint32_t rsn);
-/* Deliver what an ordered connection may deliver, and lift backpressure. */
+/* Deliver what an ordered connection may deliver, what XDP has placed included, and lift backpressure. */
 void fc_init_settle(struct fcore_conn *c);
 /* Lift backpressure if what was refused would fit; else |c| waits among core->xon. */
 void fc_init_xon(struct fcore_conn *c);

@@ -81,6 +81,9 @@ struct fcore_config {
 	/* The core's part of falcon_responses, for connections whose pulls XDP answers: from entry ... */
 	struct falcon_responses *responses;
 	uint32_t first_response, responses_count;	/* ... on so many, at most FALCON_RESPONSES */
+	/* The same of falcon_sinks, for connections whose Pull Data XDP places; at most FALCON_SINKS. */
+	struct falcon_sinks *sinks;
+	uint32_t first_sink, sinks_count;
 };
 
 /* The upper layer's credits on a connection (8.2.3): what it could allocate now. */

@@ -38,6 +38,8 @@ static const struct map_shape shape_dirty = { "falcon_dirty", BPF_MAP_TYPE_ARRAY
 					      sizeof(struct falcon_dirty), FALCON_MAX_SHARDS };
 static const struct map_shape shape_responses = { "falcon_responses", BPF_MAP_TYPE_ARRAY,
 						  sizeof(struct falcon_responses), FALCON_RESPONSES };
+static const struct map_shape shape_sinks = { "falcon_sinks", BPF_MAP_TYPE_ARRAY,
+					      sizeof(struct falcon_sinks), FALCON_SINKS };
 static const struct map_shape shape_ports = { "falcon_ports", BPF_MAP_TYPE_HASH,
 					      sizeof(struct falcon_port), FALCON_MAX_PORTS };
 static const struct map_shape shape_sadb = { "falcon_sadb", BPF_MAP_TYPE_HASH, sizeof(__u32),
@@ -156,7 +158,8 @@ static int open_all(struct maps *m, char *err, size_t errlen)
 	    (rc = map_memory(m, &shape_config, &n, (void **)&m->config, err, errlen)) < 0 ||
 	    (rc = map_memory(m, &shape_credits, &n, (void **)&m->credits, err, errlen)) < 0 ||
 	    (rc = map_memory(m, &shape_dirty, &n, (void **)&m->dirty, err, errlen)) < 0 ||
-	    (rc = map_memory(m, &shape_responses, &n, (void **)&m->responses, err, errlen)) < 0)
+	    (rc = map_memory(m, &shape_responses, &n, (void **)&m->responses, err, errlen)) < 0 ||
+	    (rc = map_memory(m, &shape_sinks, &n, (void **)&m->sinks, err, errlen)) < 0)
 		return rc;
 	if ((rc = m->ports_fd = open_map(m, &shape_ports, &n, err, errlen)) < 0 ||
 	    (rc = m->sadb_fd = open_map(m, &shape_sadb, &n, err, errlen)) < 0 ||
@@ -204,6 +207,7 @@ void maps_close(struct maps *m)
 	unmap(m->credits, &shape_credits, shape_credits.max_entries);
 	unmap(m->dirty, &shape_dirty, shape_dirty.max_entries);
 	unmap(m->responses, &shape_responses, shape_responses.max_entries);
+	unmap(m->sinks, &shape_sinks, shape_sinks.max_entries);
 	if (m->ports_fd >= 0)
 		close(m->ports_fd);
 	if (m->xsks_fd >= 0)

@@ -41,6 +41,7 @@ struct maps {
 	struct falcon_credit *credits;	/* falcon_credits, FALCON_MAX_XSKS entries */
 	struct falcon_dirty *dirty;	/* falcon_dirty, FALCON_MAX_SHARDS entries */
 	struct falcon_responses *responses;	/* falcon_responses, FALCON_RESPONSES entries */
+	struct falcon_sinks *sinks;	/* falcon_sinks, FALCON_SINKS entries */
 	struct maps_rings rings[FALCON_MAX_SHARDS];	/* by shard; rings.c's */
 };
 

@@ -14,6 +14,8 @@ static void abandon_requests(struct rdma_qp *qp, bool keep)
 {
 	struct rdma_txn *t, *next;
 
+	if (qp->core)
+		fcore_sinks_close(qp->core);
 	for (t = LIST_FIRST(&qp->txns); t; t = next) {
 		next = LIST_NEXT(t, all);
 		if (keep && !t->op)

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "falcon/sink.h"
+#include "ulp/rdma/objects.h"
 #include "ulp/rdma/qp.h"
 
 /* What is looked at is a copy, whatever the compiler knows about memcpy(). */
@@ -189,6 +191,23 @@ uint32_t rdma_req_run(struct rdma_qp *qp)
 	return n;
 }
 
+/* Where XDP may place the response to |t|: in offload memory. False: nowhere. */
+static bool describe_sink(const struct rdma_txn *t, const struct fcore_conn *c, struct falcon_sink *out)
+{
+	const struct rdma_area *area = t->span.mr ? t->span.mr->area : NULL;
+	uint8_t op = t->hdr.opcode & FALCON_RDMA_OPCODE_MASK;
+	const struct falcon_pull pull = { .opcode = op, .length = t->span.len, .sn = t->hdr.sn,
+					  .sink_va = t->hdr.sink_va, .sink_lkey = t->hdr.sink_lkey };
+	bool read = falcon_pull_is_read(&pull);
+
+	if (!area || !area->memory || t->qp->type != IBV_QPT_RC || pull.length > FALCON_COPY_MAX ||
+	    (!read && t->span.addr % sizeof(uint64_t)))
+		return false;
+	*out = (struct falcon_sink){ .offset = t->span.addr, .memory = area->memory - 1 };
+	falcon_sink_expect(out, &pull, t->qp->num, read && fcore_conn_pads_pulls(c));
+	return true;
+}
+
 int rdma_txn_submit(struct rdma_txn *t, struct fcore_conn *c)
 {
 	struct rdma_qp *qp = t->qp;
@@ -196,11 +215,14 @@ int rdma_txn_submit(struct rdma_txn *t, struct fcore_conn *c)
 	uint8_t hdr[FALCON_RDMA_MAX_HDR], was = t->state;
 	struct fcore_txn txn = { .proto = FALCON_PROTO_RDMA, .ulp_hdr = hdr,
 				 .payload = t->payload, .len = t->len, .cookie = (uintptr_t)t };
+	struct falcon_sink sink;
 	int rc;
 
 	if (!c)
 		return -ENOTCONN;
 	t->hdr.sn = t->datagram ? 0 : qp->tx_sn;
+	if (t->pull && describe_sink(t, c, &sink))
+		txn.sink = &sink;
 	txn.ulp_hdr_len = falcon_rdma_pack(&t->hdr, hdr);
 	t->state = RDMA_TXN_CORE;
 	/* It may end before this returns, and with it the queue pair's work. */

@@ -189,6 +189,10 @@ void rdma_qps_pull_data(struct rdma *r, uint64_t cookie, const void *payload, ui
 	if (!t->qp || !t->pull)
 		return;
 	t->answered = true;
+	if (!payload) {
+		t->status = IBV_WC_SUCCESS;
+		return;
+	}
 	if (!len) {
 		t->status = IBV_WC_REM_OP_ERR;
 		return;
