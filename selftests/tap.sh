@@ -19,6 +19,8 @@ TAP_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export TAP_BUILD=${BUILD:-$TAP_TOP/build}
 TAP_COUNT=0
 TAP_FAILED=0
+# 0 is no, for scripts that ask whether it is set, too.
+[ "${FALCON_TEST_FULL:-0}" != 0 ] || unset FALCON_TEST_FULL
 
 # tap_note TEXT...: a remark for whoever reads the log.
 tap_note()
