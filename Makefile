@@ -90,6 +90,7 @@ bench: deps-bench
 	@selftests/bench/congestion.sh
 	@selftests/bench/nvme.sh
 	@selftests/bench/verbs.sh
+	@selftests/bench/offload.sh
 	@selftests/bench/rifl.sh
 
 vmtest: all tests
