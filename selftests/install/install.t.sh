@@ -28,7 +28,7 @@ try_uninstall()
 	local root=$TMP/root before
 
 	# Others' files lie where ours go, and in our own folders.
-	mkdir -p "$root"/usr/{bin,sbin,include/falcon,share/{man/man{1,5,7,8},falcon}} \
+	mkdir -p "$root"/usr/{bin,sbin,include/falcon,share/{man/man{1,3,5,7,8},falcon}} \
 		"$root"/usr/share/bash-completion/completions \
 		"$root"/usr/lib/{systemd/system,wireshark/plugins,pkgconfig,nbdkit/plugins,falcon/rue}
 	touch "$root"/usr/{bin/falcon-other,include/falcon/other.h,lib/falcon/rue/other.so}
