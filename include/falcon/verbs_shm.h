@@ -42,7 +42,7 @@ struct fverbs_ctx_shm {
 	 * something, completions or bytes in its memory, and then whoever sleeps on it is woken.
 	 */
 	__u32 news FALCON_ALIGNED;
-	__u32 crowded;			/* writer: agent. 1: it has to wait for a CPU, so do not spin */
+	__u32 cpu_pressure;		/* writer: agent. 1: it has to wait for a CPU, so do not spin */
 	/*
 	 * Threads that sleep on |news|, or are about to: each counts itself, atomically, before it
 	 * looks for the last time; the agent looks here after it has changed |news|, with a full

@@ -481,20 +481,20 @@ static void naps_end_with_news(void **state)
 	assert_int_equal(shm->news, news + 3);
 }
 
-static void crowding_is_told(void **state)
+static void cpu_pressure_is_told(void **state)
 {
 	const struct fverbs_ctx_shm *shm = (const struct fverbs_ctx_shm *)app.area;
 	struct env_app late;
 
 	(void)state;
-	assert_int_equal(shm->crowded, 0);
-	rdma_set_crowded(env.r, true);
-	assert_int_equal(shm->crowded, 1);
+	assert_int_equal(shm->cpu_pressure, 0);
+	rdma_set_cpu_pressure(env.r, true);
+	assert_int_equal(shm->cpu_pressure, 1);
 	env_attach(&late, 1);
-	assert_int_equal(((const struct fverbs_ctx_shm *)late.area)->crowded, 1);
-	rdma_set_crowded(env.r, false);
-	assert_int_equal(shm->crowded, 0);
-	assert_int_equal(((const struct fverbs_ctx_shm *)late.area)->crowded, 0);
+	assert_int_equal(((const struct fverbs_ctx_shm *)late.area)->cpu_pressure, 1);
+	rdma_set_cpu_pressure(env.r, false);
+	assert_int_equal(shm->cpu_pressure, 0);
+	assert_int_equal(((const struct fverbs_ctx_shm *)late.area)->cpu_pressure, 0);
 	env_detach(&late);
 }
 
@@ -541,7 +541,7 @@ int main(void)
 		TEST(an_overrun_that_is_ignored), TEST(a_queue_that_moves),
 		TEST(a_queue_that_moves_owes_its_event), TEST(receive_requests),
 		TEST(the_limit), TEST(a_receive_queue_that_moves), TEST(doorbells),
-		TEST(naps_end_with_news), TEST(crowding_is_told),
+		TEST(naps_end_with_news), TEST(cpu_pressure_is_told),
 		TEST(devices_change),
 	};
 

@@ -168,7 +168,7 @@ static void one_pair_of_queues_for_all(void **state)
 
 static void nobody_naps_for_ever(void **state)
 {
-	fake_crowded();
+	fake_cpu_pressure();
 	run(&load, *state);
 	assert_int_equal(fake_nappers(), 0);
 }

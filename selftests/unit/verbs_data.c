@@ -530,7 +530,7 @@ static void polling_naps(void **state)
 	void *found;
 
 	fake_hold(true);
-	fake_crowded();
+	fake_cpu_pressure();
 	assert_int_equal(env_post(e->a, &wr, &from), 0);
 	assert_int_equal(pthread_create(&thread, NULL, poll_until_found, e->cq), 0);
 	while (!fake_nappers())

@@ -255,11 +255,11 @@ static void rest(struct shard *s, struct spin *spin)
 /* Applications that poll are told when the agent comes to be short of CPU, and when no longer. */
 static void look_around(struct shard *s)
 {
-	bool was = s->crowded;
+	bool was = s->under_pressure;
 
-	s->crowded = crowd_look(&s->crowd, s->now);
-	if (s->crowded != was)
-		agent_rdma_set_crowded(s, s->crowded);
+	s->under_pressure = cpu_pressure_look(&s->pressure, s->now);
+	if (s->under_pressure != was)
+		agent_rdma_set_cpu_pressure(s, s->under_pressure);
 }
 
 static void tick(struct shard *s)
@@ -305,8 +305,8 @@ static void turn_loop(void *arg)
 
 	name_thread(s);
 	place_thread(s);
-	crowd_close(&s->crowd);
-	crowd_open(&s->crowd, "/proc/thread-self/schedstat", busy_at);
+	cpu_pressure_close(&s->pressure);
+	cpu_pressure_open(&s->pressure, "/proc/thread-self/schedstat", busy_at);
 	while (!s->stop) {
 		if (turn(s)) {
 			busy_at = s->now;
@@ -353,7 +353,7 @@ int shard_open(struct shard *s, struct agent *a, unsigned int index)
 	s->agent = a;
 	s->index = index;
 	a->calls[index] = &s->call;
-	s->crowd.fd = -1;
+	s->pressure.fd = -1;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	s->stall = stall_open();
 	s->conns = calloc(FALCON_MAX_CONNS, sizeof(*s->conns));
@@ -403,5 +403,5 @@ void shard_stop(struct shard *s)
 	call_run(&s->call, end, s);
 	pthread_join(s->thread, NULL);
 	s->call.served = false;
-	crowd_close(&s->crowd);
+	cpu_pressure_close(&s->pressure);
 }

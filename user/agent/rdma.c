@@ -278,10 +278,10 @@ void agent_rdma_refresh(struct shard *s)
 	call_run(&s->call, refresh, &f);
 }
 
-void agent_rdma_set_crowded(struct shard *s, bool crowded)
+void agent_rdma_set_cpu_pressure(struct shard *s, bool pressure)
 {
 	if (s->rdma)
-		rdma_set_crowded(s->rdma->layer, crowded);
+		rdma_set_cpu_pressure(s->rdma->layer, pressure);
 }
 
 int agent_rdma_fd(const struct shard *s)

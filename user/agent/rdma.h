@@ -18,8 +18,8 @@ void agent_rdma_close(struct shard *s);
 /* Links or addresses have changed. */
 void agent_rdma_refresh(struct shard *s);
 
-/* Whether the agent has to wait for a CPU (agent/crowd.h), when that has changed. */
-void agent_rdma_set_crowded(struct shard *s, bool crowded);
+/* Whether the agent has to wait for a CPU (agent/cpu_pressure.h), when that has changed. */
+void agent_rdma_set_cpu_pressure(struct shard *s, bool pressure);
 /*
  * rdma_stall.c: the loop's thread is held up in |call|, for an application's memory; another goes on.
  * agent_rdma_late() looks, now and then, what has become of such calls; both by the shard. Control's part is

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "agent/call.h"
-#include "agent/crowd.h"
+#include "agent/cpu_pressure.h"
 #include "agent/handover.h"
 #include "agent/news.h"
 #include "base/log.h"
@@ -82,8 +82,8 @@ struct shard {
 	uint64_t now;			/* ns, CLOCK_MONOTONIC, taken once a turn */
 	uint64_t turned_at;		/* ns, when the turn before began; 0: it has slept since */
 	int epoll_fd;			/* what ends a sleep */
-	struct crowd crowd;		/* of the loop's thread */
-	bool crowded;			/* as crowd_look() has said */
+	struct cpu_pressure pressure;	/* of the loop's thread */
+	bool under_pressure;		/* as cpu_pressure_look() has said */
 	bool sockets_watched;		/* the AF_XDP sockets are in the epoll set */
 	uint32_t rx_waiting;		/* frames in the receive ring that is being read; 0: none is */
 	uint64_t tx_now;		/* ns, the time that frames are stamped with */

@@ -116,7 +116,7 @@ static bool has_few(const struct fv_cq *cq)
 static bool may_nap(const struct fv_ctx *ctx)
 {
 	return ctx->poll == FV_POLL_NAP ||
-	       (ctx->poll == FV_POLL_AUTO && falcon_load(&ctx->agent.shm->crowded));
+	       (ctx->poll == FV_POLL_AUTO && falcon_load(&ctx->agent.shm->cpu_pressure));
 }
 
 void fv_busy(void)

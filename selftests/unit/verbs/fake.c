@@ -218,12 +218,12 @@ static struct fverbs_ctx_shm *shm_of(const struct fake_ctx *ctx)
 	return (struct fverbs_ctx_shm *)ctx->areas[0].base;
 }
 
-void fake_crowded(void)
+void fake_cpu_pressure(void)
 {
 	pthread_mutex_lock(&lock);
 	for (struct fake_ctx *c = fake.ctxs; c < fake.ctxs + FAKE_CTXS; c++) {
 		if (c->used)
-			falcon_store(&shm_of(c)->crowded, 1U);
+			falcon_store(&shm_of(c)->cpu_pressure, 1U);
 	}
 	pthread_mutex_unlock(&lock);
 }

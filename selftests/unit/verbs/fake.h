@@ -29,7 +29,7 @@ void fake_fail(uint16_t op, enum fake_fault fault);
 /* Leave posted work alone, or not. */
 void fake_hold(bool hold);
 /* From now on say that the agent is short of CPU. */
-void fake_crowded(void);
+void fake_cpu_pressure(void);
 /* Threads that nap. */
 uint32_t fake_nappers(void);
 /* Pieces of offload memory that it has made. */

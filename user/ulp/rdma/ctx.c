@@ -98,7 +98,7 @@ struct rdma_ctx *rdma_ctx_open(struct rdma *r, const struct rdma_owner *owner, v
 	ctx->owner = *owner;
 	ctx->shm = area0;
 	ctx->news = falcon_load(&ctx->shm->news);
-	falcon_store(&ctx->shm->crowded, (uint32_t)r->crowded);
+	falcon_store(&ctx->shm->cpu_pressure, (uint32_t)r->cpu_pressure);
 	ctx->async_fd = async_fd;
 	ctx->copies_tail = &ctx->copies;
 	ctx->events_tail = &ctx->events;

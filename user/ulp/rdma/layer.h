@@ -39,7 +39,7 @@ struct rdma {
 	uint64_t last_pd;		/* number that was given last; 0 is none */
 	uint64_t retry_at;		/* ns: events wait for room in a socket; UINT64_MAX: none do */
 	struct rdma_past_stats past;
-	bool crowded;			/* as rdma_set_crowded() has said */
+	bool cpu_pressure;			/* as rdma_set_cpu_pressure() has said */
 	unsigned int ndevices;
 	struct fverbs_device devices[FVERBS_DEVICES_MAX];
 };

@@ -66,11 +66,11 @@ void rdma_destroy(struct rdma *r)
 	free(r);
 }
 
-void rdma_set_crowded(struct rdma *r, bool crowded)
+void rdma_set_cpu_pressure(struct rdma *r, bool pressure)
 {
-	r->crowded = crowded;
+	r->cpu_pressure = pressure;
 	for (struct rdma_ctx *ctx = r->ctxs; ctx; ctx = ctx->next)
-		falcon_store(&ctx->shm->crowded, (uint32_t)crowded);
+		falcon_store(&ctx->shm->cpu_pressure, (uint32_t)pressure);
 }
 
 static int accept_dialled(void *ulp, const struct ulp_request *req, struct ulp_data *reply,

@@ -486,7 +486,7 @@ struct rdma *rdma_create(const struct rdma_host *host);
 /* Closes all contexts. */
 void rdma_destroy(struct rdma *r);
 /* The agent has to wait for a CPU, or no longer: applications that poll are to know. */
-void rdma_set_crowded(struct rdma *r, bool crowded);
+void rdma_set_cpu_pressure(struct rdma *r, bool pressure);
 /* The devices or their addresses may have changed: tell the applications if so. */
 void rdma_devices_refresh(struct rdma *r);
 extern const struct ulp_ops rdma_ulp_ops;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent/crowd.h"
+#include "agent/cpu_pressure.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,31 +17,31 @@ static uint64_t read_waited(int fd)
 	return strtoull(at, NULL, 10);
 }
 
-void crowd_open(struct crowd *c, const char *path, uint64_t now)
+void cpu_pressure_open(struct cpu_pressure *c, const char *path, uint64_t now)
 {
-	*c = (struct crowd){ .fd = open(path, O_RDONLY | O_CLOEXEC), .looked_at = now };
+	*c = (struct cpu_pressure){ .fd = open(path, O_RDONLY | O_CLOEXEC), .looked_at = now };
 	if (c->fd >= 0)
 		c->waited = read_waited(c->fd);
 }
 
-void crowd_close(struct crowd *c)
+void cpu_pressure_close(struct cpu_pressure *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
 }
 
-bool crowd_look(struct crowd *c, uint64_t now)
+bool cpu_pressure_look(struct cpu_pressure *c, uint64_t now)
 {
 	uint64_t waited;
 
 	if (c->fd < 0)
 		return false;
-	if (now - c->looked_at < CROWD_LOOK_NS)
+	if (now - c->looked_at < CPU_PRESSURE_LOOK_NS)
 		return now < c->hold_until;
 	waited = read_waited(c->fd);
-	if ((waited - c->waited) * 100 >= (now - c->looked_at) * CROWD_PERCENT)
-		c->hold_until = now + CROWD_HOLD_NS;
+	if ((waited - c->waited) * 100 >= (now - c->looked_at) * CPU_PRESSURE_PERCENT)
+		c->hold_until = now + CPU_PRESSURE_HOLD_NS;
 	c->waited = waited;
 	c->looked_at = now;
 	return now < c->hold_until;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <agent/crowd.h>
+#include <agent/cpu_pressure.h>
 
 static char path[UNIT_PATH];
-static struct crowd crowd;
+static struct cpu_pressure pressure;
 static uint64_t now;
 
 /* The thread has waited for |ns| in all. */
@@ -27,19 +27,19 @@ static bool look(unsigned int percent)
 {
 	static uint64_t sum = 1000000;
 
-	sum += CROWD_LOOK_NS * percent / 100;
-	now += CROWD_LOOK_NS;
+	sum += CPU_PRESSURE_LOOK_NS * percent / 100;
+	now += CPU_PRESSURE_LOOK_NS;
 	waited(sum);
-	return crowd_look(&crowd, now);
+	return cpu_pressure_look(&pressure, now);
 }
 
 static void it_is_seen_and_held(void **state)
 {
 	(void)state;
 	assert_false(look(0));
-	assert_false(look(CROWD_PERCENT - 1));
-	assert_true(look(CROWD_PERCENT));
-	for (uint64_t t = CROWD_LOOK_NS; t < CROWD_HOLD_NS; t += CROWD_LOOK_NS)
+	assert_false(look(CPU_PRESSURE_PERCENT - 1));
+	assert_true(look(CPU_PRESSURE_PERCENT));
+	for (uint64_t t = CPU_PRESSURE_LOOK_NS; t < CPU_PRESSURE_HOLD_NS; t += CPU_PRESSURE_LOOK_NS)
 		assert_true(look(0));
 	assert_false(look(0));
 	assert_true(look(100));
@@ -48,44 +48,44 @@ static void it_is_seen_and_held(void **state)
 static void between_looks_nothing_changes(void **state)
 {
 	(void)state;
-	now += CROWD_HOLD_NS;
+	now += CPU_PRESSURE_HOLD_NS;
 	assert_false(look(0));
 	waited(1ULL << 40);
-	assert_false(crowd_look(&crowd, now + CROWD_LOOK_NS - 1));
-	assert_true(crowd_look(&crowd, now + CROWD_LOOK_NS));
+	assert_false(cpu_pressure_look(&pressure, now + CPU_PRESSURE_LOOK_NS - 1));
+	assert_true(cpu_pressure_look(&pressure, now + CPU_PRESSURE_LOOK_NS));
 }
 
 static void without_the_file_it_never_is(void **state)
 {
-	struct crowd none;
+	struct cpu_pressure none;
 
 	(void)state;
-	crowd_open(&none, "/nowhere/schedstat", 0);
-	assert_false(crowd_look(&none, 1ULL << 40));
-	crowd_close(&none);
+	cpu_pressure_open(&none, "/nowhere/schedstat", 0);
+	assert_false(cpu_pressure_look(&none, 1ULL << 40));
+	cpu_pressure_close(&none);
 	/* Nor with one that says nothing. */
-	crowd_open(&none, "/dev/null", 0);
-	assert_false(crowd_look(&none, 1ULL << 40));
-	crowd_close(&none);
+	cpu_pressure_open(&none, "/dev/null", 0);
+	assert_false(cpu_pressure_look(&none, 1ULL << 40));
+	cpu_pressure_close(&none);
 }
 
 static int open_it(void **state)
 {
-	int fd = mkstemp(unit_template(path, "crowd"));
+	int fd = mkstemp(unit_template(path, "pressure"));
 
 	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	waited(1000000);
 	now = 1ULL << 32;
-	crowd_open(&crowd, path, now);
+	cpu_pressure_open(&pressure, path, now);
 	return 0;
 }
 
 static int close_it(void **state)
 {
 	(void)state;
-	crowd_close(&crowd);
+	cpu_pressure_close(&pressure);
 	unlink(path);
 	return 0;
 }
