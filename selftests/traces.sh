@@ -11,8 +11,8 @@
 # shellcheck source=selftests/procs.sh
 . "$(dirname "${BASH_SOURCE[0]}")/procs.sh"
 
-# Of perftest and the pingpongs of ibverbs-utils, Open MPI and UCX.
-TRACES_TMP=('xrc_domain*' 'ompi.*' 'pmix*' 'ucx*')
+# Of perftest and the pingpongs of ibverbs-utils, Open MPI and UCX; of ours, verbs programs without root.
+TRACES_TMP=('xrc_domain*' 'ompi.*' 'pmix*' 'ucx*' 'falcon-verbs-*')
 
 # Maps and programs of ours.
 pinned()

@@ -75,8 +75,9 @@ try_falcon_run()
 	id=$(id -u nobody)
 	chmod 755 "$SCRATCH"
 	install -D -t "$all" "$TAP_BUILD/falcon-run" "$TAP_BUILD/libfalcon_verbs.so"
-	tap_run "no permission" says "no permission" on a setpriv --reuid="$id" --clear-groups \
-		"$all/falcon-run" true
+	install -d -o "$id" "$SCRATCH/run"
+	tap_run "no permission" says "no permission" on a env XDG_RUNTIME_DIR="$SCRATCH/run" \
+		setpriv --reuid="$id" --clear-groups "$all/falcon-run" true
 }
 
 everything()

@@ -7,6 +7,9 @@
 # shellcheck source=selftests/apps/mpi.sh disable=SC2317 # functions that tap_run calls
 . "$(dirname "$0")/mpi.sh"
 tap_need hpcc
+# Two or four ranks and two agents share two CPUs: where something else computes, each message waits for a
+# time slice.
+LIMIT=240
 
 # input P Q: problems of a few hundred kB for a grid of P x Q ranks. hpcc takes each line's first words.
 input()
@@ -90,7 +93,6 @@ jobs_of()
 {
 	local ucx n ranks=(1)
 
-	# Four ranks, two agents and burners share two CPUs: every message waits for a time slice.
 	[ "$FULL" = 0 ] || ranks+=(2) LIMIT=600
 	mapfile -t ucx < <(over_ucx)
 	for n in "${ranks[@]}"; do

@@ -60,11 +60,13 @@ chmod 666 "/run/falcon-$FALCON_LAB/a/falcond.sock"
 chmod 755 "$SCRATCH"
 install -D -t "$SCRATCH/all" "$TAP_BUILD/falcon-run" "$TAP_BUILD/libfalcon_verbs.so" \
 	"$TAP_BUILD/selftests/apps/moving"
+install -d -o "$id" "$SCRATCH/run"
 
 # as_nobody TEST
 as_nobody()
 {
-	on a setpriv --reuid="$id" --clear-groups "$SCRATCH/all/falcon-run" "$SCRATCH/all/moving" plain "$1"
+	on a env XDG_RUNTIME_DIR="$SCRATCH/run" setpriv --reuid="$id" --clear-groups \
+		"$SCRATCH/all/falcon-run" "$SCRATCH/all/moving" plain "$1"
 }
 
 for test in $TESTS; do
