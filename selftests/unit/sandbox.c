@@ -17,8 +17,10 @@
 
 #include <agent/sandbox.h>
 
+static bool had_nice;	/* CAP_SYS_NICE, before the sandbox */
+
 /* 0 if |check| holds in a child within the sandbox, with what is |kept| on request. */
-static int within(bool kept, bool (*check)(void))
+static int within(unsigned int kept, bool (*check)(void))
 {
 	char err[256];
 	int status;
@@ -26,7 +28,7 @@ static int within(bool kept, bool (*check)(void))
 
 	if (pid == 0) {
 		/* Not exit(): the leak check is the parent's. */
-		if (sandbox_enter(kept, kept, err, sizeof(err)) < 0)
+		if (sandbox_enter(kept, err, sizeof(err)) < 0)
 			_exit(fputs(err, stderr) < 0 ? 3 : 2);
 		_exit(check() ? 0 : 1);
 	}
@@ -77,7 +79,8 @@ static bool has(cap_value_t cap)
 static bool few_capabilities(void)
 {
 	return !has(CAP_SYS_ADMIN) && !has(CAP_DAC_OVERRIDE) && !has(CAP_SETUID) &&
-	       !has(CAP_SYS_PTRACE) && !has(CAP_CHOWN) && cap_get_bound(CAP_SYS_ADMIN) == 0;
+	       !has(CAP_SYS_PTRACE) && !has(CAP_CHOWN) && !has(CAP_SYS_NICE) &&
+	       cap_get_bound(CAP_SYS_ADMIN) == 0;
 }
 
 static bool what_it_needs(void)
@@ -88,6 +91,11 @@ static bool what_it_needs(void)
 	       has(CAP_SYS_PTRACE) && fd >= 0;
 }
 
+static bool its_priority(void)
+{
+	return has(CAP_SYS_NICE) == had_nice && !has(CAP_CHOWN) && !has(CAP_SYS_PTRACE);
+}
+
 static void everything(void **state)
 {
 	static bool (*const checks[])(void) = {no_programs, no_namespaces,     no_users,
@@ -95,7 +103,7 @@ static void everything(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++)
-		assert_int_equal(within(false, checks[i]), 0);
+		assert_int_equal(within(0, checks[i]), 0);
 }
 
 static void what_stays(void **state)
@@ -103,7 +111,9 @@ static void what_stays(void **state)
 	(void)state;
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(within(true, what_it_needs), 0);
+	assert_int_equal(within(SANDBOX_CHOWN | SANDBOX_SYS_PTRACE, what_it_needs), 0);
+	had_nice = has(CAP_SYS_NICE);
+	assert_int_equal(within(SANDBOX_SYS_NICE, its_priority), 0);
 }
 
 int main(void)

@@ -15,6 +15,7 @@
 #include "agent/config_rue.h"
 #include "agent/config_set.h"
 #include "base/log.h"
+#include "agent/priority.h"
 #include "agent/quota.h"
 #include "cm/chan.h"
 #include "core/core.h"
@@ -79,6 +80,7 @@ struct agent_options {
 	bool offload;				/* false: XDP only steers */
 	uint32_t threads;			/* that carry packets, 1..CONFIG_THREADS_MAX */
 	char cpus[CONFIG_PATH_MAX];		/* of these, a list in their order; "": any */
+	enum priority_level priority;		/* of these */
 	uint16_t control_port;			/* TCP port of the agents' sessions */
 	uint32_t control_grace_ms;		/* that connections stay up without a session */
 	enum config_control control;

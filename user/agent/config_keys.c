@@ -31,6 +31,7 @@ static const char *const securities[] = {"clear", "psp", "psp-aes-gcm-128", "psp
 					 "psp-gmac-128", "psp-gmac-256", "esp-aes-gcm-128",
 					 "esp-aes-gcm-256", NULL};
 static const char *const modes[] = {"transport", "tunnel", NULL};
+static const char *const priorities[] = {"normal", "high", "realtime", NULL};
 static const char *const xsk_modes[] = {"auto", "copy", "zerocopy", NULL};
 static const char *const rue_modes[] = {"inline", "thread", "process", NULL};
 static const char *const delays[] = {"full", "fabric", "forward", "reverse", NULL};
@@ -75,6 +76,8 @@ static const struct config_key agent_keys[] = {
 	 .help = "threads that carry packets, each with its share of every interface's queues"},
 	{"cpus", STRING, AT(struct agent_options, cpus), .def = "",
 	 .help = "CPUs of these threads, in their order: 2,4-6; empty: where the kernel has room"},
+	{"priority", ENUM(priorities), AT(struct agent_options, priority), .def = "normal",
+	 .help = "of these threads; high: nice -20; realtime: SCHED_RR for half of the time at most"},
 	{"control_port", UINT(1, 65535), AT(struct agent_options, control_port), .def = "1000",
 	 .help = "TCP port of the sessions between agents"},
 	{"control_grace_ms", UINT(0, 600000), AT(struct agent_options, control_grace_ms),

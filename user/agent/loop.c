@@ -231,8 +231,10 @@ static void sleep_until(struct shard *s, struct spin *spin)
 	s->stats.sleeps += wait > 0;
 	since = spin_clock();
 	n = look_at_events(s, wait);
-	if (wait)
+	if (wait) {
 		spin_slept(spin, s->now - since, n > 0);
+		priority_slept(&s->priority, s->now);
+	}
 }
 
 static void rest(struct shard *s, struct spin *spin)
@@ -240,6 +242,7 @@ static void rest(struct shard *s, struct spin *spin)
 	struct falcon_shard *told = &s->agent->maps.config->shard[s->index];
 
 	watch_sockets(s, true);
+	priority_sleeps(&s->priority);
 	sleep_announce(&told->sleeping);
 	if (shard_ulps_sleep_begin(s)) {
 		if (call_sleep_begin(&s->call)) {
@@ -295,16 +298,41 @@ static void place_thread(const struct shard *s)
 		log_warn("thread %u cannot have CPU %d: %s cpus=%s", s->index, cpu, strerror(rc), cpus);
 }
 
+static void take_priority(struct shard *s)
+{
+	enum priority_level wanted = s->agent->config.agent.priority;
+	int rc = priority_take(&s->priority, wanted, s->now);
+
+	if (rc < 0)
+		log_warn("thread %u cannot have priority = %s, and has %s: %s", s->index,
+			 priority_name(wanted), priority_name(s->priority.granted), strerror(-rc));
+	else
+		log_info("thread %u carries packets priority=%s", s->index, priority_name(wanted));
+}
+
+/* Nothing to do since |busy_at|. */
+static void idle(struct shard *s, struct spin *spin, uint64_t busy_at)
+{
+	if (spin_over(spin, busy_at, s->now)) {
+		rest(s, spin);
+		return;
+	}
+	priority_spins(&s->priority);
+	spin_once(spin, busy_at, s->now);
+}
+
 /* May begin in the middle of a turn that an earlier thread did not end (stall.h). */
 static void turn_loop(void *arg)
 {
 	struct shard *s = arg;
-	uint64_t busy_at = spin_clock(), ticked_at = busy_at;
+	uint64_t busy_at, ticked_at;
 	struct spin spin = {};
 	uint32_t turns = 0, busy = 0;
 
+	s->now = busy_at = ticked_at = spin_clock();
 	name_thread(s);
 	place_thread(s);
+	take_priority(s);
 	cpu_pressure_close(&s->pressure);
 	cpu_pressure_open(&s->pressure, "/proc/thread-self/schedstat", busy_at);
 	while (!s->stop) {
@@ -314,11 +342,11 @@ static void turn_loop(void *arg)
 				watch_sockets(s, false);
 		} else {
 			busy = 0;
-			if (!spin_once(&spin, busy_at, s->now))
-				rest(s, &spin);
+			idle(s, &spin, busy_at);
 		}
 		if (++turns % LOOP_EVENT_TURNS == 0)
 			look_at_events(s, 0);
+		s->stats.lowered += priority_ran(&s->priority, s->now);
 		look_around(s);
 		if (s->now - ticked_at > LOOP_TICK_NS) {
 			ticked_at = s->now;

@@ -401,12 +401,20 @@ static int load(struct agent *a, const char *path, char *err, size_t errlen)
 /* Open what needs privileges, and give them up. 0, or a negative errno, reason logged. */
 static int give_up(struct agent *a)
 {
+	const struct agent_options *o = &a->config.agent;
 	int rc = agent_nvme_prepare(a);
+	unsigned int keep = 0;
 	char err[256];
 
-	if (rc < 0 || !a->config.agent.sandbox)
+	if (o->socket_group[0])
+		keep |= SANDBOX_CHOWN;
+	if (o->verbs)
+		keep |= SANDBOX_SYS_PTRACE;
+	if (!priority_allow(o->priority))
+		keep |= SANDBOX_SYS_NICE;
+	if (rc < 0 || !o->sandbox)
 		return rc;
-	rc = sandbox_enter(a->config.agent.socket_group[0], a->config.agent.verbs, err, sizeof(err));
+	rc = sandbox_enter(keep, err, sizeof(err));
 	if (rc < 0)
 		log_err("%s", err);
 	return rc;

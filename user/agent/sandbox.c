@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/capability.h>
@@ -59,17 +60,19 @@ static int hide_memory(void)
 	return !SANITIZED && prctl(PR_SET_DUMPABLE, 0) < 0 ? -errno : 0;
 }
 
-static bool keeps(cap_value_t cap, bool chown, bool ptrace)
+static bool keeps(cap_value_t cap, unsigned int keep)
 {
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
 		if (kept[i] == cap)
 			return true;
 	}
-	return (chown && cap == CAP_CHOWN) || (ptrace && cap == CAP_SYS_PTRACE);
+	return ((keep & SANDBOX_CHOWN) && cap == CAP_CHOWN) ||
+	       ((keep & SANDBOX_SYS_PTRACE) && cap == CAP_SYS_PTRACE) ||
+	       ((keep & SANDBOX_SYS_NICE) && cap == CAP_SYS_NICE);
 }
 
 /* What is held of the kept ones stays; an agent without root may have less. */
-static int drop_capabilities(bool chown, bool ptrace)
+static int drop_capabilities(unsigned int keep)
 {
 	cap_t caps = cap_get_proc();
 	int ret = 0;
@@ -77,7 +80,7 @@ static int drop_capabilities(bool chown, bool ptrace)
 	if (!caps)
 		return -errno;
 	for (cap_value_t cap = 0; cap <= cap_max_bits() && ret == 0; cap++) {
-		if (keeps(cap, chown, ptrace))
+		if (keeps(cap, keep))
 			continue;
 		if (cap_get_bound(cap) > 0 && cap_drop_bound(cap) < 0 && errno != EPERM)
 			ret = -errno;
@@ -107,14 +110,14 @@ static int filter_calls(void)
 	return ret;
 }
 
-int sandbox_enter(bool chown, bool ptrace, char *err, size_t errlen)
+int sandbox_enter(unsigned int keep, char *err, size_t errlen)
 {
 	const char *what = "core dumps";
 	int ret = hide_memory();
 
 	if (ret == 0) {
 		what = "capabilities";
-		ret = drop_capabilities(chown, ptrace);
+		ret = drop_capabilities(keep);
 	}
 	if (ret == 0) {
 		what = "privileges of programs";

@@ -16,6 +16,7 @@
 #include "agent/cpu_pressure.h"
 #include "agent/handover.h"
 #include "agent/news.h"
+#include "agent/priority.h"
 #include "base/log.h"
 #include "core/core.h"
 #include "falcon/maps.h"
@@ -41,6 +42,7 @@ struct stall;
 	V(counter, calls, none, "calls of control")							\
 	V(gauge, longest_turn_ns, ns_us, "longest turn yet, the calls made between turns included")	\
 	V(gauge, longest_call_ns, ns_us, "longest call yet")						\
+	V(counter, lowered, none, "times the thread had run with real-time priority for as long as it may") \
 	V(counter, ce_marked, none, "packets accepted with ECN CE that XDP had only steered here")
 
 struct shard_stats {
@@ -82,6 +84,7 @@ struct shard {
 	uint64_t now;			/* ns, CLOCK_MONOTONIC, taken once a turn */
 	uint64_t turned_at;		/* ns, when the turn before began; 0: it has slept since */
 	int epoll_fd;			/* what ends a sleep */
+	struct priority priority;	/* of the loop's thread */
 	struct cpu_pressure pressure;	/* of the loop's thread */
 	bool under_pressure;		/* as cpu_pressure_look() has said */
 	bool sockets_watched;		/* the AF_XDP sockets are in the epoll set */

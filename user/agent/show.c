@@ -361,7 +361,8 @@ static void show_shard(struct agent *a, const struct agent_conn *only, json_t *r
 	(void)only;
 	for (unsigned int i = 0; i < a->nshards; i++) {
 		const struct shard *s = &a->shards[i];
-		json_t *row = json_pack("{s:i}", "shard", (int)i);
+		json_t *row = json_pack("{s:i, s:s}", "shard", (int)i, "priority",
+					priority_name(priority_granted(&s->priority)));
 		struct shard_now now;
 
 		shard_now(s, &now);

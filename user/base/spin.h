@@ -37,6 +37,12 @@ static inline uint64_t spin_clock(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
+/* A wait that began at |since| does not go on spinning at |now|. */
+static inline bool spin_over(const struct spin *s, uint64_t since, uint64_t now)
+{
+	return now < s->hold_until || now - since >= SPIN_NS + s->more;
+}
+
 /*
  * Offer the CPU once, in a wait that began at |since|; |now| is the time. False: do not go on
  * spinning, sleep.
@@ -45,7 +51,7 @@ static inline bool spin_once(struct spin *s, uint64_t since, uint64_t now)
 {
 	uint64_t after;
 
-	if (now < s->hold_until || now - since >= SPIN_NS + s->more)
+	if (spin_over(s, since, now))
 		return false;
 	sched_yield();
 	after = spin_clock();
