@@ -5,7 +5,9 @@
 
 BINDIR       ?= $(PREFIX)/bin
 SBINDIR      ?= $(PREFIX)/sbin
-LIBDIR       ?= $(PREFIX)/lib
+# Of /usr that of the distribution, where the linker, Wireshark and nbdkit look.
+MULTIARCH    := $(notdir $(wildcard /usr/lib/$(shell $(CC) -print-multiarch 2>/dev/null)))
+LIBDIR       ?= $(PREFIX)/lib$(if $(filter /usr,$(PREFIX)),$(addprefix /,$(MULTIARCH)))
 INCLUDEDIR   ?= $(PREFIX)/include
 DATADIR      ?= $(PREFIX)/share
 MANDIR       ?= $(DATADIR)/man

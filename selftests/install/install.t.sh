@@ -30,7 +30,8 @@ try_uninstall()
 	# Others' files lie where ours go, and in our own folders.
 	mkdir -p "$root"/usr/{bin,sbin,include/falcon,share/{man/man{1,3,5,7,8},falcon}} \
 		"$root"/usr/share/bash-completion/completions \
-		"$root"/usr/lib/{systemd/system,wireshark/plugins,pkgconfig,nbdkit/plugins,falcon/rue}
+		"$root"/usr/lib/{systemd/system,falcon/rue} \
+		"$root/usr/lib/$TRIPLET"/{wireshark/plugins,pkgconfig,nbdkit/plugins}
 	touch "$root"/usr/{bin/falcon-other,include/falcon/other.h,lib/falcon/rue/other.so}
 	before=$(everything "$root" | grep -v ' ./usr/share/falcon ')
 	tap_run "make install" run_make install DESTDIR="$root" PREFIX=/usr

@@ -372,7 +372,7 @@ static void abbreviations(void **state)
 	assert_string_equal(asked_for("op"), "conn-set");
 	assert_int_equal(run("ca i"), 1);
 	assert_string_equal(out, "falconctl: ambiguous action \"i\"; there are show init issue "
-				 "revoke\n");
+				 "revoke bundle install\n");
 	assert_int_equal(run("con"), 1);
 	assert_string_equal(out, "falconctl: ambiguous object \"con\"; there are conn counters "
 				 "metrics window flow rue top key port pool client agent shard user nvme "

@@ -30,13 +30,7 @@ struct ca_args {
 	char san[SAN_MAX];		/* "DNS:a,IP:192.0.2.1" */
 };
 
-static int complain(const char *what, const char *of, const char *why)
-{
-	fprintf(stderr, "falconctl: ca: %s %s: %s\n", what, of, why);
-	return CTL_FAILED;
-}
-
-static bool host_valid(const char *name)
+bool ca_host_valid(const char *name)
 {
 	size_t len = strlen(name);
 
@@ -72,7 +66,7 @@ static bool take_arg(struct ca_args *a, const char *arg)
 		return isdigit((unsigned char)arg[5]) && !*end && a->days > 0 &&
 		       a->days <= CA_DAYS_MAX;
 	}
-	if (!a->host && host_valid(arg)) {
+	if (!a->host && ca_host_valid(arg)) {
 		a->host = arg;
 		len += (size_t)snprintf(a->san, SAN_MAX, "DNS:%s", arg);
 		return len < SAN_MAX;
@@ -95,79 +89,28 @@ static int parse(struct ca_args *a, int argc, char **argv)
 	return CTL_OK;
 }
 
-static void path_of(char *path, size_t size, const char *dir, const char *name, const char *suffix)
-{
-	snprintf(path, size, "%s/%s%s", dir, name, suffix);
-}
-
-/* Nobody else changes the directory until the descriptor is closed; -1 after a message. */
-static int lock(const char *dir)
-{
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd >= 0 && flock(fd, LOCK_EX) == 0)
-		return fd;
-	complain("directory", dir, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
-
-/* A new file beside |path| for finish_file() to put in its place. */
-static FILE *begin_file(const char *path, mode_t mode)
-{
-	char name[CA_PATH_MAX + 8];
-	int fd;
-
-	snprintf(name, sizeof(name), "%s.new", path);
-	unlink(name);
-	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-	return fd < 0 ? NULL : fdopen(fd, "w");
-}
-
-static int finish_file(FILE *f, const char *path, bool written)
-{
-	char name[CA_PATH_MAX + 8];
-	bool ok = written && fflush(f) == 0 && fsync(fileno(f)) == 0;
-
-	snprintf(name, sizeof(name), "%s.new", path);
-	ok = fclose(f) == 0 && ok && rename(name, path) == 0;
-	return ok ? CTL_OK : complain("cannot write", path, strerror(errno));
-}
-
-/* Write |what| to |path|, which is made anew. */
-static int put_file(const char *path, mode_t mode, bool (*write)(FILE *f, const void *what),
-		    const void *what)
-{
-	FILE *f = begin_file(path, mode);
-
-	if (!f)
-		return complain("cannot write", path, strerror(errno));
-	return finish_file(f, path, write(f, what));
-}
-
 static int put_pair(const char *dir, const char *name, const struct ca_pair *p)
 {
 	char path[CA_PATH_MAX];
 	int ret;
 
-	path_of(path, sizeof(path), dir, name, ".key");
-	ret = put_file(path, 0600, ca_write_key, p);
+	ca_path(path, sizeof(path), dir, name, ".key");
+	ret = ca_put_file(path, 0600, ca_write_key, p);
 	if (ret)
 		return ret;
-	path_of(path, sizeof(path), dir, name, ".crt");
-	return put_file(path, 0644, ca_write_cert, p);
+	ca_path(path, sizeof(path), dir, name, ".crt");
+	return ca_put_file(path, 0644, ca_write_cert, p);
 }
 
 static int load_ca(const char *dir, struct ca_pair *ca)
 {
 	char key[CA_PATH_MAX], cert[CA_PATH_MAX];
 
-	path_of(key, sizeof(key), dir, "ca", ".key");
-	path_of(cert, sizeof(cert), dir, "ca", ".crt");
+	ca_path(key, sizeof(key), dir, "ca", ".key");
+	ca_path(cert, sizeof(cert), dir, "ca", ".crt");
 	if (ca_load(ca, key, cert))
 		return CTL_OK;
-	return complain("no authority in", dir, "falconctl ca init makes one");
+	return ca_complain("no authority in", dir, "falconctl ca init makes one");
 }
 
 /* The index as text, to be freed; "" if there is none. */
@@ -177,7 +120,7 @@ static char *read_index(const char *dir)
 	size_t size = 0;
 	FILE *f;
 
-	path_of(path, sizeof(path), dir, "index", "");
+	ca_path(path, sizeof(path), dir, "index", "");
 	f = fopen(path, "re");
 	if (!f)
 		return strdup("");
@@ -211,15 +154,15 @@ static int put_lists(const char *dir, const struct ca_pair *ca, const char *inde
 	}
 	if (!ca_crl_sign(crl, ca)) {
 		ca_crl_free(crl);
-		return complain("cannot sign", "crl.pem", ca_error());
+		return ca_complain("cannot sign", "crl.pem", ca_error());
 	}
-	path_of(path, sizeof(path), dir, "crl.pem", "");
-	ret = put_file(path, 0644, ca_write_crl, crl);
+	ca_path(path, sizeof(path), dir, "crl.pem", "");
+	ret = ca_put_file(path, 0644, ca_write_crl, crl);
 	ca_crl_free(crl);
 	if (ret)
 		return ret;
-	path_of(path, sizeof(path), dir, "index", "");
-	return put_file(path, 0644, write_text, index);
+	ca_path(path, sizeof(path), dir, "index", "");
+	return ca_put_file(path, 0644, write_text, index);
 }
 
 static int init_in(const struct ca_args *a)
@@ -228,29 +171,12 @@ static int init_in(const struct ca_args *a)
 	int ret;
 
 	if (!ca_make_authority(&ca, a->days))
-		return complain("cannot make", "an authority", ca_error());
+		return ca_complain("cannot make", "an authority", ca_error());
 	ret = put_pair(a->dir, "ca", &ca);
 	if (!ret)
 		ret = put_lists(a->dir, &ca, "");
 	ca_free(&ca);
 	return ret;
-}
-
-/* As mkdir -p: its parents, too, which may be read by all. 0 or a negative errno. */
-static int make_dir(const char *dir)
-{
-	char path[CA_PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s", dir);
-	for (size_t len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
-		path[len - 1] = '\0';
-	for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-		*p = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			return -errno;
-		*p = '/';
-	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
 int ctl_ca_init(int argc, char **argv)
@@ -261,20 +187,20 @@ int ctl_ca_init(int argc, char **argv)
 
 	/* The one word is the directory here. */
 	if (argc > 1)
-		return complain("init takes", "one directory", "try falconctl ca help");
+		return ca_complain("init takes", "one directory", "try falconctl ca help");
 	if (argc == 1)
 		a.dir = argv[0];
 	if (strlen(a.dir) > CA_DIR_MAX)
-		return complain("directory", a.dir, "name too long");
-	ret = make_dir(a.dir);
+		return ca_complain("directory", a.dir, "name too long");
+	ret = ca_make_dir(a.dir, 0700);
 	if (ret < 0)
-		return complain("cannot make", a.dir, strerror(-ret));
-	fd = lock(a.dir);
+		return ca_complain("cannot make", a.dir, strerror(-ret));
+	fd = ca_lock(a.dir);
 	if (fd < 0)
 		return CTL_FAILED;
-	path_of(path, sizeof(path), a.dir, "ca", ".key");
+	ca_path(path, sizeof(path), a.dir, "ca", ".key");
 	if (access(path, F_OK) == 0)
-		ret = complain("directory", a.dir, "there is an authority already");
+		ret = ca_complain("directory", a.dir, "there is an authority already");
 	else
 		ret = init_in(&a);
 	close(fd);
@@ -288,11 +214,11 @@ static int issue_in(const struct ca_args *a, const struct ca_pair *ca)
 	int ret;
 
 	if (!ca_make_host(&host, ca, a->host, a->san, a->days, serial))
-		return complain("cannot make a certificate for", a->host, ca_error());
+		return ca_complain("cannot make a certificate for", a->host, ca_error());
 	/* First into the index: what is not there cannot be revoked. */
 	index = read_index(a->dir);
 	ret = asprintf(&longer, "%s%s - %s\n", index, serial, a->host) < 0
-		      ? complain("index", a->dir, "out of memory")
+		      ? ca_complain("index", a->dir, "out of memory")
 		      : put_lists(a->dir, ca, longer);
 	if (!ret)
 		ret = put_pair(a->dir, a->host, &host);
@@ -337,7 +263,7 @@ static int revoke_in(const struct ca_args *a, const struct ca_pair *ca)
 	if (found)
 		ret = put_lists(a->dir, ca, changed);
 	else
-		complain("nothing to revoke for", a->host, "falconctl ca show lists certificates");
+		ca_complain("nothing to revoke for", a->host, "falconctl ca show lists certificates");
 	free(changed);
 	free(index);
 	return ret;
@@ -353,10 +279,10 @@ static int with_ca(int argc, char **argv,
 	if (ret)
 		return ret;
 	if (!a.host || strlen(a.dir) > CA_DIR_MAX) {
-		complain("name", "a host", "of letters, digits, '.', '_' and '-'");
+		ca_complain("name", "a host", "of letters, digits, '.', '_' and '-'");
 		return CTL_USAGE;
 	}
-	fd = lock(a.dir);
+	fd = ca_lock(a.dir);
 	if (fd < 0)
 		return CTL_FAILED;
 	ret = load_ca(a.dir, &ca);
@@ -376,6 +302,17 @@ int ctl_ca_issue(int argc, char **argv)
 int ctl_ca_revoke(int argc, char **argv)
 {
 	return with_ca(argc, argv, revoke_in);
+}
+
+static int bundle_in(const struct ca_args *a, const struct ca_pair *ca)
+{
+	(void)ca;
+	return ca_bundle_make(a->dir, a->host);
+}
+
+int ctl_ca_bundle(int argc, char **argv)
+{
+	return with_ca(argc, argv, bundle_in);
 }
 
 json_t *ctl_ca_rows(const char *dir)

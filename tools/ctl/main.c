@@ -23,7 +23,7 @@ struct action {
 	action_fn run;
 };
 
-enum { ACTIONS_MAX = 5 };
+enum { ACTIONS_MAX = 6 };
 
 struct object {
 	const char *name;
@@ -202,6 +202,18 @@ static int ca_revoke(const struct options *o, const struct object *obj, int argc
 {
 	(void)o, (void)obj;
 	return ctl_ca_revoke(argc, argv);
+}
+
+static int ca_bundle(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	(void)o, (void)obj;
+	return ctl_ca_bundle(argc, argv);
+}
+
+static int ca_install(const struct options *o, const struct object *obj, int argc, char **argv)
+{
+	(void)o, (void)obj;
+	return ctl_ca_install(argc, argv);
 }
 
 static const struct ctl_column ca_columns[] = {
@@ -412,7 +424,10 @@ static const struct object objects[] = {
 	  {"init", "[DIR]", "make an authority, by default in " CA_DEFAULT_DIR, ca_init},
 	  {"issue", "HOST [ADDRESS ...] [days=N] [dir=DIR]", "make a host's key and certificate",
 	   ca_issue},
-	  {"revoke", "HOST [dir=DIR]", "put all certificates of a host on crl.pem", ca_revoke}}},
+	  {"revoke", "HOST [dir=DIR]", "put all certificates of a host on crl.pem", ca_revoke},
+	  {"bundle", "HOST [dir=DIR]", "put all that a host needs into HOST.pem", ca_bundle},
+	  {"install", "FILE [DIR]", "on that host: take what is in it, by default to " CA_INSTALL_DIR,
+	   ca_install}}},
 	{"doctor", "what keeps Falcon from working on this host", NULL,
 	 {{"run", "[-c FILE]", "look at host, falcon.conf, agent and peers, and say what to do",
 	   ctl_doctor}}},

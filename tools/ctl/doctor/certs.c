@@ -10,6 +10,9 @@
 #include "cm/tls.h"
 #include "doctor.h"
 
+#define NEW_CERTIFICATE \
+	"where the authority is: falconctl ca issue HOST ADDRESS ..., ca bundle HOST; here: ca install FILE"
+
 enum { SOON_DAYS = 30, DAY_S = 86400 };
 
 static X509 *read_cert(const char *path)
@@ -45,13 +48,11 @@ static void check_dates(struct doctor *d, const char *path, const X509 *cert)
 	} else if (ASN1_TIME_cmp_time_t(to, now) < 0) {
 		doctor_say(d, DOCTOR_FAIL, "certificate", "%s has expired on %s", path,
 			   date(to, text, sizeof(text)));
-		doctor_advise(
-			d, "falconctl ca issue HOST ADDRESS ..., where the authority is, and copy the files");
+		doctor_advise(d, NEW_CERTIFICATE);
 	} else if (ASN1_TIME_cmp_time_t(to, now + SOON_DAYS * (time_t)DAY_S) < 0) {
 		doctor_say(d, DOCTOR_WARN, "certificate", "%s expires on %s", path,
 			   date(to, text, sizeof(text)));
-		doctor_advise(
-			d, "falconctl ca issue HOST ADDRESS ..., where the authority is, and copy the files");
+		doctor_advise(d, NEW_CERTIFICATE);
 	} else {
 		doctor_say(d, DOCTOR_OK, "certificate", "%s, valid to %s", path,
 			   date(to, text, sizeof(text)));
@@ -145,10 +146,7 @@ void doctor_certs(struct doctor *d)
 	if (tls_open(&t, &cfg, err, sizeof(err)) < 0) {
 		doctor_say(d, DOCTOR_FAIL, "certificate", "%s", err);
 		if (is_missing(a->tls_cert) || is_missing(a->tls_key) || is_missing(a->tls_ca))
-			doctor_advise(
-				d,
-				"falconctl ca issue HOST ADDRESS ..., where the authority is, and copy the "
-				"files");
+			doctor_advise(d, NEW_CERTIFICATE);
 		return;
 	}
 	if (t.ctx && a->tls_cert[0]) {
