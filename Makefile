@@ -17,6 +17,8 @@ Q       := $(if $(filter 1,$(V)),,@)
 CC      ?= gcc
 CLANG   ?= clang
 CFLAGS  ?= -O2 -g
+# Debian's folder for this architecture; empty elsewhere, and before "make deps".
+TRIPLET := $(shell $(CC) -print-multiarch 2>/dev/null)
 # Packages are built by compilers that this tree has not seen: WERROR= lets them warn.
 WERROR  ?= -Werror
 WARN    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes $(WERROR)

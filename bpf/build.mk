@@ -4,7 +4,7 @@
 # falcon-large.bpf.o is falcon.bpf.o with room for as many connections as an agent can have.
 
 BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror \
-	-ffile-prefix-map=$(CURDIR)=. -Iinclude -Ibpf -I/usr/include/$(shell $(CC) -print-multiarch)
+	-ffile-prefix-map=$(CURDIR)=. -Iinclude -Ibpf -I/usr/include/$(TRIPLET)
 
 OBJECTS += $(patsubst bpf/%.bpf.c,$(B)/%.bpf.o,$(wildcard bpf/*.bpf.c))
 

@@ -6,7 +6,7 @@
 BINDIR       ?= $(PREFIX)/bin
 SBINDIR      ?= $(PREFIX)/sbin
 # Of /usr that of the distribution, where the linker, Wireshark and nbdkit look.
-MULTIARCH    := $(notdir $(wildcard /usr/lib/$(shell $(CC) -print-multiarch 2>/dev/null)))
+MULTIARCH    := $(notdir $(wildcard /usr/lib/$(TRIPLET)))
 LIBDIR       ?= $(PREFIX)/lib$(if $(filter /usr,$(PREFIX)),$(addprefix /,$(MULTIARCH)))
 INCLUDEDIR   ?= $(PREFIX)/include
 DATADIR      ?= $(PREFIX)/share

@@ -7,7 +7,7 @@ $(BENCH)/ceiling.bpf.o: selftests/bench/ceiling.bpf.c
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
-		-I/usr/include/$(shell $(CC) -print-multiarch) -c -o $@ $<
+		-I/usr/include/$(TRIPLET) -c -o $@ $<
 
 $(BENCH)/xsk_ceiling: $(B)/obj/selftests/bench/xsk_ceiling.o
 	$(call say,LD,$@)

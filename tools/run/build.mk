@@ -6,7 +6,7 @@ PROGRAMS += $(B)/falcon-run
 
 # Where an installed library may be, seen from $(BINDIR).
 $(B)/obj/tools/run/main.o: CPPFLAGS += -DVERBS_LIBRARY='"libfalcon_verbs.so.$(ABI)"' \
-	-DMULTIARCH='"$(shell $(CC) -print-multiarch)"'
+	-DMULTIARCH='"$(TRIPLET)"'
 
 $(B)/falcon-run: $(RUN_SRC:%.c=$(B)/obj/%.o)
 	$(call say,LD,$@)

@@ -4,7 +4,8 @@
 AGENT_SRCS := $(wildcard user/agent/*.c user/base/*.c user/cm/*.c user/io/*.c user/rue/*.c user/ulp/*.c \
 	user/ulp/nvme/*.c user/ulp/rdma/*.c)
 AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd openssl libseccomp libcap liburing libmicrohttpd
-AGENT_LIBS := $(shell pkg-config --libs $(AGENT_PKGS)) -lisal -ldl -lpthread
+# When it is needed: "make deps" has no pkg-config yet.
+AGENT_LIBS = $(shell pkg-config --libs $(AGENT_PKGS)) -lisal -ldl -lpthread
 
 $(B)/falcond: $(AGENT_SRCS:%.c=$(B)/obj/%.o) $(B)/libfcore.a $(B)/libfcrypto.a
 	$(call say,LD,$@)
