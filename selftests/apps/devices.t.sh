@@ -71,6 +71,13 @@ try_falcon_run()
 	tap_run "a variable with a bad value" says "must be one of strong" \
 		on a env FALCON_QP_ORDERING=odd falcon-run true
 	tap_run "no such command" says "No such file" on a falcon-run /nonexistent
+	tap_run "a time slice that there is not" says "100 to 100000" on a falcon-run -t 99 true
+	if grep -q '^se.slice' /proc/self/sched; then
+		tap_is "$(on a falcon-run -t 500 awk '/^se.slice/ { print $3 }' /proc/self/sched)" 500000 \
+			"the command has the time slice asked for"
+	else
+		tap_skip "the command has the time slice asked for" "this kernel does not say"
+	fi
 	on a falcon-run sh -c 'exit 7' || tap_is "$?" 7 "the status is the command's"
 	id=$(id -u nobody)
 	chmod 755 "$SCRATCH"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* falcon-run CMD ...: run a verbs application over Falcon, having said what is missing. */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/sched_attr.h"
 #include "base/version.h"
 #include "verbs/agent.h"
 #include "verbs/env.h"
@@ -23,11 +26,12 @@ enum {
 };
 
 static const char *const usage =
-	"falcon-run [-s SOCKET] [-l LIBRARY] CMD [ARGS]...\n"
+	"falcon-run [-s SOCKET] [-l LIBRARY] [-t US] CMD [ARGS]...\n"
 	"falcon-run -c | -e | -h | -V\n"
 	"Run CMD so that it finds Falcon's devices where it looks for RDMA adapters.\n"
 	"  -s SOCKET   the agent's control socket (FALCON_SOCKET)\n"
 	"  -l LIBRARY  libfalcon_verbs.so, if it is not beside this program or installed\n"
+	"  -t US       time slices of so many microseconds, 100 to 100000, for CMD\n"
 	"  -c          check only, and list the devices\n"
 	"  -e          list the environment variables\n"
 	"  -V          version\n";
@@ -170,6 +174,39 @@ static int preload(const char *library)
 	return rc;
 }
 
+/* What CMD inherits. 0, or a negative errno. */
+static int set_slice(uint64_t ns)
+{
+	struct sched_attributes a = {};
+	int rc = sched_get_attributes(&a);
+
+	a.flags = 0;
+	a.runtime = ns;
+	if (rc < 0)
+		return rc;
+	return a.policy == SCHED_OTHER || a.policy == SCHED_BATCH ? sched_set_attributes(&a) : -EINVAL;
+}
+
+/* |text|: microseconds. False, with a message, if there is no such slice. */
+static bool take_slice(const char *text)
+{
+	char *end;
+	unsigned long us = strtoul(text, &end, 10);
+	uint64_t ns = us * 1000ULL;
+	int rc;
+
+	if (!isdigit((unsigned char)*text) || *end || ns < SCHED_ATTR_SLICE_MIN ||
+	    ns > SCHED_ATTR_SLICE_MAX) {
+		complain("-t %s: a time slice has 100 to 100000 microseconds", text);
+		return false;
+	}
+	rc = set_slice(ns);
+	if (rc < 0)
+		complain("-t %s: %s", text, rc == -EINVAL ? "this process is not scheduled by time slices"
+							   : strerror(-rc));
+	return rc == 0;
+}
+
 static int run(char **argv, const char *library)
 {
 	char found[PATH_MAX];
@@ -202,13 +239,17 @@ int main(int argc, char **argv)
 	bool check = false;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "+s:l:cehV")) != -1) {
+	while ((opt = getopt(argc, argv, "+s:l:t:cehV")) != -1) {
 		switch (opt) {
 		case 's':
 			setenv("FALCON_SOCKET", optarg, 1);
 			break;
 		case 'l':
 			library = optarg;
+			break;
+		case 't':
+			if (!take_slice(optarg))
+				return EXIT_OURS;
 			break;
 		case 'c':
 			check = true;

@@ -4,40 +4,27 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "base/sched_attr.h"
 
 enum priority_const {
 	NICE_HIGH = -20,
 	RR_PRIORITY = 1,		/* above all that is not real-time, below the rest of that */
-	RESET_ON_FORK = 0x01,		/* SCHED_FLAG_RESET_ON_FORK */
 };
 static const int64_t BUDGET_NS = PRIORITY_BURST_NS / 2;
-static const uint64_t SLICE_NS = 100 * 1000;	/* the shortest that the kernel takes */
-
-/* sched_setattr(2); glibc has it from 2.41 on, and linux/sched/types.h conflicts with sched.h. */
-struct sched_attributes {
-	uint32_t size;
-	uint32_t policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;	/* ns; of SCHED_OTHER the first is the time slice */
-};
 
 /* |nice|: of PRIORITY_NORMAL. */
 static int set(enum priority_level level, int nice)
 {
 	struct sched_attributes attr = {
-		.size = sizeof(attr),
 		.policy = level == PRIORITY_REALTIME ? SCHED_RR : SCHED_OTHER,
-		.flags = RESET_ON_FORK,
+		.flags = SCHED_ATTR_RESET_ON_FORK,
 		.nice = level == PRIORITY_HIGH ? NICE_HIGH : nice,
 		.priority = level == PRIORITY_REALTIME ? RR_PRIORITY : 0,
-		.runtime = level == PRIORITY_REALTIME ? 0 : SLICE_NS,
+		.runtime = level == PRIORITY_REALTIME ? 0 : SCHED_ATTR_SLICE_MIN,
 	};
 
-	return syscall(SYS_sched_setattr, 0, &attr, 0) < 0 ? -errno : 0;
+	return sched_set_attributes(&attr);
 }
 
 const char *priority_name(enum priority_level level)
