@@ -23,7 +23,7 @@ enum fverbs_cm_what {
 	FVERBS_CM_CREATE_ID,		/* channel, ps, qp_type, cookie -> id */
 	FVERBS_CM_DESTROY_ID,		/* id -> reported */
 	FVERBS_CM_BIND,			/* id, src: address 0: any; port 0: one that is free */
-	FVERBS_CM_RESOLVE_ADDR,		/* id, src, dst; ADDR_RESOLVED or ADDR_ERROR follows */
+	FVERBS_CM_RESOLVE_ADDR,		/* id, src (0: by route), dst; ADDR_RESOLVED or ADDR_ERROR follows */
 	FVERBS_CM_RESOLVE_ROUTE,	/* id; ROUTE_RESOLVED follows */
 	FVERBS_CM_QUERY,		/* id -> all of fverbs_cm_answer */
 	FVERBS_CM_LISTEN,		/* id, value: backlog */

@@ -48,7 +48,7 @@ FUZZ_CONTROL := $(addprefix user/agent/,call.c commands.c own.c raw_app.c show.c
 	config.c config_conn.c config_json.c config_keys.c config_nvme.c config_rue.c endpoint.c nvme.c nvme_app.c \
 	nvme_ns.c nvme_store.c policy.c priority.c rue.c rue_commands.c rue_process.c rue_show.c quota.c sec.c sec_keys.c \
 	stat.c xlr.c) \
-	$(wildcard user/base/*.c user/crypto/*.c user/rue/*.c user/ulp/nvme/*.c) $(FUZZ_RAW)
+	user/io/netdev.c $(wildcard user/base/*.c user/crypto/*.c user/rue/*.c user/ulp/nvme/*.c) $(FUZZ_RAW)
 FUZZ_CP := $(addprefix tools/cp/,session.c proto.c file.c text.c) tools/common/mailbox.c
 FUZZ_HANDSHAKE := $(wildcard user/cm/*.c) user/base/log.c
 FUZZ_TLS := user/cm/tls.c user/cm/tls_psk.c tools/ctl/x509.c

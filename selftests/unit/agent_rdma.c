@@ -79,6 +79,12 @@ void news_verbs(struct shard *s)
 	(void)s;
 }
 
+int agent_rdma_source(void *arg, const struct fverbs_cm_addr *dst, struct fverbs_cm_addr *src)
+{
+	(void)arg, (void)dst, (void)src;
+	return -ENETUNREACH;
+}
+
 unsigned int agent_rdma_look(const struct agent *a, struct fverbs_device *out)
 {
 	(void)a;

@@ -54,6 +54,47 @@ static void join(uint32_t *at_a, uint32_t *at_b)
 	assert_int_equal(expect(&b, RDMA_CM_EVENT_ESTABLISHED, 5, 0), *at_b);
 }
 
+/* Where 10.0.0.0/24 is, and nothing else. */
+static int route(void *arg, const struct fverbs_cm_addr *dst, struct fverbs_cm_addr *src)
+{
+	struct side *s = arg;
+
+	if (memcmp(dst->addr, "\x0a\0\0", 3))
+		return -ENETUNREACH;
+	memcpy(src->addr, address(s == &a ? A : B, 0).addr, 4);
+	return 0;
+}
+
+/* An application that does not say where from leaves it to the host's routes. */
+static void no_source(void **state)
+{
+	struct fverbs_cm_req q = { .what = FVERBS_CM_RESOLVE_ADDR, .src = address("0.0.0.0", 0),
+				   .dst = address(B, 7471) };
+
+	(void)state;
+	q.id = make_id(&a, 200, false);
+	assert_int_equal(ask(&a, &q), -ENETUNREACH);
+	a.r.host.source = route;
+	q.dst = address("192.0.2.1", 7471);
+	assert_int_equal(ask(&a, &q), -ENETUNREACH);
+	expect_none(&a);
+	q.dst = address(B, 7471);
+	assert_int_equal(ask(&a, &q), 0);
+	expect(&a, RDMA_CM_EVENT_ADDR_RESOLVED, 200, 0);
+	assert_int_equal(ask_id(&a, FVERBS_CM_QUERY, q.id), 0);
+	assert_memory_equal(a.answer.src.addr, address(A, 0).addr, 4);
+	assert_int_not_equal(a.answer.src.port, 0);
+	/* One that has a port already, at any address. */
+	q.id = make_id(&a, 201, false);
+	assert_int_equal(bind_to(&a, q.id, "0.0.0.0", 4711), 0);
+	assert_int_equal(ask(&a, &q), 0);
+	expect(&a, RDMA_CM_EVENT_ADDR_RESOLVED, 201, 0);
+	assert_int_equal(ask_id(&a, FVERBS_CM_QUERY, q.id), 0);
+	assert_memory_equal(a.answer.src.addr, address(A, 0).addr, 4);
+	assert_int_equal(a.answer.src.port, htons(4711));
+	a.r.host.source = NULL;
+}
+
 static void connected(void **state)
 {
 	uint32_t x, y;
@@ -538,6 +579,7 @@ static void nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(no_source, setup, teardown),
 		cmocka_unit_test_setup_teardown(connected, setup, teardown),
 		cmocka_unit_test_setup_teardown(rejected, setup, teardown),
 		cmocka_unit_test_setup_teardown(backlog, setup, teardown),

@@ -235,7 +235,7 @@ static void ids(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
-/* The host's own addresses become a device's; where none is given one is found. */
+/* The host's own addresses become a device's; where none is given the agent finds one. */
 static void addresses(void **state)
 {
 	struct sockaddr_in own = { .sin_family = AF_INET, .sin_port = htons(7471) };
@@ -252,10 +252,11 @@ static void addresses(void **state)
 	memset(&cmd.u, 0, sizeof(cmd.u));
 	memcpy(&cmd.u.resolve.dst_addr, &own, sizeof(own));
 	cmd.hdr.cmd = RDMA_USER_CM_CMD_RESOLVE_IP;
-	if (write(chan, &cmd, sizeof(cmd)) == sizeof(cmd))
-		assert_int_equal(asked.src.family, AF_INET);
-	else
-		assert_int_equal(errno, ENETUNREACH);
+	assert_int_equal(write(chan, &cmd, sizeof(cmd)), sizeof(cmd));
+	/* By whatever address the agent's host has a route: not by what this process sees of the network. */
+	assert_int_equal(asked.src.family, AF_INET);
+	assert_memory_equal(asked.src.addr, "\0\0\0\0", 4);
+	assert_memory_equal(asked.dst.addr, "\x0a\x00\x00\x01", 4);
 	own.sin_family = AF_UNIX;
 	memcpy(&cmd.u.resolve.dst_addr, &own, sizeof(own));
 	assert_int_equal(write(chan, &cmd, sizeof(cmd)), -1);

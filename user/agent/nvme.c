@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "agent/nvme.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "agent/stat.h"
 #include "crypto/locked.h"
 #include "crypto/xts.h"
+#include "io/netdev.h"
 #include "base/pi.h"
 
 /* A device's cipher; |xts| is NULL if it has none. */
@@ -348,15 +350,43 @@ int agent_nvme_device(struct agent *a, struct control_client *cl, json_t *req, i
 	return 0;
 }
 
+/*
+ * Without "local" packets leave from the address that this host has towards the first target: a caller in a
+ * container does not know it. What makes no sense is config_nvme_dev()'s to say.
+ */
+static int find_local(json_t *req, char *err, size_t errlen)
+{
+	const char *targets = json_string_value(json_object_get(req, "targets"));
+	char text[INET6_ADDRSTRLEN] = "";
+	uint8_t remote[16], local[16];
+	int family, rc;
+
+	if (!targets || json_object_get(req, "local"))
+		return 0;
+	targets += strspn(targets, " \t");
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(targets, "/"), targets);
+	family = strchr(text, ':') ? AF_INET6 : AF_INET;
+	if (inet_pton(family, text, remote) != 1)
+		return 0;
+	rc = netdev_source(family, remote, 0, local);
+	if (rc < 0)
+		snprintf(err, errlen, "no route to %s: %s", text, strerror(-rc));
+	else if (json_object_set_new(req, "local", json_string(inet_ntop(family, local, text, sizeof(text)))))
+		rc = -ENOMEM;
+	return rc;
+}
+
 int agent_nvme_connect(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		       json_t **reply)
 {
 	struct nvme_dev_attr attr;
 	struct nvme_config cfg;
 	char err[256];
-	int rc = config_nvme_from_json(req, &cfg, err, sizeof(err));
+	int rc = find_local(req, err, sizeof(err));
 
 	(void)cl, (void)fds, (void)nfds;
+	if (rc == 0)
+		rc = config_nvme_from_json(req, &cfg, err, sizeof(err));
 	if (rc == 0 && cfg.key_file[0]) {
 		snprintf(err, sizeof(err), "key_file: keys are read when the agent starts; write a "
 			 "section [nvme %s]", cfg.name);

@@ -169,6 +169,7 @@ static int make_layer(struct agent_rdma *v)
 		.write = host_write,
 		.memory = host_memory,
 		.devices = host_devices,
+		.source = agent_rdma_source,
 		.send = host_send,
 		.map = host_map,
 		.unmap = host_unmap,

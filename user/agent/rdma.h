@@ -41,6 +41,8 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 
 /* rdma_device.c: the ports as devices, as they are now. Returns how many, at most FVERBS_DEVICES_MAX. */
 unsigned int agent_rdma_look(const struct agent *a, struct fverbs_device *out);
+/* rdma_device.c: struct rdma_host.source. */
+int agent_rdma_source(void *arg, const struct fverbs_cm_addr *dst, struct fverbs_cm_addr *src);
 
 /* ---- for rdma*.c ------------------------------------------------------------------------- */
 

@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include "agent/rdma.h"
+#include "falcon/rdmacm_abi.h"
 #include "falcon/psp.h"
 #include "falcon/rdma.h"
 #include "io/frame.h"
+#include "io/netdev.h"
 
 enum { INNER_IP = 40 };		/* bytes of an IPv6 header: what PSP in tunnel mode adds */
 
@@ -136,4 +138,11 @@ unsigned int agent_rdma_look(const struct agent *a, struct fverbs_device *out)
 		fill(&a->ports[n], n, all, &out[n]);
 	freeifaddrs(all);
 	return n;
+}
+
+int agent_rdma_source(void *arg, const struct fverbs_cm_addr *dst, struct fverbs_cm_addr *src)
+{
+	(void)arg;
+	src->scope = dst->scope;
+	return netdev_source(dst->family, dst->addr, dst->scope, src->addr);
 }

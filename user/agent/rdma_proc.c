@@ -111,6 +111,11 @@ int rdma_proc_open(struct rdma_proc **out, pid_t pid, uid_t uid, int sock, char 
 	*out = NULL;
 	if (rc < 0)
 		return rc;
+	if (pid == 0) {
+		snprintf(err, errlen, "the agent does not see the application's process: it has to be in the "
+				      "application's PID namespace, or in one above it");
+		return -EPERM;
+	}
 	p = calloc(1, sizeof(*p));
 	if (!p) {
 		snprintf(err, errlen, "out of memory");

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "io/netdev.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
+#include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -41,4 +43,27 @@ bool netdev_driver_is(const char *ifname, const char *driver)
 	known = ioctl(fd, SIOCETHTOOL, &ifr) == 0;
 	close(fd);
 	return known && strcmp(info.driver, driver) == 0;
+}
+
+/* Connecting a datagram socket sends nothing, but chooses an address. */
+int netdev_source(int family, const uint8_t *dst, uint32_t scope, uint8_t *src)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(9),
+				    .sin6_scope_id = scope };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(9) };
+	bool v4 = family == AF_INET;
+	struct sockaddr *addr = v4 ? (struct sockaddr *)&in : (struct sockaddr *)&in6;
+	void *at = v4 ? (void *)&in.sin_addr : (void *)&in6.sin6_addr;
+	size_t size = v4 ? sizeof(in.sin_addr) : sizeof(in6.sin6_addr);
+	socklen_t len = v4 ? sizeof(in) : sizeof(in6);
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	memcpy(at, dst, size);
+	rc = connect(fd, addr, len) < 0 || getsockname(fd, addr, &len) < 0 ? -errno : 0;
+	close(fd);
+	if (rc == 0)
+		memcpy(src, at, size);
+	return rc;
 }

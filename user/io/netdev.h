@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sysfs and ethtool say of an interface. */
+/* What sysfs and ethtool say of an interface, and the kernel of routes. */
 #ifndef FALCON_IO_NETDEV_H
 #define FALCON_IO_NETDEV_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Receive queues of interface |ifname|; 0 if sysfs does not say. */
 unsigned int netdev_rx_queues(const char *ifname);
 
 /* Its driver is |driver|, as ethtool(8) has it; false, too, if that cannot be found out. */
 bool netdev_driver_is(const char *ifname, const char *driver);
+
+/*
+ * The address of this host from which packets to |dst| leave, into |src|: 4 bytes of each for AF_INET, 16 for
+ * AF_INET6, of which |scope| is the interface's index, or 0. 0, or a negative errno: -ENETUNREACH.
+ */
+int netdev_source(int family, const uint8_t *dst, uint32_t scope, uint8_t *src);
 
 #endif /* FALCON_IO_NETDEV_H */

@@ -76,35 +76,15 @@ static int config_complete(void)
 	return 0;
 }
 
-/* Our address towards |to|, as text. */
-static int local_address(const struct addrinfo *to, char *text, size_t size)
-{
-	struct sockaddr_storage own;
-	socklen_t len = sizeof(own);
-	int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
-
-	if (fd < 0)
-		return -errno;
-	rc = connect(fd, to->ai_addr, to->ai_addrlen) || getsockname(fd, (void *)&own, &len)
-		     ? -errno : 0;
-	close(fd);
-	if (rc == 0 && getnameinfo((void *)&own, len, text, (socklen_t)size, NULL, 0,
-				   NI_NUMERICHOST))
-		rc = -EINVAL;
-	return rc;
-}
-
 /* A device for |host| and |nsid|: ask the agent for one, unless there is one already. */
 static int connect_device(const struct addrinfo *to)
 {
-	char local[INET6_ADDRSTRLEN], remote[INET6_ADDRSTRLEN], name[NAME_SIZE],
-		targets[INET6_ADDRSTRLEN + 8];
+	char remote[INET6_ADDRSTRLEN], name[NAME_SIZE], targets[INET6_ADDRSTRLEN + 8];
 	struct ipc_client agent;
-	int rc = local_address(to, local, sizeof(local));
+	int rc = getnameinfo(to->ai_addr, to->ai_addrlen, remote, sizeof(remote), NULL, 0, NI_NUMERICHOST);
 
-	if (rc || getnameinfo(to->ai_addr, to->ai_addrlen, remote, sizeof(remote), NULL, 0,
-			      NI_NUMERICHOST)) {
-		nbdkit_error("no way to %s: %s", host, strerror(rc ? -rc : EINVAL));
+	if (rc) {
+		nbdkit_error("%s: %s", host, gai_strerror(rc));
 		return -1;
 	}
 	snprintf(targets, sizeof(targets), "%s/%u", remote, nsid);
@@ -114,8 +94,8 @@ static int connect_device(const struct addrinfo *to)
 	rc = ipc_client_connect(&agent, socket_path);
 	if (!rc)
 		rc = ipc_client_call(&agent,
-				     json_pack("{s:s, s:s, s:s, s:s, s:s}", "op", "nvme-connect", "name",
-					       name, "local", local, "targets", targets, "protection",
+				     json_pack("{s:s, s:s, s:s, s:s}", "op", "nvme-connect", "name", name,
+					       "targets", targets, "protection",
 					       protect ? "type1" : "off"), NULL, 0, NULL);
 	ipc_client_close(&agent);
 	if (rc && rc != -EEXIST) {

@@ -35,8 +35,5 @@ void fv_cm_addr_out(const struct fverbs_cm_addr *addr, void *sockaddr);
 void fv_cm_gid(const struct fverbs_cm_addr *addr, uint8_t gid[16]);
 /* cm_addr.c: a device's address in place of the host's own, 127.0.0.1 and ::1. */
 void fv_cm_addr_map(struct fverbs_cm_addr *addr);
-/* cm_addr.c: the address from which packets to |dst| leave. 0, or -1 with errno. */
-int fv_cm_source(const struct fverbs_cm_addr *dst, struct fverbs_cm_addr *src);
-bool fv_cm_addr_any(const struct fverbs_cm_addr *addr);
 
 #endif /* FALCON_VERBS_CM_H */

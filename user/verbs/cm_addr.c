@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Addresses of connection management. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "verbs/cm.h"
 
@@ -56,13 +54,6 @@ void fv_cm_gid(const struct fverbs_cm_addr *addr, uint8_t gid[16])
 	}
 }
 
-bool fv_cm_addr_any(const struct fverbs_cm_addr *addr)
-{
-	static const uint8_t none[16];
-
-	return !memcmp(addr->addr, none, addr->family == AF_INET ? 4 : 16);
-}
-
 void fv_cm_addr_map(struct fverbs_cm_addr *addr)
 {
 	bool own = addr->family == AF_INET ? addr->addr[0] == 127
@@ -71,27 +62,4 @@ void fv_cm_addr_map(struct fverbs_cm_addr *addr)
 
 	if (own && fv_cm_own_address(addr->family, ours))
 		memcpy(addr->addr, ours, 16);
-}
-
-/* Connecting a datagram socket sends nothing, but chooses an address. */
-int fv_cm_source(const struct fverbs_cm_addr *dst, struct fverbs_cm_addr *src)
-{
-	struct fverbs_cm_addr to = *dst;
-	struct sockaddr_storage ss = { 0 };
-	socklen_t len = sizeof(ss);
-	int fd = socket(to.family, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = -1, err;
-
-	if (fd < 0)
-		return -1;
-	to.port = htons(9);
-	fv_cm_addr_out(&to, &ss);
-	if (!connect(fd, (struct sockaddr *)&ss, sizeof(struct sockaddr_in6)) &&
-	    !getsockname(fd, (struct sockaddr *)&ss, &len) && fv_cm_addr_in(&ss, src)) {
-		src->port = 0;
-		rc = 0;
-	}
-	err = errno;
-	close(fd);
-	errno = err;
-	return rc;
 }

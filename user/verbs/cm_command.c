@@ -109,13 +109,9 @@ static int resolve(uint32_t id, const void *src, const void *dst)
 		return invalid();
 	fv_cm_addr_map(&q.dst);
 	fv_cm_addr_in(src, &q.src);
-	if (!q.src.family || fv_cm_addr_any(&q.src)) {
-		uint16_t port = q.src.port;
-
-		if (fv_cm_source(&q.dst, &q.src))
-			return -1;
-		q.src.port = port;
-	}
+	/* Which of its addresses packets leave from the agent's host knows: we may be in a container. */
+	if (!q.src.family)
+		q.src.family = q.dst.family;
 	fv_cm_addr_map(&q.src);
 	return fv_cm_ask(&q, NULL, 0);
 }

@@ -178,6 +178,7 @@ int rcm_bind(struct rcm_id *id, const struct fverbs_cm_addr *addr);
 /* The device and GID that has the address |id->src|. 0 or -ENODEV. */
 int rcm_find_device(struct rcm_id *id);
 /* Whether two are the same address; ports are not looked at. */
+bool rcm_is_any(const struct fverbs_cm_addr *a);
 bool rcm_same_addr(const struct fverbs_cm_addr *a, const struct fverbs_cm_addr *b);
 struct rcm_id *rcm_listener(const struct rdma *r, uint16_t ps, const struct fverbs_cm_addr *at);
 

@@ -100,16 +100,23 @@ static int bind_id(struct rdma_call *call, const struct fverbs_cm_req *q, struct
 
 static int resolve_addr(struct rdma_call *call, const struct fverbs_cm_req *q, struct rcm_id *id)
 {
+	const struct rdma_host *host = &call->r->host;
+	struct fverbs_cm_addr src = q->src;
 	int rc = 0;
 
-	if (!valid_addr(&q->src) || q->dst.family != q->src.family ||
+	if (!valid_addr(&src) || q->dst.family != src.family ||
 	    (id->state != RCM_IDLE && id->state != RCM_BOUND))
 		return rdma_call_fail(call, -EINVAL, "addresses of two families, or not in order");
+	if (rcm_is_any(&src) && (id->state == RCM_IDLE || id->any)) {
+		rc = host->source ? host->source(host->arg, &q->dst, &src) : -ENETUNREACH;
+		if (rc < 0)
+			return rdma_call_fail(call, rc, "the agent's host has no route there");
+	}
 	if (id->state == RCM_IDLE) {
-		rc = rcm_bind(id, &q->src);
+		rc = rcm_bind(id, &src);
 	} else if (id->any) {
-		memcpy(id->src.addr, q->src.addr, sizeof(id->src.addr));
-		id->src.family = q->src.family;
+		memcpy(id->src.addr, src.addr, sizeof(id->src.addr));
+		id->src.family = src.family;
 		id->any = false;
 		rc = rcm_find_device(id);
 	}

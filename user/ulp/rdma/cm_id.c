@@ -225,7 +225,7 @@ void rcm_migrate(struct rcm_id *id, struct rcm_channel *to)
 
 /* ---- addresses and ports ---- */
 
-static bool is_any(const struct fverbs_cm_addr *a)
+bool rcm_is_any(const struct fverbs_cm_addr *a)
 {
 	static const uint8_t none[16];
 
@@ -294,7 +294,7 @@ int rcm_bind(struct rcm_id *id, const struct fverbs_cm_addr *addr)
 	int rc = 0;
 
 	id->src = *addr;
-	id->any = is_any(addr);
+	id->any = rcm_is_any(addr);
 	if (!id->any && rcm_find_device(id) < 0)
 		return -EADDRNOTAVAIL;
 	if (!addr->port)

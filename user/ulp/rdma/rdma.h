@@ -53,6 +53,8 @@ enum rdma_charge {
 };
 
 /* Which file a descriptor is of. */
+struct fverbs_cm_addr;
+
 struct rdma_file_id {
 	uint64_t device, inode;
 };
@@ -83,6 +85,11 @@ struct rdma_host {
 	 * speed_mbps, gids and ngids, in the order in which they are to be numbered at first.
 	 */
 	unsigned (*devices)(void *arg, struct fverbs_device *out);
+	/*
+	 * Fill in the address, of |dst|'s family, from which packets to |dst| leave by this host's routes.
+	 * 0 or a negative errno. NULL: there are no routes.
+	 */
+	int (*source)(void *arg, const struct fverbs_cm_addr *dst, struct fverbs_cm_addr *src);
 	/* Send |len| bytes on socket |fd| whole, without blocking. 0, -EAGAIN or another errno. */
 	int (*send)(void *arg, int fd, const void *data, size_t len);
 	/*
