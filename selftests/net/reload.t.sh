@@ -64,6 +64,17 @@ replaced()
 	on b falconctl conn del a6 && on b falconctl conn add a6 "${keys[@]}"
 }
 
+# The keys of a6 in a file, sorted.
+section()
+{
+	sed -n '/^\[connection a6\]/,/^$/{/ = /p}' "$1" | sort
+}
+
+by()
+{
+	on b falconctl -j conn show "$1" | jq -r '.[0].by'
+}
+
 truncate -s 1M "$SCRATCH/disk"
 chmod 711 "$SCRATCH"
 lab_up --clear --export "b:$SCRATCH/disk"
@@ -85,6 +96,19 @@ cp "$SCRATCH/conf" "$CONF"
 tap_run "the operator replaces a connection" replaced
 tap_run "its section is taken out" edit '/^\[connection a6\]/,/^$/d'
 tap_is "$(names)" "a a-unordered a6" "what he has added stays"
+printf '# the last line' >>"$CONF"
+tap_run "he saves it" on b falconctl config save
+tap_is "$(diff <(section "$SCRATCH/conf") <(section "$CONF"))" "" "it is in the file as it was before"
+tap_is "$(comm -23 <(sort "$SCRATCH/conf") <(sort "$CONF"))" "" "and so is all else"
+tap_is "$(grep -c '^# the last line$' "$CONF")" 1 "as it was written"
+tap_is "$(by a6)" command "it is by his command"
+tap_run "the file is read" edit ''
+tap_is "$(by a6)" file "now it is by the file"
+tap_is "$(on b falconctl config save)" "$CONF: there is nothing to add" "there is nothing more to save"
+tap_run "its section is taken out again" edit '/^\[connection a6\]/,/^$/d'
+tap_is "$(names)" "a a-unordered" "and it goes with it"
+cp "$SCRATCH/conf" "$CONF"
+tap_run "the file is as it was" edit ''
 tap_run "datagrams arrive" run_pair ibv_ud_pingpong -d falcon0 -g 0 -n 20
 tap_run "by a connection that b has accepted" something_dialled
 tap_run "nobody may dial any more" edit '/^\[peer/,/^$/d'

@@ -53,6 +53,9 @@ int ctl_rue_set(const struct options *o, const struct object *obj, int argc, cha
 int ctl_rue_trace(const struct options *o, const struct object *obj, int argc, char **argv);
 int ctl_top(const struct options *o, const struct object *obj, int argc, char **argv);
 
+/* save.c */
+int ctl_config_save(const struct options *o, const struct object *obj, int argc, char **argv);
+
 /* doctor/ */
 int ctl_doctor(const struct options *o, const struct object *obj, int argc, char **argv);
 

@@ -192,6 +192,22 @@ static void remove_conns(struct agent *a, const struct list *now)
 	}
 }
 
+/* Whether |cfg| is what falconctl has added and saved: then it is the section's from now on. */
+static bool adopt(struct agent *a, const struct conn_config *cfg)
+{
+	struct agent_conn *c = agent_conn_find(a, cfg->name);
+	struct conn_config its;
+
+	if (!c || c->configured || c->accepted || c->owned || c->ulp->ops->proto != FALCON_PROTO_RAW)
+		return false;
+	its = c->cfg;
+	/* Which one it has is the agent's choice if none was given. */
+	if (!cfg->local_cid)
+		its.local_cid = 0;
+	c->configured = !section_differs(CONFIG_CONNECTION, &its, cfg);
+	return c->configured;
+}
+
 /* A section that cannot be followed now is as if it were not there: the next time it is tried again. */
 static void add_conns(struct agent *a, struct agent_config *new)
 {
@@ -203,7 +219,7 @@ static void add_conns(struct agent *a, struct agent_config *new)
 		struct conn_config *cfg = &new->conns[i];
 		const void *old = find(&was, cfg->name);
 
-		if (!old && agent_conn_configure(a, cfg, err, sizeof(err)) < 0) {
+		if (!old && !adopt(a, cfg) && agent_conn_configure(a, cfg, err, sizeof(err)) < 0) {
 			log_warn("not added section=\"connection %s\": %s", cfg->name, err);
 			continue;
 		}

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -77,9 +78,22 @@ static void put(json_t *row, const char *key, uint64_t value)
 	json_object_set_new(row, key, json_integer((json_int_t)value));
 }
 
+/* Whose doing it is that there is |c|. */
+static const char *made_by(const struct agent_conn *c)
+{
+	if (c->configured)
+		return "file";
+	if (c->accepted)
+		return "peer";
+	if (c->ulp->ops->proto != FALCON_PROTO_RAW)
+		return "program";
+	return c->owned ? "user" : "command";
+}
+
 static void show_one_conn(const struct agent_conn *c, void *rows)
 {
-	json_t *row = json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:b}", "name", c->cfg.name,
+	json_t *row = json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:b}", "name", c->cfg.name, "by",
+				made_by(c),
 				"up", c->state == AGENT_CONN_UP, "state",
 				agent_conn_state_name(c->state), "ordering",
 				c->cfg.params.ordered ? "ordered" : "unordered", "security",
@@ -320,12 +334,17 @@ static void show_config(struct agent *a, const struct agent_conn *only, json_t *
 
 static void show_version(struct agent *a, const struct agent_conn *only, json_t *rows)
 {
+	/* Whoever asks may be in another directory. */
+	char *path = realpath(a->config_path, NULL);
+
 	(void)only;
-	json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:s, s:b}",
+	json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:b}",
 					      "version", FALCON_VERSION_STRING, "pid", (int)getpid(),
+					      "config", path ? path : a->config_path,
 					      "maps", a->maps.dir, "rue", a->config.agent.cc.algorithm,
 					      "rue_runs", agent_rue_where(&a->shards[0]), "offload",
 					      a->offload));
+	free(path);
 }
 
 /* One path of a connection, both ways: what we send on it, what of the peer's flow has come. */
