@@ -179,12 +179,13 @@ static int init_in(const struct ca_args *a)
 	return ret;
 }
 
-int ctl_ca_init(int argc, char **argv)
+int ctl_ca_init(const struct options *o, const struct object *obj, int argc, char **argv)
 {
 	char path[CA_PATH_MAX];
 	struct ca_args a = {.dir = CA_DEFAULT_DIR, .days = CA_DAYS_MAX};
 	int ret, fd;
 
+	(void)o, (void)obj;
 	/* The one word is the directory here. */
 	if (argc > 1)
 		return ca_complain("init takes", "one directory", "try falconctl ca help");
@@ -294,13 +295,15 @@ static int with_ca(int argc, char **argv,
 	return ret;
 }
 
-int ctl_ca_issue(int argc, char **argv)
+int ctl_ca_issue(const struct options *o, const struct object *obj, int argc, char **argv)
 {
+	(void)o, (void)obj;
 	return with_ca(argc, argv, issue_in);
 }
 
-int ctl_ca_revoke(int argc, char **argv)
+int ctl_ca_revoke(const struct options *o, const struct object *obj, int argc, char **argv)
 {
+	(void)o, (void)obj;
 	return with_ca(argc, argv, revoke_in);
 }
 
@@ -310,8 +313,9 @@ static int bundle_in(const struct ca_args *a, const struct ca_pair *ca)
 	return ca_bundle_make(a->dir, a->host);
 }
 
-int ctl_ca_bundle(int argc, char **argv)
+int ctl_ca_bundle(const struct options *o, const struct object *obj, int argc, char **argv)
 {
+	(void)o, (void)obj;
 	return with_ca(argc, argv, bundle_in);
 }
 

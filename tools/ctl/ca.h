@@ -25,12 +25,14 @@ enum ca_const {
 	CA_DAYS_MAX = 7300,		/* that the authority's is */
 };
 
-/* Commands; they return an enum ctl_exit. */
-int ctl_ca_init(int argc, char **argv);
-int ctl_ca_issue(int argc, char **argv);
-int ctl_ca_revoke(int argc, char **argv);
-int ctl_ca_bundle(int argc, char **argv);
-int ctl_ca_install(int argc, char **argv);
+/* Actions of "falconctl ca" (ctl.h). */
+struct options;
+struct object;
+int ctl_ca_init(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_ca_issue(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_ca_revoke(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_ca_bundle(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_ca_install(const struct options *o, const struct object *obj, int argc, char **argv);
 /* What was issued, an array of objects. */
 json_t *ctl_ca_rows(const char *dir);
 
@@ -69,7 +71,10 @@ bool ca_write_cert(FILE *f, const void *what);
 bool ca_write_crl(FILE *f, const void *what);
 
 /* A revocation list in the making; NULL is an empty one that cannot be signed. */
-struct ca_crl;
+struct ca_crl {
+	X509_CRL *crl;
+};
+
 struct ca_crl *ca_crl_new(const struct ca_pair *ca);
 void ca_crl_add(struct ca_crl *crl, const char *serial, time_t when);
 bool ca_crl_sign(struct ca_crl *crl, const struct ca_pair *ca);
@@ -77,10 +82,9 @@ void ca_crl_free(struct ca_crl *crl);
 
 /* What a host gets of its authority (x509_bundle.c). */
 struct ca_bundle {
-	EVP_PKEY *key;			/* the host's; NULL, as the rest: there is none */
-	X509 *cert;
-	X509 *ca;			/* the authority's certificate */
-	X509_CRL *crl;
+	struct ca_pair host;		/* NULL, as the rest: there is none */
+	struct ca_pair ca;		/* without its key */
+	struct ca_crl crl;
 };
 
 /* ca_bundle.c: write |dir|/|host|.pem from what the authority in |dir| has. An enum ctl_exit. */
@@ -93,11 +97,7 @@ const char *ca_bundle_wrong(const struct ca_bundle *b);
 /* Whether |installed| has a later list of the same authority. */
 bool ca_bundle_older(const struct ca_bundle *b, const struct ca_bundle *installed);
 void ca_bundle_free(struct ca_bundle *b);
-/* |what| is a struct ca_bundle, of which a part is written, or all. False: ca_error() tells why. */
-bool ca_bundle_write_key(FILE *f, const void *what);
-bool ca_bundle_write_cert(FILE *f, const void *what);
-bool ca_bundle_write_ca(FILE *f, const void *what);
-bool ca_bundle_write_crl(FILE *f, const void *what);
+/* |what| is a struct ca_bundle, of which all is written. */
 bool ca_bundle_write(FILE *f, const void *what);
 
 #endif /* FALCON_TOOLS_CTL_CA_H */

@@ -55,21 +55,22 @@ int ca_bundle_make(const char *dir, const char *host)
 
 static int put_all(const char *dir, const struct ca_bundle *b)
 {
-	static const struct {
+	const struct {
 		const char *name;
 		mode_t mode;
 		bool (*write)(FILE *f, const void *what);
+		const void *what;
 	} files[] = {
-		{"crl.pem", 0644, ca_bundle_write_crl}, {"ca.crt", 0644, ca_bundle_write_ca},
-		{"host.key", 0600, ca_bundle_write_key}, {"host.crt", 0644, ca_bundle_write_cert},
+		{"crl.pem", 0644, ca_write_crl, &b->crl}, {"ca.crt", 0644, ca_write_cert, &b->ca},
+		{"host.key", 0600, ca_write_key, &b->host}, {"host.crt", 0644, ca_write_cert, &b->host},
 	};
-	size_t n = b->key ? sizeof(files) / sizeof(files[0]) : 1;
+	size_t n = b->host.key ? sizeof(files) / sizeof(files[0]) : 1;
 	char path[CA_PATH_MAX];
 	int ret = CTL_OK;
 
 	for (size_t i = 0; i < n && ret == CTL_OK; i++) {
 		ca_path(path, sizeof(path), dir, files[i].name, "");
-		ret = ca_put_file(path, files[i].mode, files[i].write, b);
+		ret = ca_put_file(path, files[i].mode, files[i].write, files[i].what);
 	}
 	return ret;
 }
@@ -82,7 +83,7 @@ static int install_in(const char *dir, const char *file, struct ca_bundle *b)
 	const char *wrong = NULL;
 
 	ca_path(path, sizeof(path), dir, "ca", ".crt");
-	if (!b->ca && !b->key && !b->cert)
+	if (!b->ca.cert && !b->host.key && !b->host.cert)
 		wrong = read_file(b, path);
 	if (wrong)
 		return ca_complain("no authority for", file, wrong);
@@ -96,12 +97,13 @@ static int install_in(const char *dir, const char *file, struct ca_bundle *b)
 	return wrong ? ca_complain("cannot use", file, wrong) : put_all(dir, b);
 }
 
-int ctl_ca_install(int argc, char **argv)
+int ctl_ca_install(const struct options *o, const struct object *obj, int argc, char **argv)
 {
 	const char *dir = argc > 1 ? argv[1] : CA_INSTALL_DIR, *wrong;
 	struct ca_bundle b = {};
 	int ret, fd;
 
+	(void)o, (void)obj;
 	if (argc < 1 || argc > 2 || strlen(dir) > CA_DIR_MAX)
 		return ctl_usage_error("give a file, and where what is in it shall be, if not in %s",
 				       CA_INSTALL_DIR);
@@ -121,7 +123,7 @@ int ctl_ca_install(int argc, char **argv)
 		goto out;
 	ret = install_in(dir, argv[0], &b);
 	close(fd);
-	if (ret == CTL_OK && b.key)
+	if (ret == CTL_OK && b.host.key)
 		printf("In [agent] of falcon.conf:\n\ntls_cert = %s/host.crt\ntls_key = %s/host.key\n"
 		       "tls_ca = %s/ca.crt\ntls_crl = %s/crl.pem\n", dir, dir, dir, dir);
 out:

@@ -186,36 +186,6 @@ static int ca_show(const struct options *o, const struct object *obj, int argc, 
 	return ret;
 }
 
-static int ca_init(const struct options *o, const struct object *obj, int argc, char **argv)
-{
-	(void)o, (void)obj;
-	return ctl_ca_init(argc, argv);
-}
-
-static int ca_issue(const struct options *o, const struct object *obj, int argc, char **argv)
-{
-	(void)o, (void)obj;
-	return ctl_ca_issue(argc, argv);
-}
-
-static int ca_revoke(const struct options *o, const struct object *obj, int argc, char **argv)
-{
-	(void)o, (void)obj;
-	return ctl_ca_revoke(argc, argv);
-}
-
-static int ca_bundle(const struct options *o, const struct object *obj, int argc, char **argv)
-{
-	(void)o, (void)obj;
-	return ctl_ca_bundle(argc, argv);
-}
-
-static int ca_install(const struct options *o, const struct object *obj, int argc, char **argv)
-{
-	(void)o, (void)obj;
-	return ctl_ca_install(argc, argv);
-}
-
 static const struct ctl_column ca_columns[] = {
 	{"host", "HOST"}, {"serial", "SERIAL"}, {"revoked", "REVOKED"}, {NULL, NULL},
 };
@@ -422,13 +392,13 @@ static const struct object objects[] = {
 	  {"save", "[FILE]", "write what conn add has made into falcon.conf", ctl_config_save}}},
 	{"ca", "certificates for the sessions between agents", ca_columns,
 	 {SHOW(ca_show, "[DIR]", "list what an authority has issued"),
-	  {"init", "[DIR]", "make an authority, by default in " CA_DEFAULT_DIR, ca_init},
+	  {"init", "[DIR]", "make an authority, by default in " CA_DEFAULT_DIR, ctl_ca_init},
 	  {"issue", "HOST [ADDRESS ...] [days=N] [dir=DIR]", "make a host's key and certificate",
-	   ca_issue},
-	  {"revoke", "HOST [dir=DIR]", "put all certificates of a host on crl.pem", ca_revoke},
-	  {"bundle", "HOST [dir=DIR]", "put all that a host needs into HOST.pem", ca_bundle},
+	   ctl_ca_issue},
+	  {"revoke", "HOST [dir=DIR]", "put all certificates of a host on crl.pem", ctl_ca_revoke},
+	  {"bundle", "HOST [dir=DIR]", "put all that a host needs into HOST.pem", ctl_ca_bundle},
 	  {"install", "FILE [DIR]", "on that host: take what is in it, by default to " CA_INSTALL_DIR,
-	   ca_install}}},
+	   ctl_ca_install}}},
 	{"doctor", "what keeps Falcon from working on this host", NULL,
 	 {{"run", "[-c FILE]", "look at host, falcon.conf, agent and peers, and say what to do",
 	   ctl_doctor}}},

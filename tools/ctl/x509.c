@@ -16,10 +16,6 @@ enum {
 	DAY_S = 86400,
 };
 
-struct ca_crl {
-	X509_CRL *crl;
-};
-
 const char *ca_error(void)
 {
 	const char *text = ERR_reason_error_string(ERR_peek_last_error());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "agent/priority.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -46,11 +45,13 @@ bool priority_allow(enum priority_level level)
 int priority_take(struct priority *p, enum priority_level level, uint64_t now)
 {
 	enum priority_level granted = level;
-	int nice = getpriority(PRIO_PROCESS, 0), refused = 0;
+	int nice = getpriority(PRIO_PROCESS, 0), refused = 0, rc;
 
-	while (granted > PRIORITY_NORMAL && set(granted, nice) < 0) {
-		refused = refused ? refused : -errno;
-		granted--;
+	for (; granted > PRIORITY_NORMAL; granted--) {
+		rc = set(granted, nice);
+		if (rc == 0)
+			break;
+		refused = refused ? refused : rc;
 	}
 	/* What the operator has started the agent with otherwise, such as SCHED_BATCH, stays. */
 	if (granted == PRIORITY_NORMAL && sched_getscheduler(0) == SCHED_OTHER)
