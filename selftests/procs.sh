@@ -23,28 +23,26 @@ descendants()
 # first_to_end SECONDS PID...: wait for the first of these children of the shell to end; ENDED is its PID,
 # and the status is that of the process. When the time is over ENDED is empty, and the status 124.
 #
-# "wait -n" returns at once when one of them ends; it does not see a child that has ended while the shell did
-# something else, which is why it looks every 0.2 s.
+# It looks, and sleeps in between, instead of waiting by "wait -n": bash 5.2 runs a trap in the middle of
+# that, with SIGCHLD blocked, and if a process substitution is open then the trap's own "wait" need not
+# return. A trap that comes during a command in the foreground runs after it.
 first_to_end()
 {
-	local deadline=$((SECONDS + $1)) pid timer
+	local deadline=$((SECONDS + $1)) pid pause=0.01
 
 	ENDED=
-	while :; do
+	while [ "$SECONDS" -lt $deadline ]; do
 		for pid in "${@:2}"; do
 			if ! kill -0 "$pid" 2>/dev/null; then
 				ENDED=$pid
-				wait "$pid"
+				wait "$pid" 2>/dev/null
 				return
 			fi
 		done
-		[ "$SECONDS" -lt $deadline ] || return 124
-		sleep 0.2 &
-		timer=$!
-		wait -n $timer "${@:2}"
-		kill -KILL $timer	# which does not run the script's traps, if it is not yet sleep
-		wait $timer
-	done 2>/dev/null
+		sleep $pause
+		pause=0.05	# the first time less, for what ends at once
+	done
+	return 124
 }
 
 # end_child SECONDS PID: TERM to a child of the shell and all below it, and KILL to those that are left when

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 60
+# timeout: 120
 # What tests of programs that talk rely on: processes are waited for with a limit and ended with all that they
 # have started, and nobody waits for a peer that is gone. Whatever should end here would go on for 100 s.
 # shellcheck disable=SC2317 # functions that tests call
@@ -90,6 +90,42 @@ try_end_child()
 	tap_is $? 3 "of one that has ended by itself its status is known"
 }
 
+# A script that waits, and ends its child when it is told to end. It has a process substitution, as run.sh
+# has: without one, bash does not forget a child that ends while the trap begins.
+cat >"$SCRATCH/waits" <<'END'
+#!/bin/bash
+. selftests/procs.sh
+trap 'trap "" TERM; end_child 10 $child; exit 5' TERM
+exec {out}> >(trap "" TERM; cat >/dev/null)
+sleep 100 &
+child=$!
+echo "$child" >"$1"
+first_to_end 100 "$child"
+END
+chmod +x "$SCRATCH/waits"
+
+# The script and all below it are told at once, as end_child tells them, at different moments of the wait.
+try_interruption()
+{
+	local k rc pid all early=0
+
+	for k in 0 1 2 3 4 5 6 7; do
+		rm -f "$SCRATCH/child"
+		(cd "$TAP_TOP" && exec "$SCRATCH/waits" "$SCRATCH/child") 2>/dev/null &
+		pid=$!
+		tap_wait 20 test -s "$SCRATCH/child"
+		sleep "0.00$k"
+		mapfile -t all < <(descendants $pid)
+		kill "${all[@]}" 2>/dev/null
+		rc=0
+		first_to_end 8 $pid || rc=$?
+		[ $rc -ne 5 ] || early=$((early + 1))
+		kill -KILL $pid 2>/dev/null
+		wait $pid
+	done
+	tap_is $early 8 "who waits and is told to end ends its child and itself"
+}
+
 # ends NAME WANT SERVER CLIENT: meet with these commands.
 ends()
 {
@@ -133,6 +169,7 @@ try_alone()
 
 try_first_to_end
 try_end_child
+try_interruption
 try_meet
 try_alone
 tap_done
