@@ -35,6 +35,8 @@ BUILD=(
 	scdoc
 	uthash-dev
 )
+# AES-GCM where it is fastest; OpenSSL does it elsewhere.
+[ "$(uname -m)" != x86_64 ] || BUILD+=(libipsec-mb-dev)
 
 # To make packages and check them, besides. Of A|B the first that apt knows: Debian 13 has the units'
 # folder, for pkg-config, in a package of its own.

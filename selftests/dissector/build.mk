@@ -10,6 +10,6 @@ $(B)/selftests/dissector/make_esp: $(B)/asan/selftests/dissector/make_esp.o \
 		$(B)/asan/user/io/frame.o $(B)/asan/libfcrypto.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lpcap -lcrypto
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lpcap $(CRYPTO_LIBS)
 
 TESTS += $(B)/selftests/dissector/make_pcap $(B)/selftests/dissector/make_esp

@@ -37,7 +37,7 @@ FUZZ_FRAMES := $(addprefix selftests/bpf/,reference.c traffic.c packet.c conn.c)
 $(eval $(call fuzzer,fuzz_frame,aligned,$(FUZZ_FRAMES)))
 $(eval $(call fuzzer,fuzz_wire,aligned,$(FUZZ_FRAMES)))
 FUZZ_PSP := $(wildcard user/crypto/*.c) $(addprefix tools/psp/,config.c capture.c kdf.c)
-$(eval $(call fuzzer,fuzz_psp,aligned,$(FUZZ_PSP),-lcrypto -ljansson -lpcap))
+$(eval $(call fuzzer,fuzz_psp,aligned,$(FUZZ_PSP),$$(CRYPTO_LIBS) -ljansson -lpcap))
 
 # What strangers give the agent and falcon-cp.
 FUZZ_CONFIG := $(addprefix user/agent/,config.c config_conn.c config_json.c config_keys.c \
@@ -53,7 +53,7 @@ FUZZ_CP := $(addprefix tools/cp/,session.c proto.c file.c text.c) tools/common/m
 FUZZ_HANDSHAKE := $(wildcard user/cm/*.c) user/base/log.c
 FUZZ_TLS := user/cm/tls.c user/cm/tls_psk.c tools/ctl/x509.c
 $(eval $(call fuzzer,fuzz_config,any,$(FUZZ_CONFIG),-ljansson -linih))
-$(eval $(call fuzzer,fuzz_control,any,$(FUZZ_CONTROL),-ljansson -linih -lcrypto -luring -lisal))
+$(eval $(call fuzzer,fuzz_control,any,$(FUZZ_CONTROL),-ljansson -linih $$(CRYPTO_LIBS) -luring -lisal))
 $(eval $(call fuzzer,fuzz_client,guarded,$(FUZZ_RAW)))
 $(eval $(call fuzzer,fuzz_cp,counted,$(FUZZ_CP),-ljansson))
 $(eval $(call fuzzer,fuzz_handshake,aligned,$(FUZZ_HANDSHAKE),-lssl -lcrypto -lcap -lpthread))

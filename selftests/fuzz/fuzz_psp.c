@@ -238,8 +238,8 @@ static void esp_contents(const struct input *in)
 {
 	uint32_t len = in->len & ~3u;
 	uint8_t *esp = exact(NULL, FALCON_ESP_HDR_LEN + len + FALCON_ICV_LEN), next;
-	uint8_t nonce[SA_NONCE_LEN] = {};
-	struct sa_gcm g = { nonce, esp, FALCON_ESP_IV_OFF, esp + FALCON_ESP_HDR_LEN, len,
+	uint8_t nonce[GCM_NONCE_LEN] = {};
+	struct gcm_packet g = { nonce, esp, FALCON_ESP_IV_OFF, esp + FALCON_ESP_HDR_LEN, len,
 			    esp + FALCON_ESP_HDR_LEN + len };
 	__be32 spi = falcon_hton32(SPI);
 	int n;

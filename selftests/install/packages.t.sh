@@ -81,7 +81,8 @@ exported()
 build_depends()
 {
 	awk '/^Build-Depends:/ { on = 1; sub(/[^:]*:/, "") } /^$/ { on = 0 } on' $DEBIAN/control |
-		tr ',' '\n' | sed 's/^ *//; s/ *$//' | grep -vE '^$|^debhelper-compat|^systemd-dev' | sort
+		tr ',' '\n' | sed 's/^ *//; s/ \[amd64\]//; s/ *$//' |
+		grep -vE '^$|^debhelper-compat|^systemd-dev' | sort
 }
 
 # Of every Debian system that builds, and so not to be named.

@@ -226,7 +226,7 @@ static int opened(const struct esp_pair *p, const uint8_t *plain, uint32_t n, ui
 {
 	uint8_t packet[MAX] = { SPI >> 24, SPI >> 16 & 0xff, SPI >> 8 & 0xff, SPI & 0xff };
 	uint8_t nonce[12] = {};
-	struct sa_gcm g = { nonce, packet, 8, packet + 16, n, packet + 16 + n };
+	struct gcm_packet g = { nonce, packet, 8, packet + 16, n, packet + 16 + n };
 
 	memcpy(nonce, p->seal->salt, 4);
 	memcpy(packet + 16, plain, n);

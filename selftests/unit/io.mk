@@ -10,7 +10,7 @@ $(patsubst %,$(B)/selftests/unit/io_%.t,frame flow seal): $(B)/asan/user/io/fram
 $(IO_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka -lcrypto
+	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka $(CRYPTO_LIBS)
 
 $(B)/selftests/unit/io_xsk.t: $(B)/asan/selftests/unit/io_xsk.o $(B)/asan/user/io/xsk.o
 	$(call say,LD,$@)

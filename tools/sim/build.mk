@@ -14,11 +14,11 @@ $(B)/sim/user/rue/%.o: CFLAGS += $(RUE_FP)
 
 $(B)/falcon-sim: $(SIM_OBJ) $(B)/libfcrypto.a $(B)/librifl.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -linih -lm -lcrypto
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson -linih -lm $(CRYPTO_LIBS)
 
 $(B)/asan/falcon-sim: $(SIM_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libfcrypto.a $(B)/asan/librifl.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) -o $@ $^ -ljansson -linih -lm -lcrypto
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) -o $@ $^ -ljansson -linih -lm $(CRYPTO_LIBS)
 
 FIGURES := $(patsubst tools/sim/figures/%.sim,$(B)/figures/%.png,$(wildcard tools/sim/figures/*.sim))
 

@@ -5,7 +5,7 @@ AGENT_SRCS := $(wildcard user/agent/*.c user/base/*.c user/cm/*.c user/io/*.c us
 	user/ulp/nvme/*.c user/ulp/rdma/*.c)
 AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd openssl libseccomp libcap liburing libmicrohttpd
 # When it is needed: "make deps" has no pkg-config yet.
-AGENT_LIBS = $(shell pkg-config --libs $(AGENT_PKGS)) -lisal -ldl -lpthread
+AGENT_LIBS = $(shell pkg-config --libs $(AGENT_PKGS)) $(CRYPTO_LIBS) -lisal -ldl -lpthread
 
 $(B)/falcond: $(AGENT_SRCS:%.c=$(B)/obj/%.o) $(B)/libfcore.a $(B)/libfcrypto.a
 	$(call say,LD,$@)

@@ -21,6 +21,7 @@
 #include "agent/service.h"
 #include "agent/rue.h"
 #include "base/version.h"
+#include "crypto/sa.h"
 #include "io/memory.h"
 #include "base/spin.h"
 
@@ -355,8 +356,8 @@ static int run(struct agent *a)
 		goto out_ports;
 	if ((rc = add_connections(a)) < 0)
 		goto out_conns;
-	log_info("ready socket=%s maps=%s offload=%s connections=%u", a->config.agent.socket,
-		 a->maps.dir, a->offload ? "on" : "off", a->config.nconns);
+	log_info("ready socket=%s maps=%s offload=%s connections=%u aes=%s", a->config.agent.socket,
+		 a->maps.dir, a->offload ? "on" : "off", a->config.nconns, sa_library());
 	service_open(a);
 	service_ready();
 	rc = agent_loop(a);

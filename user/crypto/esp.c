@@ -11,16 +11,16 @@ enum {
 	MIN_LEN = FALCON_ESP_HDR_LEN + FALCON_ESP_TRAILER_LEN + FALCON_ICV_LEN,
 };
 
-static void nonce_of(const struct sa *sa, const uint8_t *esp, uint8_t nonce[SA_NONCE_LEN])
+static void nonce_of(const struct sa *sa, const uint8_t *esp, uint8_t nonce[GCM_NONCE_LEN])
 {
 	memcpy(nonce, sa->salt, FALCON_ESP_SALT_LEN);
 	memcpy(nonce + FALCON_ESP_SALT_LEN, esp + FALCON_ESP_IV_OFF, FALCON_ESP_IV_LEN);
 }
 
 /* The packet at |esp| with |len| bytes between header and ICV. */
-static struct sa_gcm gcm_of(uint8_t *esp, uint32_t len, const uint8_t *nonce)
+static struct gcm_packet gcm_of(uint8_t *esp, uint32_t len, const uint8_t *nonce)
 {
-	return (struct sa_gcm){
+	return (struct gcm_packet){
 		.nonce = nonce,
 		.aad = esp,
 		.aad_len = AAD_LEN,
@@ -34,8 +34,8 @@ int esp_seal(struct sa *sa, void *esp, uint32_t len, uint32_t room, uint8_t next
 {
 	uint32_t pad = falcon_esp_pad(len), sealed = len + pad + FALCON_ESP_TRAILER_LEN;
 	struct falcon_esp_hdr *h = esp;
-	uint8_t nonce[SA_NONCE_LEN], *trailer = (uint8_t *)esp + len;
-	struct sa_gcm g;
+	uint8_t nonce[GCM_NONCE_LEN], *trailer = (uint8_t *)esp + len;
+	struct gcm_packet g;
 	int err;
 
 	if (!sa->seals)
@@ -79,9 +79,9 @@ static uint32_t trailer_len(const uint8_t *data, uint32_t len)
 int esp_open(struct sa *sa, void *esp, uint32_t len, uint8_t *next_header)
 {
 	const struct falcon_esp_hdr *h = esp;
-	uint8_t nonce[SA_NONCE_LEN];
+	uint8_t nonce[GCM_NONCE_LEN];
 	uint32_t trailer;
-	struct sa_gcm g;
+	struct gcm_packet g;
 	int err;
 
 	if (sa->seals)

@@ -41,9 +41,9 @@ static int check(const struct sa *sa, const struct falcon_psp_hdr *h, uint32_t l
 }
 
 /* The packet at |psp| of |len| bytes without ICV. */
-static struct sa_gcm gcm_of(uint8_t *psp, uint32_t len, uint32_t clear)
+static struct gcm_packet gcm_of(uint8_t *psp, uint32_t len, uint32_t clear)
 {
-	return (struct sa_gcm){
+	return (struct gcm_packet){
 		.nonce = psp + NONCE_OFF,
 		.aad = psp,
 		.aad_len = clear,
@@ -56,7 +56,7 @@ static struct sa_gcm gcm_of(uint8_t *psp, uint32_t len, uint32_t clear)
 int psp_seal(struct sa *sa, void *psp, uint32_t len, uint32_t room)
 {
 	const struct falcon_psp_hdr *h = psp;
-	struct sa_gcm g;
+	struct gcm_packet g;
 	uint32_t clear;
 	int err;
 
@@ -79,7 +79,7 @@ int psp_seal(struct sa *sa, void *psp, uint32_t len, uint32_t room)
 
 int psp_open(struct sa *sa, void *psp, uint32_t len)
 {
-	struct sa_gcm g;
+	struct gcm_packet g;
 	uint32_t clear;
 	int err;
 

@@ -2,9 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/core_names.h>
 #include <openssl/crypto.h>
-#include <openssl/err.h>
 
 #include "crypto/kdf.h"
 #include "crypto/sa_priv.h"
@@ -52,7 +50,6 @@ struct sa *sa_new(enum sa_direction direction, uint8_t encap, uint32_t spi, cons
 {
 	bool esp = falcon_encap_is_esp(encap);
 	unsigned int len = sa_key_len(encap) - (esp ? FALCON_ESP_SALT_LEN : 0);
-	const EVP_CIPHER *cipher = len == 16 ? EVP_aes_128_gcm() : EVP_aes_256_gcm();
 	struct sa *sa;
 
 	if (!sa_key_len(encap))
@@ -66,8 +63,9 @@ struct sa *sa_new(enum sa_direction direction, uint8_t encap, uint32_t spi, cons
 	sa->seals = direction == SA_SEAL;
 	if (esp)
 		memcpy(sa->salt, key + len, sizeof(sa->salt));
-	sa->ctx = EVP_CIPHER_CTX_new();
-	if (!sa->ctx || EVP_CipherInit_ex2(sa->ctx, cipher, key, NULL, sa->seals, NULL) != 1) {
+	sa->gcm = gcm_best();
+	sa->key = sa->gcm->key_new(key, len, sa->seals);
+	if (!sa->key) {
 		sa_free(sa);
 		return NULL;
 	}
@@ -78,9 +76,14 @@ void sa_free(struct sa *sa)
 {
 	if (!sa)
 		return;
-	EVP_CIPHER_CTX_free(sa->ctx);	/* wipes the key schedule */
+	sa->gcm->key_free(sa->key);
 	OPENSSL_cleanse(sa, sizeof(*sa));
 	free(sa);
+}
+
+const char *sa_library(void)
+{
+	return gcm_best()->name;
 }
 
 uint8_t sa_encap(const struct sa *sa)
@@ -140,60 +143,19 @@ int sa_account(struct sa *sa, uint32_t len, uint64_t iv)
 	return 0;
 }
 
-/* Nonce, what is authenticated, and data through the cipher, in either direction, all but the tag. */
-static bool transform(struct sa *sa, const struct sa_gcm *g)
+int sa_gcm_seal(struct sa *sa, const struct gcm_packet *p)
 {
-	int n;
-
-	if (EVP_CipherInit_ex2(sa->ctx, NULL, NULL, g->nonce, -1, NULL) != 1 ||
-	    EVP_CipherUpdate(sa->ctx, NULL, &n, g->aad, (int)g->aad_len) != 1)
-		return false;
-	return !g->len || EVP_CipherUpdate(sa->ctx, g->data, &n, g->data, (int)g->len) == 1;
+	return sa->gcm->seal(sa->key, p) == GCM_OK ? 0 : SA_ERR_CRYPTO;
 }
 
-static bool tag_get(struct sa *sa, uint8_t *icv)
+int sa_gcm_open(struct sa *sa, const struct gcm_packet *p)
 {
-	OSSL_PARAM params[] = {
-		OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, icv, FALCON_ICV_LEN),
-		OSSL_PARAM_construct_end(),
-	};
+	enum gcm_result result = sa->gcm->open(sa->key, p);
 
-	return EVP_CIPHER_CTX_get_params(sa->ctx, params) == 1;
-}
-
-static bool tag_set(struct sa *sa, uint8_t *icv)
-{
-	const OSSL_PARAM params[] = {
-		OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, icv, FALCON_ICV_LEN),
-		OSSL_PARAM_construct_end(),
-	};
-
-	return EVP_CIPHER_CTX_set_params(sa->ctx, params) == 1;
-}
-
-int sa_gcm_seal(struct sa *sa, const struct sa_gcm *g)
-{
-	int n;
-
-	if (!transform(sa, g) || EVP_CipherFinal_ex(sa->ctx, g->icv, &n) != 1 ||
-	    !tag_get(sa, g->icv))
-		return SA_ERR_CRYPTO;
-	return 0;
-}
-
-int sa_gcm_open(struct sa *sa, const struct sa_gcm *g)
-{
-	int err = 0, n;
-
-	if (!transform(sa, g) || !tag_set(sa, g->icv))
-		err = SA_ERR_CRYPTO;
-	else if (EVP_CipherFinal_ex(sa->ctx, g->icv, &n) != 1)
-		err = SA_ERR_ICV;
-	if (err) {
-		memset(g->data, 0, g->len);
-		ERR_clear_error();
-	}
-	return err;
+	if (result == GCM_OK)
+		return 0;
+	memset(p->data, 0, p->len);
+	return result == GCM_FORGED ? SA_ERR_ICV : SA_ERR_CRYPTO;
 }
 
 int sa_stamp(struct sa *sa, void *packet, uint64_t now_ps)

@@ -52,6 +52,12 @@ enum sa_direction { SA_SEAL, SA_OPEN };
 struct sa;
 
 /*
+ * The library that encrypts: a name for logs. The first call in a process chooses it, here or by
+ * sa_new(), and takes some milliseconds.
+ */
+const char *sa_library(void);
+
+/*
  * Bytes of a key for |encap|, an enum falcon_encap: of PSP 16 or 32, of ESP those and 4 of salt behind
  * them; 0 if it has no keys.
  */

@@ -5,14 +5,12 @@
 
 #include <stdbool.h>
 
-#include <openssl/evp.h>
-
 #include <falcon/esp.h>
 
+#include "crypto/gcm.h"
 #include "crypto/sa.h"
 
 enum {
-	SA_NONCE_LEN = 12,
 	SA_LEN_MAX = 65535,	/* what UDP can carry, and more */
 };
 
@@ -27,7 +25,8 @@ extern const struct sa_ops psp_ops, esp_ops;
 
 struct sa {
 	const struct sa_ops *ops;
-	EVP_CIPHER_CTX *ctx;	/* holds the key, ready for the next nonce */
+	const struct gcm_ops *gcm;
+	struct gcm_key *key;
 	uint32_t spi;
 	uint8_t encap;		/* enum falcon_encap */
 	bool seals;
@@ -45,19 +44,9 @@ struct sa {
  */
 int sa_account(struct sa *sa, uint32_t len, uint64_t iv);
 
-/* A packet on its way through GCM: |aad| is authenticated, |data| encrypted as well, in place. */
-struct sa_gcm {
-	const uint8_t *nonce;	/* SA_NONCE_LEN bytes */
-	const uint8_t *aad;
-	uint32_t aad_len;
-	uint8_t *data;
-	uint32_t len;		/* of |data|; may be 0 */
-	uint8_t *icv;		/* FALCON_ICV_LEN bytes */
-};
-
 /* Encrypt, and write the ICV. 0 or SA_ERR_CRYPTO. */
-int sa_gcm_seal(struct sa *sa, const struct sa_gcm *g);
+int sa_gcm_seal(struct sa *sa, const struct gcm_packet *p);
 /* Decrypt, and compare the ICV. 0; SA_ERR_ICV or SA_ERR_CRYPTO, and |data| is zeroed. */
-int sa_gcm_open(struct sa *sa, const struct sa_gcm *g);
+int sa_gcm_open(struct sa *sa, const struct gcm_packet *p);
 
 #endif /* FALCON_CRYPTO_SA_PRIV_H */
