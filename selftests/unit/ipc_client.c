@@ -279,6 +279,27 @@ static void an_agent_that_is_silent_or_gone(void **state)
 	assert_string_equal(client.err, "falcond at /there is gone");
 }
 
+static void a_late_reply_is_not_the_next_ones(void **state)
+{
+	json_t *reply;
+
+	(void)state;
+	assert_int_equal(call(NULL), -ETIMEDOUT);
+	assert_int_equal(call(NULL), -ETIMEDOUT);
+	reply_with("{\"ok\":true,\"n\":1}", NULL, 0);
+	assert_int_equal(call(NULL), -ETIMEDOUT);
+	reply_with("no reply", NULL, 0);
+	reply_with("{\"ok\":true,\"n\":3}", NULL, 0);
+	reply_with("{\"ok\":true,\"n\":4}", NULL, 0);
+	assert_int_equal(call(&reply), 0);
+	assert_int_equal(json_integer_value(json_object_get(reply, "n")), 4);
+	json_decref(reply);
+	reply_with("{\"ok\":true,\"n\":5}", NULL, 0);
+	assert_int_equal(call(&reply), 0);
+	assert_int_equal(json_integer_value(json_object_get(reply, "n")), 5);
+	json_decref(reply);
+}
+
 static void connects_to_what_listens_only(void **state)
 {
 	char dir[UNIT_PATH], path[UNIT_PATH + 28], longer[200];
@@ -330,6 +351,7 @@ int main(void)
 		TEST(what_is_no_object_is_no_reply),
 		TEST(what_is_no_request_is_not_sent),
 		TEST(an_agent_that_is_silent_or_gone),
+		TEST(a_late_reply_is_not_the_next_ones),
 		TEST(connects_to_what_listens_only),
 		TEST(the_socket_is_given_or_of_the_environment_or_the_usual),
 	};

@@ -170,6 +170,26 @@ static int receive(struct ipc_client *c, json_t **reply)
 	return fail(c, -EPROTO, "falcond at %s speaks another language", c->path);
 }
 
+/* The reply that is waited for, behind those that have come too late. */
+static int receive_next(struct ipc_client *c, json_t **reply)
+{
+	int rc;
+
+	while (c->late) {
+		rc = receive(c, reply);
+		if (rc && rc != -EPROTO)
+			goto out;
+		if (!rc)
+			json_decref(*reply);
+		c->late--;
+	}
+	rc = receive(c, reply);
+out:
+	if (rc == -ETIMEDOUT)
+		c->late++;
+	return rc;
+}
+
 /* The errno value, negative, of a name as the agent writes it; -EPROTO for what is none. */
 static int errno_of_name(const char *name)
 {
@@ -190,7 +210,7 @@ int ipc_client_answer(struct ipc_client *c, json_t **reply)
 
 	if (reply)
 		*reply = NULL;
-	rc = receive(c, &got);
+	rc = receive_next(c, &got);
 	if (rc)
 		return rc;
 	if (!json_is_true(json_object_get(got, "ok"))) {

@@ -10,7 +10,8 @@
 #include <jansson.h>
 
 struct ipc_client {
-	int sock;		/* -1: not connected; readable though nothing was asked: the agent is gone */
+	int sock;		/* -1: not connected */
+	unsigned int late;	/* replies that nobody waits for any more */
 	char path[108];		/* of the socket, as far as it fits: for sentences */
 	char err[256];		/* what failed last */
 };
@@ -42,8 +43,9 @@ int ipc_client_ask(struct ipc_client *c, json_t *request, const int *fds, unsign
 /*
  * Wait for the next reply. 0: it says "ok", and is in |*reply|, to be released with json_decref(); |reply|
  * may be NULL. Otherwise |*reply| is NULL, and the error is the one that the agent named, with its sentence,
- * or what went wrong on the way: -EPIPE: the agent is gone; -ETIMEDOUT: it has not answered for some seconds;
- * -EPROTO: what came is no reply, or an error without a name.
+ * or what went wrong on the way: -EPIPE: the agent is gone; -ETIMEDOUT: it has not answered for some seconds,
+ * and if it does so later then that reply is passed over; -EPROTO: what came is no reply, or an error without
+ * a name.
  */
 int ipc_client_answer(struct ipc_client *c, json_t **reply);
 
