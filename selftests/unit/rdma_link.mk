@@ -12,7 +12,7 @@ $(RDMA_LINK_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 TESTS += $(RDMA_LINK_TESTS)
 
 # RDMA connection management, likewise.
-RDMA_CM_TESTS := $(patsubst %,$(B)/selftests/unit/%.t,rdma_cm rdma_cm_group)
+RDMA_CM_TESTS := $(patsubst %,$(B)/selftests/unit/%.t,rdma_cm rdma_cm_end rdma_cm_group)
 
 $(RDMA_CM_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 	$(patsubst %.c,$(B)/asan/%.o,$(wildcard user/ulp/rdma/cm_*.c))
