@@ -20,6 +20,7 @@ $(eval $(call agent_test,config_json,config config_conn config_json config_keys 
 $(B)/selftests/unit/config_file.t $(B)/selftests/unit/config_json.t: $(addprefix $(B)/asan/user/rue/,configs.o params.o)
 $(eval $(call agent_test,log_lines,../base/log,))
 $(eval $(call agent_test,loopq,loopq,))
+$(eval $(call agent_test,top_view,../../tools/ctl/top_view ../../tools/ctl/table,-ljansson))
 $(eval $(call agent_test,cm_wire,../cm/wire,))
 $(eval $(call agent_test,cm_pair,$(CM_OBJS),-lssl -lcrypto -lcap -lpthread))
 $(eval $(call agent_test,cm_hostile,$(CM_OBJS),-lssl -lcrypto -lcap -lpthread))

@@ -52,6 +52,9 @@ int ctl_conn_set(const struct options *o, const struct object *obj, int argc, ch
 int ctl_rue_set(const struct options *o, const struct object *obj, int argc, char **argv);
 int ctl_rue_trace(const struct options *o, const struct object *obj, int argc, char **argv);
 int ctl_top(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_top_qp(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_top_nvme(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_top_shard(const struct options *o, const struct object *obj, int argc, char **argv);
 
 /* save.c */
 int ctl_config_save(const struct options *o, const struct object *obj, int argc, char **argv);

@@ -321,6 +321,7 @@ static const struct ctl_column config_columns[] = {
 };
 
 #define SHOW(fn, args, help) {"show", args, help, fn}
+#define TOP_ARGS "[-d SECONDS] [-n COUNT] [--batch] [--sort COLUMN]"
 
 static const struct object objects[] = {
 	{"conn", "connections", conn_columns,
@@ -343,9 +344,11 @@ static const struct object objects[] = {
 	  {"set", "NAME ALGORITHM [PROFILE]", "change a connection's algorithm", ctl_rue_set},
 	  {"trace", "FILE [--count N] [--seconds S] [--conn NAME]",
 	   "record what Swift is asked and answers, for falcon-rue", ctl_rue_trace}}},
-	{"top", "connections by what they do, live", NULL,
-	 {SHOW(ctl_top, "[-d SECONDS] [-n COUNT] [--batch] [--sort COLUMN]",
-	       "watch rates and windows")}},
+	{"top", "connections, queue pairs, disks and threads by what they do, live", NULL,
+	 {SHOW(ctl_top, TOP_ARGS, "watch connections' rates and windows"),
+	  {"qp", TOP_ARGS, "watch queue pairs", ctl_top_qp},
+	  {"nvme", TOP_ARGS, "watch NVMe devices", ctl_top_nvme},
+	  {"shard", TOP_ARGS, "watch the threads that carry packets", ctl_top_shard}}},
 	{"key", "keys of the connections", key_columns,
 	 {SHOW(show_named, "[NAME]", "list SPIs and how much their keys have done"),
 	  {"rotate", "[NAME|all]", "replace a connection's keys, or the master keys", key_rotate},
