@@ -114,6 +114,14 @@ tap_run "by a connection that b has accepted" something_dialled
 tap_run "nobody may dial any more" edit '/^\[peer/,/^$/d'
 tap_run "that connection goes" tap_wait 20 nothing_dialled
 tap_run "as the log says" said 'its \[peer\] section has gone'
+cp "$SCRATCH/conf" "$CONF"
+tap_run "root may have no queue pairs" edit '$a [user root]\nmax_qps = 0'
+tap_run "and gets none" eval '! run_pair ibv_ud_pingpong -d falcon0 -g 0 -n 20'
+tap_run "he may have some" edit 's/^max_qps = 0/max_qps = 9/'
+tap_run "and gets them" run_pair ibv_ud_pingpong -d falcon0 -g 0 -n 20
+cp "$SCRATCH/conf" "$CONF"
+tap_run "there are no sections for users any more" edit ''
+tap_run "which waits for the next start" said 'agent starts again section="user or group": without any'
 tap_run "what waits for the next start is changed" edit \
 	's/^queues = auto/queues = 1/; s/^\[agent\]/&\npcid = on/'
 tap_run "the port is named" said 'takes effect when the agent starts again section="port eth0"'

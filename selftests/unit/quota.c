@@ -63,6 +63,55 @@ static void sections_apply(void **state)
 	assert_int_equal(quota_held(q, CAROL, QUOTA_CLIENTS), 0);
 }
 
+/* Other sections in the place of these: for those who are there as for those who come. */
+static void renewed(void **state)
+{
+	static const struct quota_section later[] = {
+		{.name = "4000012", .group = true, .limit = {9, 9, 9, 9, 9}},
+		{.name = "4000011", .group = true, .limit = {1, 1, 9, 9, 9}},
+	};
+	static const struct quota_section unknown[] = {{.name = "there is no such user"}};
+
+	(void)state;
+	assert_int_equal(admit(ALICE, 7, 8), 0);
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_QPS, 1), 0);
+	assert_int_equal(admit(BOB, 7, STAFF), 0);
+	assert_int_equal(quota_charge(q, BOB, QUOTA_QPS, 3), 0);
+	assert_int_equal(quota_renew(q, unknown, 1, err, sizeof(err)), -ENOENT);
+	assert_int_equal(quota_renew(q, NULL, 0, err, sizeof(err)), -EPERM);
+	assert_int_equal(quota_charge(q, BOB, QUOTA_QPS, 1), 0);
+	assert_int_equal(quota_charge(q, BOB, QUOTA_QPS, 1), -EDQUOT);
+	assert_int_equal(quota_renew(q, later, 2, err, sizeof(err)), 0);
+	/* His group may hold more; another's section has gone, and what he holds is his. */
+	assert_int_equal(quota_charge(q, BOB, QUOTA_QPS, 5), 0);
+	assert_int_equal(quota_charge(q, BOB, QUOTA_QPS, 1), -EDQUOT);
+	assert_int_equal(admit(BOB, 7, STAFF), -EDQUOT);
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_QPS, 1), -EDQUOT);
+	quota_explain(q, ALICE, QUOTA_QPS, err, sizeof(err));
+	assert_string_equal(err, "no [user] or [group] section is for user 4000001 any more");
+	assert_int_equal(quota_held(q, ALICE, QUOTA_QPS), 1);
+	assert_int_equal(admit(ALICE, 7, 8), -EACCES);
+	assert_int_equal(admit(ALICE, 7, STUDENTS), 0);
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_QPS, 8), 0);
+	assert_int_equal(quota_renew(q, sections, ARRAY_SIZE(sections), err, sizeof(err)), 0);
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_QPS, 1), -EDQUOT);
+	quota_uncharge(q, ALICE, QUOTA_QPS, 9);
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_QPS, 1), 0);
+}
+
+/* The first section that there is. */
+static void renewed_from_none(void **state)
+{
+	(void)state;
+	assert_int_equal(quota_open(&q, NULL, 0, err, sizeof(err)), 0);
+	assert_int_equal(admit(ALICE, 7, 8), 0);
+	assert_int_equal(quota_renew(q, everybody, ARRAY_SIZE(everybody), err, sizeof(err)), 0);
+	assert_true(quota_restricts(q));
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_QPS, 3), -EDQUOT);
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_QPS, 2), 0);
+	quota_close(q);
+}
+
 /* Each member of a group has its limits for himself. */
 static void members_are_apart(void **state)
 {
@@ -209,6 +258,8 @@ int main(void)
 		cmocka_unit_test(no_sections),
 		cmocka_unit_test(accounts_go),
 		cmocka_unit_test(names),
+		cmocka_unit_test_setup_teardown(renewed, setup, teardown),
+		cmocka_unit_test(renewed_from_none),
 	};
 
 	return unit_run(tests);

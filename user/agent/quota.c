@@ -18,6 +18,8 @@
 
 struct account {
 	struct quota_usage use;
+	gid_t *groups;		/* of the process that connected last; NULL: unknown */
+	size_t ngroups;
 	UT_hash_handle hh;	/* by use.uid */
 };
 
@@ -28,6 +30,9 @@ struct quota {
 	const struct quota_section *any;	/* [user any], or NULL */
 	struct account *accounts;
 };
+
+/* Of those whom a section was for, and none is any more: they keep what they hold. */
+static const struct quota_section nobody = { .name = "" };
 
 static const char *const kind_names[QUOTA_KINDS] = {
 	[QUOTA_CLIENTS] = "clients",
@@ -104,6 +109,12 @@ int quota_open(struct quota **out, const struct quota_section *sections, unsigne
 	return ret;
 }
 
+static void account_free(struct account *a)
+{
+	free(a->groups);
+	free(a);
+}
+
 void quota_close(struct quota *q)
 {
 	struct account *a, *next;
@@ -112,7 +123,7 @@ void quota_close(struct quota *q)
 		return;
 	HASH_ITER(hh, q->accounts, a, next) {
 		HASH_DEL(q->accounts, a);
-		free(a);
+		account_free(a);
 	}
 	free(q->id);
 	free(q);
@@ -193,7 +204,7 @@ static void drop_if_empty(struct quota *q, struct account *a)
 			return;
 	}
 	HASH_DEL(q->accounts, a);
-	free(a);
+	account_free(a);
 }
 
 static bool fits(const struct account *a, enum quota_kind kind, uint64_t amount)
@@ -234,6 +245,8 @@ static void explain(const struct quota_section *s, const struct account *a, uid_
 {
 	if (!s)
 		snprintf(err, errlen, "out of memory");
+	else if (s == &nobody)
+		snprintf(err, errlen, "no [user] or [group] section is for user %u any more", uid);
 	else
 		snprintf(err, errlen, "user %u may hold %llu %s ([%s %s]), and holds %llu", uid,
 			 (unsigned long long)s->limit[kind], kind_names[kind],
@@ -247,6 +260,16 @@ void quota_explain(const struct quota *q, uid_t uid, enum quota_kind kind, char 
 	const struct account *a = find(q, uid);
 
 	explain(a ? a->use.section : section_for(q, uid, NULL, 0), a, uid, kind, err, errlen);
+}
+
+/* Without memory for them he is known by his uid alone. */
+static void remember_groups(struct account *a, const gid_t *groups, size_t n)
+{
+	free(a->groups);
+	a->groups = n ? malloc(n * sizeof(*groups)) : NULL;
+	a->ngroups = a->groups ? n : 0;
+	if (a->groups)
+		memcpy(a->groups, groups, n * sizeof(*groups));
 }
 
 int quota_admit(struct quota *q, uid_t uid, const gid_t *groups, size_t n, char *err,
@@ -269,10 +292,41 @@ int quota_admit(struct quota *q, uid_t uid, const gid_t *groups, size_t n, char 
 		return -ENOMEM;
 	}
 	a->use.section = s;
+	remember_groups(a, groups, n);
 	ret = quota_charge(q, uid, QUOTA_CLIENTS, 1);
 	if (ret < 0)
 		explain(s, find(q, uid), uid, QUOTA_CLIENTS, err, errlen);
 	return ret;
+}
+
+int quota_renew(struct quota *q, const struct quota_section *sections, unsigned int n, char *err,
+		size_t errlen)
+{
+	struct quota *new;
+	struct account *a, *next;
+	uint32_t *id;
+	int ret;
+
+	if (!n && q->nsections) {
+		snprintf(err, errlen, "without any, all users could use the agent without limits");
+		return -EPERM;
+	}
+	ret = quota_open(&new, sections, n, err, errlen);
+	if (ret < 0)
+		return ret;
+	id = q->id;
+	q->sections = new->sections;
+	q->nsections = new->nsections;
+	q->id = new->id;
+	q->any = new->any;
+	new->id = id;
+	quota_close(new);
+	HASH_ITER(hh, q->accounts, a, next) {
+		a->use.section = section_for(q, a->use.uid, a->groups, a->ngroups);
+		if (!a->use.section && q->nsections && !privileged(a->use.uid))
+			a->use.section = &nobody;
+	}
+	return 0;
 }
 
 uint64_t quota_held(const struct quota *q, uid_t uid, enum quota_kind kind)

@@ -68,6 +68,14 @@ struct quota;
 int quota_open(struct quota **out, const struct quota_section *sections, unsigned int n, char *err,
 	       size_t errlen);
 
+/*
+ * From now on |sections| apply, as with quota_open(), in place of those before, which may go. Who holds more
+ * than he may keeps it, and gets no more; so does who is admitted no longer. 0; -EPERM: there would be none,
+ * which would admit everybody; -ENOENT; -ENOMEM: the old ones stay. A sentence in |err|.
+ */
+int quota_renew(struct quota *q, const struct quota_section *sections, unsigned int n, char *err,
+		size_t errlen);
+
 /* NULL is allowed. */
 void quota_close(struct quota *q);
 

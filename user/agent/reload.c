@@ -134,8 +134,6 @@ static void tell_all_waiting(const struct agent_config *old, const struct agent_
 
 	tell_waiting(&LIST(CONFIG_PORT, old->ports, old->nports),
 		     &LIST(CONFIG_PORT, new->ports, new->nports));
-	tell_waiting(&LIST(CONFIG_USER, old->users, old->nusers),
-		     &LIST(CONFIG_USER, new->users, new->nusers));
 	tell_waiting(&LIST(CONFIG_NAMESPACE, old->namespaces, old->nnamespaces),
 		     &LIST(CONFIG_NAMESPACE, new->namespaces, new->nnamespaces));
 	tell_waiting(&LIST(CONFIG_NVME, old->nvmes, old->nnvmes),
@@ -144,6 +142,44 @@ static void tell_all_waiting(const struct agent_config *old, const struct agent_
 		log_warn("takes effect when the agent starts again section=\"swift or rue\"");
 	json_decref(was);
 	json_decref(is);
+}
+
+static bool users_differ(const struct list *old, const struct list *new)
+{
+	if (old->n != new->n)
+		return true;
+	for (unsigned int i = 0; i < new->n; i++) {
+		const char *section = new->base + i * new->size, *was = find(old, section);
+
+		if (!was || section_differs(old->id, was, section))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Users' limits. The socket stays open to those to whom it was when the agent started: with the first section
+ * that is not yet everybody.
+ */
+static void take_users(struct agent *a, struct agent_config *new)
+{
+	struct quota_section *users = a->config.users;
+	unsigned int nusers = a->config.nusers;
+	char err[512];
+
+	if (!users_differ(&LIST(CONFIG_USER, users, nusers), &LIST(CONFIG_USER, new->users, new->nusers)))
+		return;
+	if (quota_renew(a->quota, new->users, new->nusers, err, sizeof(err)) < 0) {
+		log_warn("takes effect when the agent starts again section=\"user or group\": %s", err);
+		return;
+	}
+	if (!nusers && !a->config.agent.socket_group[0])
+		log_warn("the control socket lets other users in when the agent starts again");
+	log_info("changed section=\"user or group\" sections=%u", new->nusers);
+	a->config.users = new->users;
+	a->config.nusers = new->nusers;
+	new->users = users;
+	new->nusers = nusers;
 }
 
 /* Accepted connections count for a section by its place, which may be another now. */
@@ -259,6 +295,7 @@ static void reload(struct agent *a)
 	}
 	take_agent_keys(a, &new->agent);
 	take_limits(a, new);
+	take_users(a, new);
 	tell_all_waiting(&a->config, new);
 	take_peers(a, new);
 	take_conns(a, new);

@@ -288,7 +288,9 @@ static void show_one_user(void *arg, const struct quota_usage *u)
 	static const char *const max[QUOTA_KINDS] = { "max_clients", "max_connections", "max_qps",
 						      "max_mrs", "max_memory" };
 	json_t *row = json_pack("{s:I, s:s, s:s}", "uid", (json_int_t)u->uid, "kind",
-				!u->section ? "" : u->section->group ? "group" : "user", "section",
+				!u->section || !u->section->name[0] ? ""
+				: u->section->group		    ? "group"
+								    : "user", "section",
 				u->section ? u->section->name : "");
 
 	for (int k = 0; k < QUOTA_KINDS; k++) {
