@@ -55,6 +55,13 @@ limit()
 	on b falconctl -j namespace show | jq '.[0].iops'
 }
 
+DISK='targets = 10.250.0.1/1\nlocal = 10.250.0.2'
+
+disks()
+{
+	on b falconctl -j nvme show | jq -r '[.[].name] | sort | join(" ")'
+}
+
 # The operator's own connection instead of that of the section, by the same name.
 replaced()
 {
@@ -115,6 +122,17 @@ tap_run "nobody may dial any more" edit '/^\[peer/,/^$/d'
 tap_run "that connection goes" tap_wait 20 nothing_dialled
 tap_run "as the log says" said 'its \[peer\] section has gone'
 cp "$SCRATCH/conf" "$CONF"
+tap_run "a disk of a target that is not there" edit \
+	"\$a [nvme disk]\\n$DISK\\n[nvme secret]\\n$DISK\\nkey_file = /nowhere"
+tap_is "$(disks)" disk "it is there"
+tap_run "one that needs a key is not" said \
+	'not added section="nvme secret": keys are read when the agent starts'
+tap_run "another one is connected by hand" on b falconctl nvme connect mine targets=10.250.0.1/1
+tap_run "the disk has another target" edit '/^\[nvme disk\]/,/^\[/s/10.250.0.1/10.250.0.9/'
+tap_run "which waits for the next start" said 'agent starts again section="nvme disk"'
+cp "$SCRATCH/conf" "$CONF"
+tap_run "its section is taken out" edit ''
+tap_is "$(disks)" mine "and it goes"
 tap_run "root may have no queue pairs" edit '$a [user root]\nmax_qps = 0'
 tap_run "and gets none" eval '! run_pair ibv_ud_pingpong -d falcon0 -g 0 -n 20'
 tap_run "he may have some" edit 's/^max_qps = 0/max_qps = 9/'

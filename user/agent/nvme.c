@@ -85,6 +85,7 @@ int agent_nvme_prepare(struct agent *a)
 	}
 	a->nvme->a = a;
 	a->nvme->shard = agent_first_shard(a);
+	a->nvme->nciphers = cfg->nnvmes;
 	for (unsigned int i = 0; i < cfg->nnvmes; i++) {
 		int rc = cfg->nvmes[i].key_file[0] ?
 				 open_cipher(&cfg->nvmes[i], &a->nvme->ciphers[i]) : 0;
@@ -154,6 +155,7 @@ static int open_initiator(struct agent_nvme *n, char *err, size_t errlen)
 	nvme_initiator_set_host(n->ulp.initiator, &shard_ulp_host, n->shard);
 	for (unsigned int i = 0; i < n->a->config.nnvmes && rc == 0; i++) {
 		rc = config_nvme_dev(&n->a->config.nvmes[i], &attr, err, errlen);
+		attr.by_file = true;
 		if (n->ciphers[i].xts)
 			attr.cipher = &n->ciphers[i].cipher;
 		if (rc == 0)
@@ -247,13 +249,59 @@ void agent_nvme_close(struct agent *a)
 		nvme_store_close(n->stores[i]);
 	for (unsigned int i = 0; n->metadata && i < a->config.nnamespaces; i++)
 		nvme_store_close(n->metadata[i]);
-	for (unsigned int i = 0; n->ciphers && i < a->config.nnvmes; i++)
+	for (unsigned int i = 0; i < n->nciphers; i++)
 		xts_free(n->ciphers[i].xts);
 	free(n->ciphers);
 	free(n->stores);
 	free(n->metadata);
 	free(n);
 	a->nvme = NULL;
+}
+
+struct section {
+	struct agent_nvme *nvme;
+	const struct nvme_config *cfg;	/* to be added */
+	const char *name;		/* to be removed */
+	char *err;
+	size_t errlen;
+	int rc;
+};
+
+/* In a call. */
+static void add_section(void *arg)
+{
+	struct section *s = arg;
+	struct nvme_dev_attr attr;
+
+	s->rc = config_nvme_dev(s->cfg, &attr, s->err, s->errlen);
+	attr.by_file = true;
+	if (s->rc == 0)
+		s->rc = nvme_initiator_add(s->nvme->ulp.initiator, &attr, s->err, s->errlen);
+}
+
+int agent_nvme_add(struct agent *a, const struct nvme_config *cfg, char *err, size_t errlen)
+{
+	struct section s = { .nvme = a->nvme, .cfg = cfg, .err = err, .errlen = errlen };
+
+	call_run(&a->nvme->shard->call, add_section, &s);
+	return s.rc;
+}
+
+/* In a call. */
+static void remove_section(void *arg)
+{
+	const struct section *s = arg;
+	struct nvme_dev *dev = nvme_dev_find(s->nvme->ulp.initiator, s->name);
+
+	if (dev && nvme_dev_attr(dev)->by_file)
+		nvme_initiator_remove(dev);
+}
+
+void agent_nvme_remove(struct agent *a, const char *name)
+{
+	struct section s = { .nvme = a->nvme, .name = name };
+
+	call_run(&a->nvme->shard->call, remove_section, &s);
 }
 
 static struct nvme_dev *dev_of_request(struct agent *a, const json_t *req, json_t **reply)

@@ -31,6 +31,10 @@ int agent_namespace_set(struct agent *a, struct control_client *cl, json_t *req,
 			json_t **reply);
 int agent_namespace_resize(struct agent *a, struct control_client *cl, json_t *req, int *fds,
 			   int nfds, json_t **reply);
+/* The device of a section without |key_file|: keys are read at start. 0, or a negative errno with |err|. */
+int agent_nvme_add(struct agent *a, const struct nvme_config *cfg, char *err, size_t errlen);
+/* The section |name| has gone, and so does its device, unless falconctl has made that one. */
+void agent_nvme_remove(struct agent *a, const char *name);
 /* Limit namespace |i| of the configuration; 0: no limit. */
 void agent_namespace_limit(struct agent *a, unsigned int i, uint64_t iops, uint64_t bytes_per_s);
 int agent_nvme_reset(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,

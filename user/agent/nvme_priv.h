@@ -15,7 +15,8 @@ struct agent_nvme {
 	struct nvme_store **metadata;	/* beside |stores|; NULL: no protection information */
 	struct nvme_ring *ring;		/* NULL: no namespaces */
 	struct nvme_apps *apps;
-	struct xts_cipher *ciphers;	/* |config.nnvmes| */
+	struct xts_cipher *ciphers;	/* of the [nvme] sections when the agent started */
+	unsigned int nciphers;
 };
 
 /* nvme_ns.c: once a second, see whether the namespaces' files have another size. */

@@ -136,8 +136,6 @@ static void tell_all_waiting(const struct agent_config *old, const struct agent_
 		     &LIST(CONFIG_PORT, new->ports, new->nports));
 	tell_waiting(&LIST(CONFIG_NAMESPACE, old->namespaces, old->nnamespaces),
 		     &LIST(CONFIG_NAMESPACE, new->namespaces, new->nnamespaces));
-	tell_waiting(&LIST(CONFIG_NVME, old->nvmes, old->nnvmes),
-		     &LIST(CONFIG_NVME, new->nvmes, new->nnvmes));
 	if (config_rue_show(&old->rue, was) || config_rue_show(&new->rue, is) || !json_equal(was, is))
 		log_warn("takes effect when the agent starts again section=\"swift or rue\"");
 	json_decref(was);
@@ -283,6 +281,50 @@ static void take_conns(struct agent *a, struct agent_config *new)
 	new->nconns = nconns;
 }
 
+/* What [nvme] section |cfg|, which was |old| or NULL, is to be now; false: it is as if it were not there. */
+static bool take_nvme(struct agent *a, struct nvme_config *cfg, const void *old)
+{
+	char err[512] = "keys are read when the agent starts";
+
+	if (old && section_differs(CONFIG_NVME, old, cfg)) {
+		log_warn("takes effect when the agent starts again section=\"nvme %s\"", cfg->name);
+		*cfg = *(const struct nvme_config *)old;
+	}
+	if (old)
+		return true;
+	if (cfg->key_file[0] || agent_nvme_add(a, cfg, err, sizeof(err)) < 0) {
+		log_warn("not added section=\"nvme %s\": %s", cfg->name, err);
+		return false;
+	}
+	log_info("added section=\"nvme %s\"", cfg->name);
+	return true;
+}
+
+static void take_nvmes(struct agent *a, struct agent_config *new)
+{
+	struct nvme_config *nvmes = a->config.nvmes;
+	const struct list was = LIST(CONFIG_NVME, nvmes, a->config.nnvmes);
+	const struct list is = LIST(CONFIG_NVME, new->nvmes, new->nnvmes);
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < was.n; i++) {
+		if (find(&is, nvmes[i].name))
+			continue;
+		agent_nvme_remove(a, nvmes[i].name);
+		log_info("removed section=\"nvme %s\"", nvmes[i].name);
+	}
+	for (unsigned int i = 0; i < is.n; i++) {
+		struct nvme_config *cfg = &new->nvmes[i];
+
+		if (take_nvme(a, cfg, find(&was, cfg->name)))
+			new->nvmes[n++] = *cfg;
+	}
+	a->config.nvmes = new->nvmes;
+	a->config.nnvmes = n;
+	new->nvmes = nvmes;
+	new->nnvmes = was.n;
+}
+
 static void reload(struct agent *a)
 {
 	struct agent_config *new = calloc(1, sizeof(*new));
@@ -299,6 +341,7 @@ static void reload(struct agent *a)
 	tell_all_waiting(&a->config, new);
 	take_peers(a, new);
 	take_conns(a, new);
+	take_nvmes(a, new);
 	config_free(new);
 	free(new);
 	log_info("configuration read again config=%s", a->config_path);

@@ -100,6 +100,7 @@ struct nvme_dev_attr {
 	uint8_t stripe_shift;		/* NVMe 6.6.2 */
 	uint8_t chunk_shift;
 	bool read_only;
+	bool by_file;			/* the agent's: a section of its file has made it */
 	/*
 	 * Type of protection information that the host sees, 1 to 3; 0: none. What targets store has
 	 * it all the same, if they have room for it.
