@@ -19,7 +19,7 @@ machine()
 	mkfifo "$SCRATCH/$host.commands"
 	# Both ways, so that opening it does not wait for the other end.
 	eval "exec $fd<>\"\$SCRATCH/\$host.commands\""
-	falcon-lab exec "$host" -- falcon-run qemu-system-x86_64 -machine pc,accel=tcg -nodefaults \
+	falcon-lab exec "$host" -- falcon-run -t 100 qemu-system-x86_64 -machine pc,accel=tcg -nodefaults \
 		-m $GUEST_MIB -display none -drive "file=$disk,format=raw,snapshot=on" \
 		-serial "file:$SCRATCH/$host.serial" -qmp stdio "${@:3}" \
 		<"$SCRATCH/$host.commands" >"$SCRATCH/$host.out" 2>&1 8>&- 9>&- &
@@ -65,7 +65,8 @@ both_end()
 }
 
 # migrate [CAPABILITY]: from b to a, which does not go on with it. QEMU waits for an answer to each page of
-# zeros, which takes a millisecond where two agents, two emulators and others share two CPUs.
+# zeros, which takes a millisecond where two agents, two emulators and others share two CPUs, and several if
+# there is somebody who computes, but for short time slices (falcon-run -t).
 migrate()
 {
 	local a b uri='"uri": "rdma:10.250.0.1:4444"' fd
