@@ -10,7 +10,8 @@
 #	none	nothing
 #	burn	a process that computes on each CPU
 #	fork	short processes, without end, on each CPU
-#	stop	agents are stopped and go on, at random
+#	stop	agents are stopped and go on, at random; not for programs with a line "# stops agents",
+#		which would find them going on
 #	memory	caches and page tables are kept busy on each CPU
 #	slices	a process of real-time priority cuts all time slices short, on each CPU
 #	one	the program and all that it starts have one CPU
@@ -32,7 +33,7 @@ disturbers=() failures=0 runner=
 
 usage()
 {
-	sed -n '3,19s/^# \{0,1\}//p' selftests/shake.sh
+	sed -n '3,20s/^# \{0,1\}//p' selftests/shake.sh
 }
 
 # The programs of a kind, or the one of that name, a file a line.
@@ -73,6 +74,7 @@ shake()
 {
 	local name verdict=ok started=$SECONDS run=(selftests/run.sh -1 "$3")
 
+	[ "$2" != stop ] || ! grep -q '^# stops agents$' "$3" || set -- "$1" none "$3"
 	name=${3#"$BUILD/"}
 	name=${name#selftests/}
 	name=${name%.sh}

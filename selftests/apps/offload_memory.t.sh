@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
+# stops agents
 #
 # WRITEs into offload memory, READs and atomics of it, which XDP carries out, and what comes back, which it
 # places in that of the initiator: whatever else there is between them, while the agent stands still, and when

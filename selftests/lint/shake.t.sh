@@ -73,6 +73,10 @@ tap_is "$status, $(grep '^probe/' <<<"$out" | tr -s ' ' | tr '\n' ';')" "$want" 
 [ "$(nproc)" -eq 1 ] || tap_is "$(cd "$TMP/build/selftests/shake/log" && ls | tr '\n' ' ')" \
 	"now probe.alone.1.one probe.alone.1.one.log probe.alone.3.one probe.alone.3.one.log runs " \
 	"logs of the failures are kept"
+probe stopper <<<'# stops agents
+echo ok 1; echo 1..1'
+tap_is "$(BUILD=$TMP/build "$SHAKE" -n 1 -d stop probe/stopper 2>&1 | grep -c '1 none  *probe/stopper')" 1 \
+	"agents are not stopped for a program that stops them itself"
 for how in burn fork memory; do
 	timeout 20 "$DISTURB" $how &
 	PIDS+=($!)
