@@ -114,7 +114,7 @@ table()
 					all += b; of += r
 					printf "%9s", r ? (b + 0) "/" r : "-"
 				}
-				printf "%9s\n", all "/" of
+				printf "%9s\n", of ? all "/" of : "-"
 			}
 		}' "$OUT/runs"
 }

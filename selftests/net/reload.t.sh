@@ -55,6 +55,11 @@ limit()
 	on b falconctl -j namespace show | jq '.[0].iops'
 }
 
+users_changed()
+{
+	grep -c 'changed section="user or group"' "$RUN/b/falcond.log"
+}
+
 DISK='targets = 10.250.0.1/1\nlocal = 10.250.0.2'
 
 disks()
@@ -137,6 +142,11 @@ tap_run "root may have no queue pairs" edit '$a [user root]\nmax_qps = 0'
 tap_run "and gets none" eval '! run_pair ibv_ud_pingpong -d falcon0 -g 0 -n 20'
 tap_run "he may have some" edit 's/^max_qps = 0/max_qps = 9/'
 tap_run "and gets them" run_pair ibv_ud_pingpong -d falcon0 -g 0 -n 20
+tap_run "groups get sections" edit '$a [group daemon]\n[group bin]'
+before=$(users_changed)
+tap_run "which change places" edit \
+	's/^\[group daemon\]/[group x]/; s/^\[group bin\]/[group daemon]/; s/^\[group x\]/[group bin]/'
+tap_is "$(users_changed)" $((before + 1)) "the first that a user is in counts, so that is a change"
 cp "$SCRATCH/conf" "$CONF"
 tap_run "there are no sections for users any more" edit ''
 tap_run "which waits for the next start" said 'agent starts again section="user or group": without any'

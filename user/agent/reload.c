@@ -142,14 +142,16 @@ static void tell_all_waiting(const struct agent_config *old, const struct agent_
 	json_decref(is);
 }
 
+/* In order: of a user's groups the first section counts. */
 static bool users_differ(const struct list *old, const struct list *new)
 {
 	if (old->n != new->n)
 		return true;
 	for (unsigned int i = 0; i < new->n; i++) {
-		const char *section = new->base + i * new->size, *was = find(old, section);
+		const char *was = old->base + i * old->size, *is = new->base + i * new->size;
 
-		if (!was || section_differs(old->id, was, section))
+		if (strcmp(was, is) || is_group(old, was) != is_group(new, is) ||
+		    section_differs(old->id, was, is))
 			return true;
 	}
 	return false;
