@@ -34,6 +34,12 @@ enum falcon_nvme_type {
 	FALCON_NVME_READ_RESPONSE = 5,		/* target, push */
 	/* Reserved in the specification, used between ends that have agreed on it (README.md). */
 	FALCON_NVME_COMMAND = 6,		/* initiator, push */
+	/* Combined packets: a Write Request with its nCMD's data, */
+	FALCON_NVME_WRITE_WITH_DATA = 7,	/* initiator, push */
+	/* the completion of all nCMDs of a command, or its group, whose requests were such, */
+	FALCON_NVME_COMMAND_COMPLETION = 8,	/* target, push */
+	/* and one Read Request for all nCMDs of a command, or its group. */
+	FALCON_NVME_READ_COMMAND = 9,		/* initiator, push */
 };
 
 /* NVMe 8.2, the NBTH: at the start of every packet. */
@@ -46,7 +52,10 @@ struct falcon_nvme_nbth {
 };
 _Static_assert(sizeof(struct falcon_nvme_nbth) == 32, "NVMe 8.2: 8 words");
 
-/* NVMe 8.3 and 8.5: Read Request and Write Request; FALCON_NVME_COMMAND has the same layout. */
+/*
+ * NVMe 8.3 and 8.5: Read Request and Write Request. FALCON_NVME_COMMAND, FALCON_NVME_WRITE_WITH_DATA and
+ * FALCON_NVME_READ_COMMAND have the same layout; data follow in the second of these.
+ */
 struct falcon_nvme_request {
 	struct falcon_nvme_nbth nbth;
 	__be16 initiator_nsid;
@@ -74,8 +83,9 @@ _Static_assert(offsetof(struct falcon_nvme_request, reftag) == 13 * 4, "NVMe 8.3
 _Static_assert(offsetof(struct falcon_nvme_request, sqid) == 15 * 4 + 3, "NVMe 8.3: word 15");
 
 /*
- * NVMe 8.4, 8.7 and 8.8: Read Response, Write Data Response and Write Completion. Data follow in
- * the first two. The Write Data Request (8.6) is an NBTH alone.
+ * NVMe 8.4, 8.7 and 8.8: Read Response, Write Data Response and Write Completion, and
+ * FALCON_NVME_COMMAND_COMPLETION. Data follow in the first two. The Write Data Request (8.6) is an NBTH
+ * alone.
  */
 struct falcon_nvme_response {
 	struct falcon_nvme_nbth nbth;
@@ -134,6 +144,7 @@ _Static_assert(sizeof(struct falcon_nvme_offer) == 28, "fits an offer's 48 bytes
 
 enum falcon_nvme_offer_flag {
 	FALCON_NVME_KNOWS_COMMAND = 1,	/* target: FALCON_NVME_COMMAND is understood */
+	FALCON_NVME_KNOWS_COMBINED = 2,	/* target: and so are the combined packets */
 };
 
 /* Bytes before the data of packet type |type|; 0 if the type is reserved. */
@@ -142,10 +153,13 @@ FALCON_INLINE __u32 falcon_nvme_hdr_len(__u8 type)
 	switch (type) {
 	case FALCON_NVME_WRITE_REQUEST:
 	case FALCON_NVME_READ_REQUEST:
-	case FALCON_NVME_COMMAND: return sizeof(struct falcon_nvme_request);
+	case FALCON_NVME_COMMAND:
+	case FALCON_NVME_WRITE_WITH_DATA:
+	case FALCON_NVME_READ_COMMAND: return sizeof(struct falcon_nvme_request);
 	case FALCON_NVME_WRITE_DATA_REQUEST: return sizeof(struct falcon_nvme_nbth);
 	case FALCON_NVME_WRITE_DATA:
 	case FALCON_NVME_WRITE_COMPLETION:
+	case FALCON_NVME_COMMAND_COMPLETION:
 	case FALCON_NVME_READ_RESPONSE: return sizeof(struct falcon_nvme_response);
 	default: return 0;
 	}
@@ -154,7 +168,14 @@ FALCON_INLINE __u32 falcon_nvme_hdr_len(__u8 type)
 /* Whether packets of |type| end with data. */
 FALCON_INLINE bool falcon_nvme_has_data(__u8 type)
 {
-	return type == FALCON_NVME_WRITE_DATA || type == FALCON_NVME_READ_RESPONSE;
+	return type == FALCON_NVME_WRITE_DATA || type == FALCON_NVME_READ_RESPONSE ||
+	       type == FALCON_NVME_WRITE_WITH_DATA;
+}
+
+/* Whether |type| has the fields of a Read Request. */
+FALCON_INLINE bool falcon_nvme_reads(__u8 type)
+{
+	return type == FALCON_NVME_READ_REQUEST || type == FALCON_NVME_READ_COMMAND;
 }
 
 FALCON_INLINE void falcon_nvme_nbth_pack(const struct falcon_nvme_hdr *h,
@@ -206,7 +227,7 @@ FALCON_INLINE void falcon_nvme_request_pack(const struct falcon_nvme_hdr *h,
 					    const struct falcon_nvme_cmd *c,
 					    struct falcon_nvme_request *w)
 {
-	bool read = h->type == FALCON_NVME_READ_REQUEST, own = h->type == FALCON_NVME_COMMAND;
+	bool read = falcon_nvme_reads(h->type), own = h->type == FALCON_NVME_COMMAND;
 
 	falcon_nvme_nbth_pack(h, &w->nbth);
 	w->initiator_nsid = falcon_hton16(c->initiator_nsid);
@@ -233,7 +254,7 @@ FALCON_INLINE void falcon_nvme_request_pack(const struct falcon_nvme_hdr *h,
 FALCON_INLINE void falcon_nvme_request_unpack(const struct falcon_nvme_request *w, __u8 type,
 					      struct falcon_nvme_cmd *c)
 {
-	bool read = type == FALCON_NVME_READ_REQUEST, own = type == FALCON_NVME_COMMAND;
+	bool read = falcon_nvme_reads(type), own = type == FALCON_NVME_COMMAND;
 	__u16 control = falcon_ntoh16(w->control);
 
 	c->initiator_nsid = falcon_ntoh16(w->initiator_nsid);
@@ -255,7 +276,7 @@ FALCON_INLINE void falcon_nvme_request_unpack(const struct falcon_nvme_request *
 	c->sqid = w->sqid;
 }
 
-/* Write the header of a Read Response, Write Data Response or Write Completion. */
+/* Write the header of a Read Response, Write Data Response, Write Completion or Command Completion. */
 FALCON_INLINE void falcon_nvme_response_pack(const struct falcon_nvme_hdr *h, __u16 status,
 					     struct falcon_nvme_response *w)
 {

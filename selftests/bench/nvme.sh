@@ -8,12 +8,13 @@
 # BENCH_DIR in tmpfs the medium is memory, and only the ways there differ.
 #
 # Without a front end, by nvme_load: "uring" is io_uring on b, the medium's ceiling; "api" is the C API on
-# a, "api-psp" the same encrypted. By fio over NBD: "nbd" is nbdkit's file plugin on b over a Unix socket,
-# the front end's ceiling; "tcp" the same plugin reached from a over the link that Falcon has, where packets
-# are cut to the MTU before XDP; "tcp-plain" that without segmentation and receive offloads; "tcp-tso" that
-# without XDP on the link, which then carries segments of 64 KiB whole; "falcon" is nbdkit on a with the
-# namespace of b, "psp" the same encrypted. nbdkit's file plugin has no O_DIRECT: what is not "...-cached"
-# of it has cache=none, which drops what was read from the page cache.
+# a, "api-psp" the same encrypted, "api-standard" with the specification's packets alone. By fio over NBD:
+# "nbd" is nbdkit's file plugin on b over a Unix socket, the front end's ceiling; "tcp" the same plugin
+# reached from a over the link that Falcon has, where packets are cut to the MTU before XDP; "tcp-plain" that
+# without segmentation and receive offloads; "tcp-tso" that without XDP on the link, which then carries
+# segments of 64 KiB whole; "falcon" is nbdkit on a with the namespace of b, "psp" the same encrypted.
+# nbdkit's file plugin has no O_DIRECT: what is not "...-cached" of it has cache=none, which drops what was
+# read from the page cache.
 #
 # Loads, BENCH_SECONDS (2) each: random reads of 4 and 16 KiB, 32 at a time, writes of 1 MiB, 8 at a time
 # (nvme_load: 64 of 128 KiB, the largest command), random reads of 4 KiB one at a time, and 32 at a time of
@@ -27,8 +28,8 @@ export FALCON_LAB=nvbench$$
 LAB=$BUILD/falcon-lab
 PLUGIN=$BUILD/nbdkit-falcon-nvme-plugin.so
 ALL_LOADS=(randread_4k randread_16k write_1m latency_4k limited_4k)
-ALL_WAYS=(uring uring-cached api api-cached api-psp nbd nbd-cached tcp tcp-cached tcp-plain
-	tcp-plain-cached tcp-tso tcp-tso-cached falcon falcon-cached psp)
+ALL_WAYS=(uring uring-cached api api-cached api-psp api-standard api-standard-cached nbd nbd-cached
+	tcp tcp-cached tcp-plain tcp-plain-cached tcp-tso tcp-tso-cached falcon falcon-cached psp)
 MTU=3498
 loads=() ways=() server='' lab=none
 
@@ -120,6 +121,16 @@ over_socket()
 	"$LAB" exec "$host" -- nbdkit -U - "$@" --run "$(declare -f shape by_nbd); by_nbd $load \$uri"
 }
 
+# connect NAME NSID KEY...: a device of host a on a namespace of host b.
+connect()
+{
+	local name=$1 nsid=$2
+
+	shift 2
+	"$LAB" exec a -- "$BUILD/falconctl" nvme connect "$name" local=10.250.0.1 \
+		"targets=10.250.0.2/$nsid" "$@"
+}
+
 # lab_up OPTION...: a namespace for each: past the page cache, through it, limited.
 lab_up()
 {
@@ -131,9 +142,11 @@ lab_up()
 		--export "$export,mbytes_per_s=1" >&2
 	lab=$*
 	[[ $* != *--no-agents* ]] || return 0
-	"$LAB" exec a -- "$BUILD/falconctl" nvme connect disk1 local=10.250.0.1 targets=10.250.0.2/1
-	"$LAB" exec a -- "$BUILD/falconctl" nvme connect disk2 local=10.250.0.1 targets=10.250.0.2/2
-	"$LAB" exec a -- "$BUILD/falconctl" nvme connect disk3 local=10.250.0.1 targets=10.250.0.2/3
+	connect disk1 1
+	connect disk2 2
+	connect disk3 3
+	connect plain1 1 combined=off
+	connect plain2 2 combined=off
 }
 
 offloads()
@@ -167,6 +180,7 @@ one()
 	local way=$1 load=$2 device=disk1 cache=(cache=none)
 
 	[[ $way != *-cached ]] || { device=disk2; cache=(); }
+	[[ $way != *-standard* ]] || device=${device/disk/plain}
 	if [ "$load" = limited_4k ]; then
 		[[ $way =~ ^(api|falcon|api-psp|psp)$ ]] || return 0
 		device=disk3
@@ -174,7 +188,7 @@ one()
 	case $way in
 	uring) on b by_api "$load" "direct:$TMP/disk" ;;
 	uring-cached) on b by_api "$load" "cached:$TMP/disk" ;;
-	api | api-cached | api-psp) on a by_api "$load" "falcon:$device" ;;
+	api*) on a by_api "$load" "falcon:$device" ;;
 	nbd | nbd-cached) over_socket b "$load" file "$TMP/disk" "${cache[@]}" ;;
 	tcp | tcp-cached | tcp-tso | tcp-tso-cached) over_tcp "$load" "${cache[@]}" ;;
 	tcp-plain | tcp-plain-cached)

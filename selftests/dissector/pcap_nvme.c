@@ -29,7 +29,7 @@ static void expect_nvme(const struct falcon_nvme_hdr *h, const struct falcon_nvm
 	expect("falcon_nvme.slba_lo", (__u32)c->slba);
 	expect("falcon_nvme.slba_hi", c->slba >> 32);
 	expect("falcon_nvme.nlb", c->nlb);
-	expect("falcon_nvme.dtype", h->type == FALCON_NVME_READ_REQUEST ? 0 : c->dtype);
+	expect("falcon_nvme.dtype", falcon_nvme_reads(h->type) ? 0 : c->dtype);
 	expect("falcon_nvme.prinfo", c->prinfo);
 	expect("falcon_nvme.prinfo.act", c->prinfo >> 3 & 1);
 	expect("falcon_nvme.prinfo.guard", c->prinfo >> 2 & 1);
@@ -39,7 +39,7 @@ static void expect_nvme(const struct falcon_nvme_hdr *h, const struct falcon_nvm
 	expect("falcon_nvme.lr", c->lr);
 	expect("falcon_nvme.dsm", c->dsm);
 	expect("falcon_nvme.unit", c->unit);
-	expect("falcon_nvme.dspec", h->type == FALCON_NVME_READ_REQUEST ? 0 : c->dspec);
+	expect("falcon_nvme.dspec", falcon_nvme_reads(h->type) ? 0 : c->dspec);
 	expect("falcon_nvme.reftag", c->reftag);
 	expect("falcon_nvme.apptag_mask", c->apptag_mask);
 	expect("falcon_nvme.apptag", c->apptag);
@@ -79,7 +79,8 @@ static void put_nvme(__u8 falcon_type, __u8 type)
 	else
 		falcon_nvme_nbth_pack(&h, (void *)(out + n));
 	expect_nvme(&h, len == sizeof(struct falcon_nvme_request) ? &c : NULL);
-	if (type == FALCON_NVME_WRITE_COMPLETION || type == FALCON_NVME_READ_RESPONSE) {
+	if (type == FALCON_NVME_WRITE_COMPLETION || type == FALCON_NVME_READ_RESPONSE ||
+	    type == FALCON_NVME_COMMAND_COMPLETION) {
 		expect("falcon_nvme.status.dnr", 1);
 		expect("falcon_nvme.status.sct", 2);
 		expect("falcon_nvme.status.sc", 0x81);
@@ -133,6 +134,9 @@ void good_nvme(void)
 	put_nvme(FALCON_PUSH_DATA, FALCON_NVME_READ_REQUEST);
 	put_nvme(FALCON_PUSH_DATA, FALCON_NVME_READ_RESPONSE);
 	put_nvme(FALCON_PUSH_DATA, FALCON_NVME_COMMAND);
+	put_nvme(FALCON_PUSH_DATA, FALCON_NVME_WRITE_WITH_DATA);
+	put_nvme(FALCON_PUSH_DATA, FALCON_NVME_COMMAND_COMPLETION);
+	put_nvme(FALCON_PUSH_DATA, FALCON_NVME_READ_COMMAND);
 }
 
 /* Cut short, of another version, of a reserved type, in the wrong Falcon packet, miscounted. */

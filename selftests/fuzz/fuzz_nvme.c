@@ -43,9 +43,9 @@ static void header(struct input *in, struct falcon_nvme_hdr *h)
 	uint8_t flags = take(in);
 
 	*h = (struct falcon_nvme_hdr){
-		.type = flags & 7, .inv = flags >> 3 & 1, .split = flags >> 4 & 1,
-		.group = flags >> 5 & 1, .total = take(in), .offset = take(in),
-		.itag = take(in), .icmd = take(in),
+		.type = (uint8_t)((flags & 7) | (flags & 6 ? 0 : take(in) & 8)),
+		.inv = flags >> 3 & 1, .split = flags >> 4 & 1, .group = flags >> 5 & 1,
+		.total = take(in), .offset = take(in), .itag = take(in), .icmd = take(in),
 	};
 	if (flags & 0x40)
 		h->itag |= take32(in) & 0xffff00;

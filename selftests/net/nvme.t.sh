@@ -133,6 +133,12 @@ strangers()
 	grep -q 'refuses namespace 9' "$SCRATCH/stranger"
 }
 
+plain_disk()
+{
+	on a falconctl nvme connect plain local=10.250.0.1 targets=10.250.0.2/2 combined=off &&
+		copies device=plain
+}
+
 connect_disk()
 {
 	on a falconctl nvme connect disk local=10.250.0.1 targets=10.250.0.2/1
@@ -149,6 +155,7 @@ lab_up --clear --export "$ONE" --export "$TWO"
 tap_run "512-byte blocks: nbdcopy" copies host=10.250.0.2
 tap_run "512-byte blocks: qemu-io patterns" patterns host=10.250.0.2
 tap_run "512-byte blocks: a file system" file_system host=10.250.0.2
+tap_run "the specification's packets alone: nbdcopy" plain_disk
 tap_run "a device of its own, by name" connect_disk
 tap_run "random sizes with verify" verified device=disk 512/30:4k/30:64k/20:300k/10:1m/10
 tap_run "the collection of fio jobs" job_collection device=disk

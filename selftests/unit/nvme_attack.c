@@ -349,16 +349,17 @@ static void attack_tags_of_others(void **state)
 	for (int step = 0; step < 2000; step++, env_step(s.e))
 		for (unsigned int i = 0; i < s.e->limit; i++) {
 			const struct env_txn *t = &s.near->txns[i];
+			struct falcon_nvme_request w;
 			struct falcon_nvme_hdr h;
 
 			/* Whatever it sends, as if it came from the other one, to other blocks. */
-			if (!t->used || t->pull || !t->payload ||
-			    !falcon_nvme_nbth_unpack(t->payload, t->len, &h) || h.type > 0)
+			if (!t->used || t->pull || !falcon_nvme_nbth_unpack(t->hdr, t->hdr_len, &h) ||
+			    h.type != FALCON_NVME_WRITE_REQUEST)
 				continue;
 			sent++;
-			((struct falcon_nvme_request *)t->payload)->slba_lo = falcon_hton32(99);
-			push(&s, other, t->payload, t->len);
-			((struct falcon_nvme_request *)t->payload)->slba_lo = falcon_hton32(5);
+			memcpy(&w, t->hdr, sizeof(w));
+			w.slba_lo = falcon_hton32(99);
+			push(&s, other, &w, sizeof(w));
 		}
 	assert_true(sent > 0);
 	s.e->stores[0].full = false;
@@ -487,7 +488,7 @@ int main(void)
 		cmocka_unit_test(attack_namespace_of_others),
 		cmocka_unit_test(attack_unknown_opcodes),
 		cmocka_unit_test(attack_half_commands),
-		cmocka_unit_test(attack_tags_of_others),
+		ENV_STANDARD(attack_tags_of_others),
 		cmocka_unit_test(attack_unasked_completions),
 		cmocka_unit_test(attack_unasked_pulls),
 		cmocka_unit_test(attack_wrong_data),

@@ -351,17 +351,17 @@ static void strangers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_target),
-		cmocka_unit_test(four_targets),
-		cmocka_unit_test(lost_connections),
-		cmocka_unit_test(refused_commands),
-		cmocka_unit_test(flush_and_fua),
-		cmocka_unit_test(deallocate),
-		cmocka_unit_test(timeouts),
-		cmocka_unit_test(not_connected),
-		cmocka_unit_test(limits),
-		cmocka_unit_test(memory),
-		cmocka_unit_test(strangers),
+		ENV_BOTH(one_target),
+		ENV_BOTH(four_targets),
+		ENV_BOTH(lost_connections),
+		ENV_BOTH(refused_commands),
+		ENV_BOTH(flush_and_fua),
+		ENV_BOTH(deallocate),
+		ENV_BOTH(timeouts),
+		ENV_BOTH(not_connected),
+		ENV_BOTH(limits),
+		ENV_BOTH(memory),
+		ENV_BOTH(strangers),
 	};
 
 	return unit_run(tests);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <falcon/nvme.h>
+
 static bool chance(struct env *e, unsigned int percent)
 {
 	return unit_random(&e->seed) % 100 < percent;
@@ -215,6 +217,8 @@ static void establish(struct env *e, unsigned int i)
 	if (e->refuse || nvme_ulp_ops.accept(&e->far[l->target], &req, &near.data, err,
 					     sizeof(err)))
 		return;
+	if (e->old_targets)
+		near.data.bytes[offsetof(struct falcon_nvme_offer, flags)] &= ~FALCON_NVME_KNOWS_COMBINED;
 	l->near = (struct fcore_conn){ .env = e, .ulp = &e->near, .peer = &l->far, .cid = i + 1,
 				       .up = true };
 	l->far = (struct fcore_conn){ .env = e, .ulp = &e->far[l->target], .peer = &l->near,
@@ -317,6 +321,22 @@ void env_until(struct env *e, const unsigned int *done, unsigned int n)
 	}
 }
 
+static bool standard;
+
+int env_combined(void **state)
+{
+	(void)state;
+	standard = false;
+	return 0;
+}
+
+int env_standard(void **state)
+{
+	(void)state;
+	standard = true;
+	return 0;
+}
+
 static struct env_store new_store(struct env *e, uint64_t bytes)
 {
 	return (struct env_store){ .store = { .ops = &store_ops, .bytes = bytes }, .env = e,
@@ -330,7 +350,7 @@ static struct env *open_env(unsigned int n, uint64_t bytes, uint8_t shift, uint6
 	static const uint8_t id[16] = "an initiator's";
 	struct env *e = calloc(1, sizeof(*e));
 	struct nvme_dev_attr dev = { .name = "d", .nsid = 1, .ntargets = n,
-				     .timeout_ns = 30000000000ULL, .cipher = cipher,
+				     .timeout_ns = 30000000000ULL, .cipher = cipher, .standard = standard,
 				     .protection = format ? format->host : 0 };
 	char err[160];
 

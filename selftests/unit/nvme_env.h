@@ -74,6 +74,7 @@ struct env {
 	uint32_t max_len;			/* of connections */
 	unsigned int limit;			/* transactions a connection and end */
 	bool refuse;				/* targets' agents accept nobody */
+	bool old_targets;			/* they do not know the combined packets */
 	bool hangs_up_at_once;			/* not in the next step */
 	/* Of the pulls and pushes of either end, percent: they end as filtered before they are submitted. */
 	unsigned int filtered_near, filtered_far_pulls, filtered_far_pushes;
@@ -100,6 +101,12 @@ struct env_format {
 struct env *env_open_format(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
 			    const struct env_format *format);
 void env_close(struct env *e);
+/* A test's setup: its devices use the combined packets, or those of the specification alone. */
+int env_combined(void **state);
+int env_standard(void **state);
+#define ENV_STANDARD(f) { #f, f, env_standard, NULL, NULL }
+/* The test |f| in both manners. */
+#define ENV_BOTH(f) { #f, f, env_combined, NULL, NULL }, { #f "_standard", f, env_standard, NULL, NULL }
 /* One thing happens. */
 void env_step(struct env *e);
 /* Until |*done| commands have ended, |n| in all; fails if they do not. */

@@ -102,9 +102,9 @@ static void filtered_answers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(filtered_requests),
-		cmocka_unit_test(filtered_pulls),
-		cmocka_unit_test(filtered_answers),
+		ENV_BOTH(filtered_requests),
+		ENV_STANDARD(filtered_pulls),
+		ENV_BOTH(filtered_answers),
 	};
 
 	return unit_run(tests);

@@ -19,7 +19,6 @@ enum {
 	APPTAG = NVME_SCT_MEDIA << 8 | NVME_SC_APPTAG_CHECK,
 	REFTAG = NVME_SCT_MEDIA << 8 | NVME_SC_REFTAG_CHECK,
 	COMPARE = NVME_SCT_MEDIA << 8 | NVME_SC_COMPARE_FAILED,
-	HDR = sizeof(struct falcon_nvme_response),
 };
 
 struct cipher {
@@ -87,9 +86,9 @@ static void flip(struct env *e, uint8_t *packet, uint32_t len)
 	struct falcon_nvme_hdr h;
 
 	if (!falcon_nvme_nbth_unpack(packet, len, &h) || !falcon_nvme_has_data(h.type) ||
-	    e->wire_at / 8 >= len - HDR)
+	    e->wire_at / 8 >= len - falcon_nvme_hdr_len(h.type))
 		return;
-	packet[HDR + e->wire_at / 8] ^= 1 << e->wire_at % 8;
+	packet[falcon_nvme_hdr_len(h.type) + e->wire_at / 8] ^= 1 << e->wire_at % 8;
 	e->on_wire = NULL;
 }
 
@@ -162,7 +161,8 @@ static void count_invalid(struct env *e, uint8_t *packet, uint32_t len)
 {
 	struct falcon_nvme_hdr h;
 
-	if (falcon_nvme_nbth_unpack(packet, len, &h) && h.inv && h.type == FALCON_NVME_WRITE_DATA)
+	if (falcon_nvme_nbth_unpack(packet, len, &h) && h.inv &&
+	    (h.type == FALCON_NVME_WRITE_DATA || h.type == FALCON_NVME_WRITE_WITH_DATA))
 		e->wire_at++;
 }
 
@@ -430,17 +430,17 @@ static void identify(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wire),
-		cmocka_unit_test(wire_fields),
-		cmocka_unit_test(host_buffer),
-		cmocka_unit_test(host_without_metadata),
-		cmocka_unit_test(types),
-		cmocka_unit_test(other_commands),
-		cmocka_unit_test(striped),
-		cmocka_unit_test(unchecked_target),
-		cmocka_unit_test(target_acts),
-		cmocka_unit_test(encrypted),
-		cmocka_unit_test(identify),
+		ENV_BOTH(wire),
+		ENV_BOTH(wire_fields),
+		ENV_BOTH(host_buffer),
+		ENV_BOTH(host_without_metadata),
+		ENV_BOTH(types),
+		ENV_BOTH(other_commands),
+		ENV_BOTH(striped),
+		ENV_BOTH(unchecked_target),
+		ENV_BOTH(target_acts),
+		ENV_BOTH(encrypted),
+		ENV_BOTH(identify),
 	};
 
 	return unit_run(tests);

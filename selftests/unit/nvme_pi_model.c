@@ -246,9 +246,9 @@ static void encrypted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hosts),
-		cmocka_unit_test(cut_and_lost),
-		cmocka_unit_test(encrypted),
+		ENV_BOTH(hosts),
+		ENV_BOTH(cut_and_lost),
+		ENV_BOTH(encrypted),
 	};
 
 	return unit_run(tests);

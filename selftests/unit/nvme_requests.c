@@ -173,10 +173,10 @@ static void s8_5_fields_of_the_command(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(s6_7_tags_of_requests),
-		cmocka_unit_test(s6_7_format_of_targets),
-		cmocka_unit_test(s8_2_split_command),
-		cmocka_unit_test(s8_5_fields_of_the_command),
+		ENV_STANDARD(s6_7_tags_of_requests),
+		ENV_STANDARD(s6_7_format_of_targets),
+		ENV_STANDARD(s8_2_split_command),
+		ENV_STANDARD(s8_5_fields_of_the_command),
 	};
 
 	return unit_run(tests);

@@ -174,9 +174,9 @@ static void limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(grows_and_shrinks), cmocka_unit_test(striped),
-		cmocka_unit_test(cut_off_under_way), cmocka_unit_test(one_event_request),
-		cmocka_unit_test(limits),
+		ENV_BOTH(grows_and_shrinks), ENV_BOTH(striped),
+		ENV_BOTH(cut_off_under_way), ENV_BOTH(one_event_request),
+		ENV_BOTH(limits),
 	};
 
 	return unit_run(tests);

@@ -157,9 +157,9 @@ static void key_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(standard_vector),
-		cmocka_unit_test(end_to_end),
-		cmocka_unit_test(key_files),
+		ENV_BOTH(standard_vector),
+		ENV_BOTH(end_to_end),
+		ENV_BOTH(key_files),
 	};
 
 	return unit_run(tests);

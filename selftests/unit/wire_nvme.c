@@ -64,6 +64,9 @@ static const struct packet packets[] = {
 	{ "Read Response", FALCON_NVME_READ_RESPONSE, 9, { NBTH, STATUS } },
 	{ "Command", FALCON_NVME_COMMAND, 16,
 	  { NBTH, WRITE, C(opcode, 15, 0, 8), C(admin, 15, 15, 1) } },
+	{ "Write with Data", FALCON_NVME_WRITE_WITH_DATA, 16, { NBTH, WRITE } },
+	{ "Command Completion", FALCON_NVME_COMMAND_COMPLETION, 9, { NBTH, STATUS } },
+	{ "Read Command", FALCON_NVME_READ_COMMAND, 16, { NBTH, READ } },
 };
 
 static uint32_t mask(const struct field *f)
@@ -209,7 +212,7 @@ static void refused(void **state)
 
 		h.type = (__u8)type;
 		falcon_nvme_nbth_pack(&h, (struct falcon_nvme_nbth *)w);
-		assert_int_equal(len != 0, type <= FALCON_NVME_COMMAND);
+		assert_int_equal(len != 0, type <= FALCON_NVME_READ_COMMAND);
 		assert_int_equal(falcon_nvme_nbth_unpack(w, sizeof(w), &got),
 				 falcon_nvme_has_data((__u8)type));
 		assert_int_equal(falcon_nvme_nbth_unpack(w, len, &got), len != 0);

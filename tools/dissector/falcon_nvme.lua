@@ -10,16 +10,17 @@
 
 local PULL_REQUEST, PULL_DATA, PUSH_DATA = 0, 3, 5
 
-local WRITE_DATA, COMMAND = 2, 6
+local WRITE_DATA, READ_RESPONSE, COMMAND, WRITE_WITH_DATA = 2, 5, 6, 7
 local nvme_types = {
 	[0] = "Write Request", [1] = "Write Data Request", [WRITE_DATA] = "Write Data Response",
-	[3] = "Write Completion", [4] = "Read Request", [5] = "Read Response",
-	[COMMAND] = "Command",
+	[3] = "Write Completion", [4] = "Read Request", [READ_RESPONSE] = "Read Response",
+	[COMMAND] = "Command", [WRITE_WITH_DATA] = "Write Request with Data",
+	[8] = "Command Completion", [9] = "Read Command",
 }
 -- 8.1.3: which Falcon packet carries it, and how many bytes its header has.
 local nvme_carrier = { [0] = PUSH_DATA, PULL_REQUEST, PULL_DATA, PUSH_DATA, PUSH_DATA, PUSH_DATA,
-	PUSH_DATA }
-local nvme_len = { [0] = 64, 32, 36, 36, 64, 36, 64 }
+	PUSH_DATA, PUSH_DATA, PUSH_DATA, PUSH_DATA }
+local nvme_len = { [0] = 64, 32, 36, 36, 64, 36, 64, 64, 36, 64 }
 
 local nvme = Proto("falcon_nvme", "NVMe over Falcon")
 local nf = {
@@ -177,16 +178,16 @@ local function nvme_metadata(range, tree)
 end
 
 -- Where metadata are among |units| times 512 bytes of data: after how many bytes of them each, or nil if
--- the packet alone does not tell. A Write Data Response has them behind all data (DIX), a Read Response
+-- the packet alone does not tell. Data of a write have them behind all of them (DIX), a Read Response
 -- behind each block (DIF); of a block of 4 KiB that is in several packets, in its last.
 local function nvme_layout(tvb, type, units, count)
 	local last = tvb(12, 1):uint() == tvb(8, 1):uint()
 	local at
 
-	if type ~= WRITE_DATA and count == units then
+	if type == READ_RESPONSE and count == units then
 		return 512
 	end
-	if type == WRITE_DATA or last or units == 8 then
+	if type ~= READ_RESPONSE or last or units == 8 then
 		return units * 512
 	end
 	at = 4096 - tvb(12, 1):uint() * units * 512 % 4096
@@ -197,7 +198,7 @@ local function nvme_layout(tvb, type, units, count)
 end
 
 local function nvme_data(tvb, tree, type)
-	local data = tvb(36)
+	local data = tvb(nvme_len[type])
 	local rest = data:len() % 512
 	local count, units = rest / 16, (data:len() - rest) / 512
 	local step = rest % 16 == 0 and count > 0 and count <= units and
@@ -205,7 +206,7 @@ local function nvme_data(tvb, tree, type)
 	local at = 0
 
 	while step and count > 0 do
-		local mds = step == 512 and units > 1 and type ~= WRITE_DATA and 1 or count
+		local mds = step == 512 and units > 1 and type == READ_RESPONSE and 1 or count
 
 		tree:add(nf.data, data(at, step))
 		at = at + step

@@ -194,6 +194,7 @@ struct nvme_config {
 	uint64_t chunk;				/* bytes: a power of two, at least 1 GiB */
 	uint64_t timeout_ns;
 	bool read_only;
+	bool combined;				/* combined packets, where the target knows them */
 	uint32_t protection;			/* type that applications see; 0: none */
 	char controller[CONFIG_NAME_MAX];	/* whose namespace it is; "": of its own */
 	char key_file[CONFIG_PATH_MAX];		/* AES-256-XTS key; "": data are not encrypted */

@@ -292,6 +292,8 @@ static const struct config_key nvme_keys[] = {
 	 .help = "on: commands that write are refused here"},
 	{"protection", ENUM(protections), AT(struct nvme_config, protection), .def = "off",
 	 .help = "type of protection information that applications see"},
+	{"combined", ENUM(off_on), AT(struct nvme_config, combined), .def = "on",
+	 .help = "off: packets of the specification alone, even to targets that know the combined ones"},
 	{"key_file", STRING, AT(struct nvme_config, key_file), .def = "",
 	 .help = "file with the AES-256-XTS key that data are encrypted with before they are sent"},
 };

@@ -91,6 +91,7 @@ int config_nvme_dev(const struct nvme_config *cfg, struct nvme_dev_attr *out, ch
 	int chunk = shift_of(cfg->chunk, NVME_CHUNK_UNIT_SHIFT);
 
 	*out = (struct nvme_dev_attr){ .nsid = cfg->nsid, .read_only = cfg->read_only,
+				       .standard = !cfg->combined,
 				       .protection = (uint8_t)cfg->protection,
 				       .timeout_ns = cfg->timeout_ns };
 	memcpy(out->name, cfg->name, sizeof(out->name));

@@ -211,6 +211,9 @@ int nvme_initiator_conn_up(struct nvme_initiator *in, const struct ulp_conn *con
 		c->unit = FALCON_NVME_NCMD_DATA;
 	c->credit = falcon_ntoh16(offer.tcmds);
 	c->command = offer.flags & FALCON_NVME_KNOWS_COMMAND;
+	/* A request is larger than the header of a response. */
+	c->combined = offer.flags & FALCON_NVME_KNOWS_COMBINED && !c->dev->attr.standard &&
+		      c->unit / 512 * step + sizeof(struct falcon_nvme_request) <= conn->max_len;
 	c->reason[0] = '\0';
 	if (conn->data.len < sizeof(offer) || offer.magic != falcon_hton32(FALCON_NVME_MAGIC) ||
 	    offer.version != FALCON_NVME_VERSION || !c->credit || !c->command)

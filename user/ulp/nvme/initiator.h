@@ -26,6 +26,7 @@
 enum nvme_initiator_const {
 	NVME_MAX_TARGETS = 16,	/* of a device */
 	NVME_NAME_MAX = 64,
+	NVME_PIECE_NCMDS = 256,	/* of a command, and so of its part for one target (NVMe 8.2) */
 };
 
 struct nvme_initiator;
@@ -33,6 +34,7 @@ struct nvme_dev;
 struct nvme_iconn;
 struct nvme_icmd;
 struct nvme_iblock;
+struct nvme_incmd;
 
 /* The part of a command that goes to one target. Private to the initiator. */
 struct nvme_piece {
@@ -46,14 +48,17 @@ struct nvme_piece {
 	uint8_t *data;
 	struct nvme_pi *md;		/* the host's, one a block; NULL: none */
 	struct nvme_iblock *got;	/* what has been read of protected blocks; NULL: nothing */
+	LIST_HEAD(, nvme_incmd) ncmds;	/* those that have been sent and not answered */
 	uint16_t n, next, done;		/* nCMDs: all, sent, ended */
-	uint16_t busy;			/* responses in the core, which hold |data| */
+	uint16_t busy;			/* pushes and responses in the core that hold |data| */
 	uint16_t status;
 	uint16_t first, total;		/* NCNT offset of the first nCMD, and of all less one */
 	uint8_t sqid;
 	uint32_t nsid;
 	bool open;			/* on one of the lists */
 	bool group, split;
+	bool combined;			/* is sent in combined packets */
+	uint8_t come[(NVME_PIECE_NCMDS + 7) / 8];	/* nCMDs whose data have come, a bit each */
 };
 
 /* A command; the caller's from nvme_dev_submit() until |done|. */
@@ -100,6 +105,7 @@ struct nvme_dev_attr {
 	uint8_t stripe_shift;		/* NVMe 6.6.2 */
 	uint8_t chunk_shift;
 	bool read_only;
+	bool standard;			/* no combined packets, even if the target knows them */
 	bool by_file;			/* the agent's: a section of its file has made it */
 	/*
 	 * Type of protection information that the host sees, 1 to 3; 0: none. What targets store has

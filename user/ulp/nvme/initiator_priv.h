@@ -20,6 +20,7 @@ enum nvme_initiator_limits {
 #define REDIAL_NS 1000000000ULL		/* after a reset, or a dial that failed */
 #define IDENTIFY_NS 10000000000ULL	/* that a target may take to say what it has */
 
+_Static_assert((int)NVME_PIECE_NCMDS == (int)FALCON_NVME_MAX_NCMDS, "NCNT's");
 _Static_assert((int)INCMDS <= (int)FCORE_MAX_TXNS, "each has a transaction");
 
 /* An nCMD: what an initiator tag stands for. */
@@ -27,12 +28,13 @@ struct nvme_incmd {
 	struct nvme_iconn *conn;
 	struct nvme_incmd *next;	/* in conn->free */
 	struct nvme_piece *piece;	/* NULL: it has ended, or its connection was lost */
+	LIST_ENTRY(nvme_incmd) of_piece;	/* piece->ncmds */
 	struct nvme_piece *held;	/* the one whose data are in a response in the core */
-	uint16_t index;			/* of the piece's nCMDs */
+	struct nvme_piece *pushed;	/* the one whose data are in this nCMD's request in the core */
+	uint16_t index;			/* of the piece's nCMDs; combined reads: of the first, for all */
 	uint16_t gen;			/* tells its uses apart: high bits of the tag */
 	uint16_t refs;			/* transactions in the core */
 	bool used;
-	struct falcon_nvme_request req;	/* what is pushed */
 };
 TAILQ_HEAD(nvme_pieces, nvme_piece);
 
@@ -46,6 +48,7 @@ struct nvme_iconn {
 	bool resetting;			/* was hung up, and conn_down() has not come */
 	bool blocked;			/* the core said -EAGAIN; on_xon() comes */
 	bool command;			/* the target knows FALCON_NVME_COMMAND */
+	bool combined;			/* ... and the combined packets, which are to be used */
 	bool known;			/* the target has said what the namespace is */
 	bool read_only;
 	bool protect;			/* its blocks have metadata: struct nvme_md */
@@ -117,7 +120,24 @@ uint16_t nvme_istatus_check(struct nvme_icmd *icmd);
 /* Take what its piece has brought, if there was one; make the next. False: no such place. */
 bool nvme_istatus_next(struct nvme_icmd *icmd);
 
-/* initiator_conn.c: nCMDs. */
+/* initiator_ncmd.c: an nCMD's numbers, its request, and the data that it sends. */
+
+uint32_t nvme_incmd_tag(const struct nvme_incmd *n);
+/* Whether the opcode of |p| has its data pulled, or sent to it. */
+bool nvme_piece_pulls(const struct nvme_piece *p);
+bool nvme_piece_reads(const struct nvme_piece *p);
+/* What of |p| depends on the paths, which may have changed since it was last sent. */
+void nvme_piece_number(struct nvme_piece *p);
+/* Where the data of nCMD |i| are in the piece's, and how many bytes. */
+uint32_t nvme_piece_part(const struct nvme_piece *p, uint16_t i, uint32_t *len);
+/* Number of the 512 bytes of the device that are |at| bytes into |p|. */
+uint64_t nvme_piece_unit(const struct nvme_piece *p, uint32_t at);
+/* The request for |n|; |inv|: the data that go with it are invalid. */
+void nvme_incmd_request(const struct nvme_incmd *n, uint8_t inv, struct falcon_nvme_request *out);
+/* What is sent of |n|'s data, |len| bytes; *|inv|: they are not what the host says, or not encrypted. */
+const uint8_t *nvme_incmd_data(struct nvme_incmd *n, uint32_t at, uint32_t len, uint8_t *inv);
+
+/* initiator_conn.c: requests sent, data pulled, answers taken. */
 
 /* Put |p| among those that its connection has to send. */
 void nvme_piece_queue(struct nvme_piece *p);
@@ -129,9 +149,6 @@ uint32_t nvme_iconn_send(struct nvme_iconn *c);
 void nvme_iconn_lost(struct nvme_iconn *c);
 /* Give the connection up, and dial anew. */
 void nvme_iconn_reset(struct nvme_iconn *c, const char *why);
-/* Whether the opcode of |p| has its data pulled, or sent to it. */
-bool nvme_piece_pulls(const struct nvme_piece *p);
-bool nvme_piece_reads(const struct nvme_piece *p);
 
 /* initiator_pi.c: protection information. */
 

@@ -25,6 +25,7 @@ struct nvme_target *nvme_target_create(uint64_t memory)
 	}
 	TAILQ_INIT(&t->conns);
 	TAILQ_INIT(&t->submit);
+	TAILQ_INIT(&t->early);
 	for (unsigned int i = 0; i < NVME_MAX_NS; i++) {
 		TAILQ_INIT(&t->ns[i].queue);
 		TAILQ_INIT(&t->ns[i].exclusive);
@@ -180,6 +181,8 @@ static struct nvme_tconn *new_conn(struct nvme_target *t, const struct ulp_reque
 	c->cid = req->cid;
 	c->device = falcon_ntoh32(offer->device);
 	memcpy(c->host, offer->host, sizeof(c->host));
+	c->ends = req->ends;
+	snprintf(c->peer, sizeof(c->peer), "%s", req->peer);
 	for (unsigned int i = 0; i < t->nns; i++) {
 		if (!listed(t->ns[i].peers, req->peer))
 			continue;
@@ -203,7 +206,8 @@ int nvme_target_accept(struct nvme_target *t, const struct ulp_request *req,
 {
 	struct falcon_nvme_offer offer, answer = {
 		.magic = falcon_hton32(FALCON_NVME_MAGIC), .version = FALCON_NVME_VERSION,
-		.flags = FALCON_NVME_KNOWS_COMMAND, .tcmds = falcon_hton16(NVME_TCMDS),
+		.flags = FALCON_NVME_KNOWS_COMMAND | FALCON_NVME_KNOWS_COMBINED,
+		.tcmds = falcon_hton16(NVME_TCMDS),
 	};
 	struct nvme_tconn *c;
 
@@ -276,18 +280,33 @@ bool nvme_target_conn_down(struct nvme_target *t, uint32_t cid)
 	return true;
 }
 
-/* Every namespace's queue in turn, as far as it goes. */
+/* As far as the queue of |ns| goes; the commands of a connection stay in their order. */
+static uint32_t admit_ns(struct nvme_target *t, struct nvme_tns *ns)
+{
+	struct nvme_tcmd *cmd = TAILQ_FIRST(&ns->queue), *next;
+	enum nvme_admit how = ADMITTED;
+	uint32_t n = 0;
+
+	t->round++;
+	for (; cmd && how != WAITS; cmd = next) {
+		next = TAILQ_NEXT(cmd, link);
+		if (cmd->conn->waits == t->round)
+			continue;
+		how = nvme_tcmd_admit(cmd, t->now);
+		n += how == ADMITTED;
+		if (how == WAITS_ALONE)
+			cmd->conn->waits = t->round;
+	}
+	return n;
+}
+
+/* Every namespace's queue in turn. */
 static uint32_t admit(struct nvme_target *t)
 {
 	uint32_t n = 0;
 
-	for (unsigned int i = 0; i < t->nns || i == 0; i++) {
-		struct nvme_tns *ns = &t->ns[t->nns ? (t->next_ns + i) % t->nns : 0];
-		struct nvme_tcmd *cmd;
-
-		while ((cmd = TAILQ_FIRST(&ns->queue)) && nvme_tcmd_admit(cmd, t->now))
-			n++;
-	}
+	for (unsigned int i = 0; i < t->nns || i == 0; i++)
+		n += admit_ns(t, &t->ns[t->nns ? (t->next_ns + i) % t->nns : 0]);
 	t->next_ns++;
 	return n;
 }
@@ -353,25 +372,46 @@ uint64_t nvme_target_deadline(const struct nvme_target *t)
 	return next;
 }
 
+static bool same_host(const struct nvme_tconn *a, const struct nvme_tconn *b)
+{
+	return !memcmp(a->host, b->host, sizeof(a->host)) || (a->peer[0] && !strcmp(a->peer, b->peer)) ||
+	       (a->ends.family == b->ends.family &&
+		!memcmp(a->ends.remote, b->ends.remote, sizeof(a->ends.remote)));
+}
+
+/*
+ * Whether a lost connection of the same host has left something in a store. It may be older than what comes
+ * now: it has to end first.
+ */
+static bool left_behind(const struct nvme_tconn *c)
+{
+	const struct nvme_tconn *lost;
+
+	if (!c->t->stats.orphans)
+		return false;
+	TAILQ_FOREACH(lost, &c->t->conns, link)
+		if (lost->orphans && same_host(lost, c))
+			return true;
+	return false;
+}
+
 void nvme_target_on_push(struct nvme_target *t, struct fcore_conn *core, uint32_t rsn,
 			 const void *payload, uint32_t len, uint64_t now)
 {
 	enum fcore_push_outcome outcome = FCORE_PUSH_CIE;
 	struct nvme_tconn *c = conn_of(t, fcore_conn_cid(core));
+	const uint32_t fixed = sizeof(struct falcon_nvme_request);
 	struct falcon_nvme_cmd cmd;
 	struct falcon_nvme_hdr h;
 
-	/*
-	 * What a lost connection has left in a store may be older than what comes now on the next:
-	 * it has to end first.
-	 */
-	if (t->stats.orphans) {
+	if (c && left_behind(c)) {
 		outcome = FCORE_PUSH_RNR;
 	} else if (c && falcon_nvme_nbth_unpack(payload, len, &h) &&
-		   falcon_nvme_hdr_len(h.type) == sizeof(struct falcon_nvme_request)) {
+		   falcon_nvme_hdr_len(h.type) == fixed) {
 		memset(&cmd, 0, sizeof(cmd));
 		falcon_nvme_request_unpack(payload, h.type, &cmd);
-		outcome = nvme_tcmd_request(c, &h, &cmd);
+		outcome = nvme_tcmd_request(c, &h, &cmd, (const uint8_t *)payload + fixed,
+					    len - fixed);
 	}
 	t->stats.malformed += outcome == FCORE_PUSH_CIE;
 	fcore_push_done(core, rsn, outcome, TARGET_RNR_CODE, 0, now);

@@ -64,6 +64,7 @@ struct nvme_ns_stats {
 	V(counter, malformed, none, "packets that were refused")					\
 	V(counter, overrun, none, "requests put off: their connection has too many under way")		\
 	V(counter, no_memory, none, "rounds in which a command had to wait for memory")			\
+	V(counter, put_off, none, "nCMDs whose data came and found no memory: they were pulled")	\
 	V(counter, dropped, none, "commands whose connection was lost")					\
 	V(gauge, initiators, none, "connections of initiators")						\
 	V(gauge, orphans, none, "commands of lost connections still in a store")			\

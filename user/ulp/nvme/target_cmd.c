@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The life of a tCMD: gathered, admitted, pulled, carried out, answered. */
+/* The life of a tCMD: gathered, admitted, given its data, carried out, answered. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,22 +22,6 @@ static struct nvme_tcmd *find(struct nvme_tconn *c, const struct falcon_nvme_hdr
 	return NULL;
 }
 
-static void release_memory(struct nvme_tcmd *cmd)
-{
-	struct nvme_pool *pool = cmd->conn->t->pool;
-
-	if (cmd->buf)
-		nvme_pool_put(pool, cmd->buf, cmd->mem);
-	if (cmd->other)
-		nvme_pool_put(pool, cmd->other, cmd->mem);
-	if (cmd->md)
-		nvme_pool_put(pool, cmd->md, nvme_tpi_bytes(cmd));
-	if (cmd->other_md)
-		nvme_pool_put(pool, cmd->other_md, nvme_tpi_bytes(cmd));
-	cmd->buf = cmd->other = NULL;
-	cmd->md = cmd->other_md = NULL;
-}
-
 /* Nothing refers to |cmd| any more. */
 static void retire(struct nvme_tcmd *cmd)
 {
@@ -54,7 +38,7 @@ static void retire(struct nvme_tcmd *cmd)
 		cmd->ns->stats.errors += cmd->status != 0;
 		cmd->ns->stats.damaged += nvme_pi_damaged(cmd->status);
 	}
-	release_memory(cmd);
+	nvme_tmem_put(cmd);
 	nvme_tpi_end(cmd);
 	TAILQ_INSERT_HEAD(&c->free, cmd, link);
 	if (--c->used == 0 && c->down) {
@@ -75,9 +59,14 @@ static void want_send(struct nvme_tcmd *cmd)
 
 static void answer(struct nvme_tcmd *cmd)
 {
+	bool data = !cmd->status && nvme_exec_answers_data(cmd);
+
 	cmd->phase = TCMD_ANSWER;
-	if (cmd->status || !nvme_exec_answers_data(cmd))
-		release_memory(cmd);
+	if (!data)
+		nvme_tmem_put(cmd);
+	/* Without data, one answer is for all its nCMDs. */
+	if (!data && cmd->combined)
+		cmd->n = 1;
 	want_send(cmd);
 }
 
@@ -126,6 +115,7 @@ static bool count(struct nvme_tcmd *cmd, const struct falcon_nvme_hdr *h)
 
 	if (cmd->status) {
 		cmd->bytes = cmd->mem = 0;
+		cmd->combined = false;
 		cmd->n = 1;
 		cmd->first = h->offset;
 		return true;
@@ -149,7 +139,8 @@ static void start(struct nvme_tcmd *cmd, const struct falcon_nvme_hdr *h,
 	cmd->type = h->type;
 	cmd->admin = c->admin;
 	cmd->opcode = h->type == FALCON_NVME_COMMAND ? c->opcode :
-		      h->type == FALCON_NVME_READ_REQUEST ? nvme_cmd_read : nvme_cmd_write;
+		      falcon_nvme_reads(h->type) ? nvme_cmd_read : nvme_cmd_write;
+	cmd->combined = h->type == FALCON_NVME_READ_COMMAND || h->type == FALCON_NVME_WRITE_WITH_DATA;
 	cmd->phase = TCMD_GATHER;
 	cmd->unit = c->unit ? c->unit * 512U : FALCON_NVME_NCMD_DATA;
 	cmd->limited = cmd->sending = cmd->metadata = false;
@@ -189,11 +180,76 @@ static bool agrees(const struct nvme_tcmd *cmd, const struct falcon_nvme_hdr *h,
 	       cmd->function == h->function && !memcmp(&cmd->cmd, c, sizeof(*c));
 }
 
+/* Data and metadata of |n|, which are of the right length, to where they belong. */
+static void take_data(struct nvme_tncmd *n, const uint8_t *data, bool inv)
+{
+	const struct nvme_tpart p = nvme_tncmd_part(n);
+	struct nvme_tcmd *cmd = n->cmd;
+
+	if (inv)
+		cmd->status = NVME_SCT_MEDIA << 8 | (NVME_SC_GUARD_CHECK & 0xff);
+	memcpy(cmd->buf + p.at, data, p.len);
+	if (p.nmd)
+		memcpy(cmd->md + p.md, data + p.len, p.nmd * sizeof(*cmd->md));
+	n->state = TNCMD_DATA;
+}
+
+/* The request |h| is about |n|, the |data| with it, of |len| bytes, are its. False: they cannot be. */
+static bool take_request(struct nvme_tncmd *n, const struct falcon_nvme_hdr *h, const uint8_t *data,
+			 uint32_t len)
+{
+	struct nvme_tcmd *cmd = n->cmd;
+	bool with = cmd->combined && !falcon_nvme_reads(h->type);
+	struct nvme_tpart p;
+
+	if (with) {
+		p = nvme_tncmd_part(n);
+		if (len != nvme_tpart_len(&p))
+			return false;
+	}
+	n->itag = h->itag;
+	n->offset = h->offset;
+	n->state = TNCMD_HERE;
+	cmd->here++;
+	if (!with)
+		return true;
+	if (nvme_tmem_get_early(cmd)) {
+		take_data(n, data, h->inv);
+		cmd->data++;
+	} else {
+		cmd->conn->t->stats.put_off++;
+	}
+	return true;
+}
+
+/* A Read Command has come: it is the request of all its nCMDs. */
+static bool take_all(struct nvme_tcmd *cmd, const struct falcon_nvme_hdr *h)
+{
+	if (h->offset != cmd->first)
+		return false;
+	for (unsigned int i = 0; i < cmd->n; i++)
+		cmd->ncmds[i] = (struct nvme_tncmd){ .cmd = cmd, .itag = h->itag, .state = TNCMD_HERE,
+						     .offset = (uint8_t)(cmd->first + i) };
+	cmd->here = cmd->n;
+	return true;
+}
+
+static bool take_part(struct nvme_tcmd *cmd, const struct falcon_nvme_hdr *h, const uint8_t *data,
+		      uint32_t len)
+{
+	uint32_t i = h->offset - (uint32_t)cmd->first;
+
+	if (cmd->combined && h->type == FALCON_NVME_READ_COMMAND)
+		return take_all(cmd, h);
+	return i < cmd->n && cmd->ncmds[i].state == TNCMD_ABSENT &&
+	       take_request(&cmd->ncmds[i], h, data, len);
+}
+
 enum fcore_push_outcome nvme_tcmd_request(struct nvme_tconn *c, const struct falcon_nvme_hdr *h,
-					  const struct falcon_nvme_cmd *req)
+					  const struct falcon_nvme_cmd *req, const uint8_t *data,
+					  uint32_t len)
 {
 	struct nvme_tcmd *cmd = find(c, h);
-	struct nvme_tncmd *n;
 
 	if (!cmd && TAILQ_EMPTY(&c->free)) {
 		c->t->stats.overrun++;
@@ -205,17 +261,12 @@ enum fcore_push_outcome nvme_tcmd_request(struct nvme_tconn *c, const struct fal
 		cmd = open_cmd(c, h, req);
 	if (!cmd)
 		return FCORE_PUSH_CIE;
-	if (h->offset < cmd->first || h->offset - cmd->first >= cmd->n ||
-	    cmd->ncmds[h->offset - cmd->first].state != TNCMD_ABSENT) {
+	if (!take_part(cmd, h, data, len)) {
 		if (!cmd->here)
 			retire(cmd);
 		return FCORE_PUSH_CIE;
 	}
-	n = &cmd->ncmds[h->offset - cmd->first];
-	n->itag = h->itag;
-	n->offset = h->offset;
-	n->state = TNCMD_HERE;
-	if (++cmd->here == cmd->n)
+	if (cmd->here == cmd->n)
 		gathered(cmd);
 	return FCORE_PUSH_ACK;
 }
@@ -241,48 +292,41 @@ static bool charge(struct nvme_tcmd *cmd, uint64_t now)
 	return true;
 }
 
-static bool get_memory(struct nvme_tcmd *cmd)
+/* All data of |cmd| have come. */
+static void complete(struct nvme_tcmd *cmd)
 {
-	struct nvme_pool *pool = cmd->conn->t->pool;
-	bool compares = !cmd->admin && cmd->opcode == nvme_cmd_compare;
-	uint32_t md = cmd->mem ? nvme_tpi_bytes(cmd) : 0;
-
-	if (!cmd->mem)
-		return true;
-	cmd->buf = nvme_pool_get(pool, cmd->mem);
-	if (cmd->buf && compares)
-		cmd->other = nvme_pool_get(pool, cmd->mem);
-	if (cmd->buf && md)
-		cmd->md = nvme_pool_get(pool, md);
-	if (cmd->md && compares)
-		cmd->other_md = nvme_pool_get(pool, md);
-	if (cmd->buf && (cmd->other || !compares) && (cmd->md || !md) &&
-	    (cmd->other_md || !md || !compares))
-		return true;
-	release_memory(cmd);
-	cmd->conn->t->stats.no_memory++;
-	return false;
+	if (!cmd->status)
+		cmd->status = nvme_tpi_pulled(cmd);
+	if (cmd->status)
+		answer(cmd);
+	else
+		go(cmd, TCMD_SUBMIT, &cmd->conn->t->submit);
 }
 
-bool nvme_tcmd_admit(struct nvme_tcmd *cmd, uint64_t now)
+enum nvme_admit nvme_tcmd_admit(struct nvme_tcmd *cmd, uint64_t now)
 {
+	/* Memory first: it can be given back, a charge cannot. */
+	enum nvme_tmem memory = nvme_tmem_get_in_turn(cmd);
 	struct nvme_target *t = cmd->conn->t;
 
-	/* Memory first: it can be given back, a charge cannot. */
-	if (!get_memory(cmd))
-		return false;
+	if (memory != TMEM_HAS)
+		return memory == TMEM_SHORT ? WAITS : WAITS_ALONE;
 	if (!charge(cmd, now)) {
-		release_memory(cmd);
-		return false;
+		if (!cmd->early)
+			nvme_tmem_put(cmd);
+		return WAITS;
 	}
+	nvme_tmem_keep(cmd);
 	TAILQ_REMOVE(&(cmd->ns ? cmd->ns : &t->ns[0])->queue, cmd, link);
-	if (nvme_exec_pulls(cmd)) {
+	if (!nvme_exec_pulls(cmd)) {
+		go(cmd, TCMD_SUBMIT, &t->submit);
+	} else if (cmd->data == cmd->n) {
+		complete(cmd);
+	} else {
 		cmd->phase = TCMD_PULL;
 		want_send(cmd);
-	} else {
-		go(cmd, TCMD_SUBMIT, &t->submit);
 	}
-	return true;
+	return ADMITTED;
 }
 
 /* What has written its data has to write their metadata, whoever waits for it. */
@@ -310,6 +354,7 @@ static void io_done(struct nvme_io *io, int res)
 	if (!cmd->conn->down)
 		return answer(cmd);
 	t->stats.orphans--;
+	cmd->conn->orphans--;
 	retire(cmd);
 }
 
@@ -331,146 +376,22 @@ bool nvme_tcmd_submit(struct nvme_tcmd *cmd)
 	return true;
 }
 
-static struct falcon_nvme_hdr header(const struct nvme_tncmd *n, enum falcon_nvme_type type)
-{
-	const struct nvme_tcmd *cmd = n->cmd;
-
-	return (struct falcon_nvme_hdr){
-		.type = (uint8_t)type, .split = cmd->split, .group = cmd->group,
-		.total = cmd->total, .offset = n->offset, .function = cmd->function,
-		.ttag = (uint32_t)(cmd - cmd->conn->cmds), .itag = n->itag, .icmd = cmd->icmd,
-	};
-}
-
-static struct nvme_tpart part(const struct nvme_tncmd *n)
-{
-	return nvme_tpi_part(n->cmd, (unsigned int)(n - n->cmd->ncmds));
-}
-
-/* Bytes of data and metadata. */
-static uint32_t part_len(const struct nvme_tpart *p)
-{
-	return p->len + p->nmd * (uint32_t)sizeof(struct nvme_md);
-}
-
-static int pull(struct nvme_tncmd *n)
-{
-	const struct falcon_nvme_hdr h = header(n, FALCON_NVME_WRITE_DATA_REQUEST);
-	const struct nvme_tpart p = part(n);
-	struct falcon_nvme_nbth w;
-	struct fcore_txn txn = {
-		.proto = FALCON_PROTO_NVME, .ulp_hdr = &w, .ulp_hdr_len = sizeof(w),
-		.len = (uint32_t)sizeof(struct falcon_nvme_response) + part_len(&p),
-		.cookie = (uintptr_t)n,
-	};
-	int rc;
-
-	falcon_nvme_nbth_pack(&h, &w);
-	n->state = TNCMD_PULLING;
-	n->cmd->refs++;
-	rc = fcore_pull(n->cmd->conn->core, &txn, n->cmd->conn->t->now);
-	if (rc < 0) {
-		n->state = TNCMD_HERE;
-		n->cmd->refs--;
-	}
-	return rc;
-}
-
-static int reply(struct nvme_tncmd *n)
-{
-	const struct nvme_tcmd *cmd = n->cmd;
-	bool data = nvme_exec_answers_data(cmd), with = data && !cmd->status;
-	const struct falcon_nvme_hdr h = header(n, data ? FALCON_NVME_READ_RESPONSE :
-							 FALCON_NVME_WRITE_COMPLETION);
-	const struct nvme_tpart p = part(n);
-	uint8_t was = n->state;
-	struct falcon_nvme_response w;
-	struct fcore_txn txn = {
-		.proto = FALCON_PROTO_NVME, .ulp_hdr = &w, .ulp_hdr_len = sizeof(w),
-		.payload = with ? cmd->buf + p.at + p.md * sizeof(struct nvme_md) : NULL,
-		.len = with ? part_len(&p) : 0, .cookie = (uintptr_t)n,
-	};
-	int rc;
-
-	falcon_nvme_response_pack(&h, cmd->status, &w);
-	n->state = TNCMD_ANSWERING;
-	n->cmd->refs++;
-	rc = fcore_push(cmd->conn->core, &txn, cmd->conn->t->now);
-	if (rc < 0) {
-		n->state = was;
-		n->cmd->refs--;
-	}
-	return rc;
-}
-
-/* Whether |cmd| is among what its connection has to send. */
-static void set_sending(struct nvme_tcmd *cmd, bool sending)
-{
-	struct nvme_tcmds *list = &cmd->conn->send;
-
-	if (sending)
-		TAILQ_INSERT_HEAD(list, cmd, send_link);
-	else
-		TAILQ_REMOVE(list, cmd, send_link);
-	cmd->sending = sending;
-}
-
-/* Start the transaction of |n| that the phase of its command asks for. */
-static int send_one(struct nvme_tncmd *n)
-{
-	if (n->cmd->phase == TCMD_PULL && n->state == TNCMD_HERE)
-		return pull(n);
-	if (n->cmd->phase == TCMD_ANSWER && n->state < TNCMD_ANSWERING)
-		return reply(n);
-	return 0;
-}
-
-/*
- * A transaction may end before it has been submitted, where a filter ends it (Falcon 11). With the last
- * of them |cmd| goes on to its next phase, and may ask to be sent again, or is over: nothing looks at it
- * afterwards.
- */
-bool nvme_tcmd_send(struct nvme_tcmd *cmd)
-{
-	for (;;) {
-		struct nvme_tncmd *n = &cmd->ncmds[cmd->cursor++];
-		bool last = cmd->cursor == cmd->n;
-
-		if (last)
-			set_sending(cmd, false);
-		if (send_one(n) < 0) {
-			cmd->cursor--;
-			if (last)
-				set_sending(cmd, true);
-			return false;
-		}
-		if (last)
-			return true;
-	}
-}
-
 /* Bring down what |n| pulled; what the initiator says of it may end the command. */
 void nvme_target_on_pull_data(struct nvme_tncmd *n, const void *payload, uint32_t len)
 {
 	struct nvme_tcmd *cmd = n->cmd;
-	const uint8_t *data = (const uint8_t *)payload + sizeof(struct falcon_nvme_response);
-	const struct nvme_tpart p = part(n);
+	const struct nvme_tpart p = nvme_tncmd_part(n);
 	struct falcon_nvme_hdr h;
 
 	if (n->state != TNCMD_PULLING || cmd->conn->down)
 		return;
 	if (!falcon_nvme_nbth_unpack(payload, len, &h) || h.type != FALCON_NVME_WRITE_DATA ||
 	    h.itag != n->itag || h.icmd != cmd->icmd ||
-	    len != sizeof(struct falcon_nvme_response) + part_len(&p)) {
+	    len != sizeof(struct falcon_nvme_response) + nvme_tpart_len(&p)) {
 		cmd->conn->t->stats.malformed += len > 0;
 		return;
 	}
-	if (h.inv)
-		cmd->status = NVME_SCT_MEDIA << 8 | (NVME_SC_GUARD_CHECK & 0xff);
-	memcpy(cmd->buf + p.at, data, p.len);
-	if (p.nmd)
-		memcpy(cmd->md + p.md, data + p.len, p.nmd * sizeof(*cmd->md));
-	n->state = TNCMD_DATA;
+	take_data(n, (const uint8_t *)payload + sizeof(struct falcon_nvme_response), h.inv);
 }
 
 static void pulled(struct nvme_tncmd *n)
@@ -481,14 +402,8 @@ static void pulled(struct nvme_tncmd *n)
 	if (n->state == TNCMD_PULLING)
 		cmd->status = NVME_SC_DATA_XFER_ERROR;
 	n->state = TNCMD_DATA;
-	if (++cmd->data < cmd->n)
-		return;
-	if (!cmd->status)
-		cmd->status = nvme_tpi_pulled(cmd);
-	if (cmd->status)
-		answer(cmd);
-	else
-		go(cmd, TCMD_SUBMIT, &cmd->conn->t->submit);
+	if (++cmd->data == cmd->n)
+		complete(cmd);
 }
 
 void nvme_target_on_completion(struct nvme_tncmd *n, enum falcon_completion_code code)
@@ -514,6 +429,7 @@ void nvme_tcmd_abandon(struct nvme_tcmd *cmd)
 	struct nvme_target *t = cmd->conn->t;
 
 	t->stats.dropped++;
+	cmd->conn->orphans += in_store(cmd);
 	if (cmd->phase == TCMD_QUEUED)
 		TAILQ_REMOVE(&(cmd->ns ? cmd->ns : &t->ns[0])->queue, cmd, link);
 	else if (in_store(cmd))

@@ -12,6 +12,7 @@
 #include "ulp/nvme/target.h"
 
 enum nvme_target_limits {
+	TARGET_PEER_MAX = 64,	/* bytes of a peer's name, with the final 0 */
 	TCMD_NCMDS = 129,	/* of 1 KiB in NVME_TARGET_MDTS, and one that a split leaves over */
 	TCMD_HASH = 64,		/* chains of a connection's tCMDs by iCMD identifier */
 	TARGET_BURST_NS = 10000000,	/* that a namespace's limits may be ahead of time */
@@ -35,6 +36,12 @@ struct nvme_tncmd {
 	uint8_t state;		/* enum nvme_tncmd_state */
 };
 
+/* The part of a command that an nCMD carries. */
+struct nvme_tpart {
+	uint32_t at, len;	/* of the data, bytes */
+	uint32_t md, nmd;	/* first of the metadata, and how many: 0 if none travel */
+};
+
 enum nvme_tcmd_phase {
 	TCMD_GATHER,		/* requests are coming */
 	TCMD_QUEUED,		/* whole; waits for memory and limits */
@@ -56,6 +63,7 @@ struct nvme_tcmd {
 	uint8_t type;			/* of the requests: enum falcon_nvme_type */
 	uint8_t opcode;			/* NVMe's; |admin| says which set */
 	bool admin, group, split;
+	bool combined;			/* its requests are combined packets, and its completion is */
 	uint8_t total;			/* NCNT total, as it came */
 	uint8_t phase;			/* enum nvme_tcmd_phase */
 	bool sending;
@@ -72,6 +80,8 @@ struct nvme_tcmd {
 	uint8_t *buf, *other;		/* of the pool; |other|: what Compare reads; NULL: none */
 	struct nvme_md *md;		/* of the pool: one a block; NULL: none */
 	struct nvme_md *other_md;	/* of the pool: what Compare reads; NULL: none */
+	bool early;			/* on t->early */
+	TAILQ_ENTRY(nvme_tcmd) early_link;
 	bool metadata;			/* |io| is about the metadata; the data are done with */
 	bool exclusive;			/* on ns->exclusive */
 	TAILQ_ENTRY(nvme_tcmd) exclusive_link;
@@ -89,8 +99,13 @@ struct nvme_tconn {
 	bool blocked;			/* the core said -EAGAIN; on_xon() comes */
 	uint32_t max_len;		/* bytes of a transaction */
 	uint32_t used;			/* tCMDs that are not free */
+	size_t memory;			/* of the pool that they have, bytes */
 	uint8_t host[16];		/* of the initiator's offer */
 	uint32_t device;
+	struct ulp_ends ends;
+	char peer[TARGET_PEER_MAX];	/* the name that the initiator's agent has proved; "": none */
+	uint64_t waits;			/* round over a queue in which it has to wait */
+	uint32_t orphans;		/* |down|: tCMDs that are still in a store */
 	uint64_t allowed[NVME_MAX_NS / 64];	/* namespaces that it sees, by index */
 	struct nvme_tcmd *event;	/* Asynchronous Event Request that is TCMD_HELD; NULL: none */
 	bool changed;			/* a namespace has changed, and it was not told */
@@ -118,7 +133,9 @@ struct nvme_target {
 	TAILQ_HEAD(, nvme_tconn) conns;
 	struct nvme_tconn *by_cid[FALCON_MAX_CONNS];	/* those that are not down */
 	struct nvme_tcmds submit;	/* TCMD_SUBMIT */
+	struct nvme_tcmds early;	/* those that have got memory before their turn, latest last */
 	struct nvme_tns ns[NVME_MAX_NS];
+	uint64_t round;			/* counts rounds over a queue, from 1 */
 	unsigned int nns, next_ns;	/* |next_ns|: where the round over the queues begins */
 	uint64_t now;			/* of the latest call, ns */
 	uint32_t ready;			/* tCMDs that the next round has something to do for */
@@ -127,19 +144,53 @@ struct nvme_target {
 
 /* target_cmd.c: the life of a tCMD. */
 
-/* Take a request that came on |c|. The answer to the push. */
+/* Take a request that came on |c|, and the |len| bytes of |data| behind it. The answer to the push. */
 enum fcore_push_outcome nvme_tcmd_request(struct nvme_tconn *c, const struct falcon_nvme_hdr *h,
-					  const struct falcon_nvme_cmd *cmd);
-/* Go on with a tCMD of a namespace's queue. False: it has to wait. */
-bool nvme_tcmd_admit(struct nvme_tcmd *cmd, uint64_t now);
+					  const struct falcon_nvme_cmd *cmd, const uint8_t *data,
+					  uint32_t len);
+enum nvme_admit {
+	ADMITTED,
+	WAITS,			/* and so does what is behind it */
+	WAITS_ALONE,		/* it, and what its connection has behind it */
+};
+
+/* Go on with a tCMD of a namespace's queue. */
+enum nvme_admit nvme_tcmd_admit(struct nvme_tcmd *cmd, uint64_t now);
 /* Give a tCMD to the store, which nvme_tpi_begin() allows. False: there is no room. */
 bool nvme_tcmd_submit(struct nvme_tcmd *cmd);
-/* Send what |cmd| has to send. False: the core takes no more. */
-bool nvme_tcmd_send(struct nvme_tcmd *cmd);
 /* Its connection is lost. */
 void nvme_tcmd_abandon(struct nvme_tcmd *cmd);
 /* A namespace that |c| sees has changed: its initiator is told now, or when it asks. */
 void nvme_tconn_event(struct nvme_tconn *c);
+
+/* target_memory.c: where a tCMD's data are. */
+
+enum nvme_tmem {
+	TMEM_HAS,
+	TMEM_OVER_SHARE,	/* its initiator has what is its own: others go first */
+	TMEM_SHORT,		/* there is none, not even what others have got before their turn */
+};
+
+/* It is |cmd|'s turn. */
+enum nvme_tmem nvme_tmem_get_in_turn(struct nvme_tcmd *cmd);
+/*
+ * Before its turn, for data that come with their request. A command whose turn it is takes the memory away if
+ * it finds no other; the data are pulled then.
+ */
+bool nvme_tmem_get_early(struct nvme_tcmd *cmd);
+/* It is not taken away any more. */
+void nvme_tmem_keep(struct nvme_tcmd *cmd);
+/* Give back what |cmd| has, if anything. */
+void nvme_tmem_put(struct nvme_tcmd *cmd);
+
+/* target_send.c: requests for data, and answers. */
+
+/* Send what |cmd| has to send. False: the core takes no more. */
+bool nvme_tcmd_send(struct nvme_tcmd *cmd);
+/* What of its command's data |n| carries. */
+struct nvme_tpart nvme_tncmd_part(const struct nvme_tncmd *n);
+/* Bytes of data and metadata. */
+uint32_t nvme_tpart_len(const struct nvme_tpart *p);
 
 /* target_exec.c: what the commands mean. */
 
@@ -166,12 +217,6 @@ uint16_t nvme_status_check(struct nvme_tcmd *cmd);
 void nvme_status_list(struct nvme_tcmd *cmd);
 
 /* target_pi.c: protection information. */
-
-/* The part of a command that an nCMD carries. */
-struct nvme_tpart {
-	uint32_t at, len;	/* of the data, bytes */
-	uint32_t md, nmd;	/* first of the metadata, and how many: 0 if none travel */
-};
 
 /* 0, or the status of a command whose PRINFO and tags do not suit the namespace. */
 uint16_t nvme_tpi_check(const struct nvme_tcmd *cmd);

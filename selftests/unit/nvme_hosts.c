@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Hosts that share a target: what one of them hoards, or leaves behind when it dies, is not the others'. */
+#include "nvme_env.h"
+
+#include <nvme/types.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <falcon/nvme.h>
+
+enum { MIB = 1 << 20, OTHER_CID = 99 };
+
+/* A host with a device "d" on namespace 7 of a target, and another one, whose namespace is 8. */
+struct stage {
+	struct env *e;
+	struct fcore_conn *other;	/* the target's end of its connection */
+};
+
+static struct stage set_stage(void)
+{
+	const struct falcon_nvme_offer offer = { .magic = falcon_hton32(FALCON_NVME_MAGIC),
+						 .version = FALCON_NVME_VERSION, .host = "other's" };
+	struct ulp_request req = { .ends.family = AF_INET, .ends.remote = { 10, 0, 0, 9 }, .peer = "other",
+				   .cid = OTHER_CID, .data.len = sizeof(offer) };
+	struct stage s = { env_open(1, MIB, 9, MIB), calloc(1, sizeof(*s.other)) };
+	struct ulp_conn up = { .core = s.other, .cid = OTHER_CID, .max_len = s.e->max_len };
+	struct nvme_ns_attr others = { .name = "others", .peers = "other", .store = &s.e->stores[1].store,
+				       .nsid = 8, .block_shift = 9 };
+	struct ulp_data reply;
+	char err[160];
+
+	assert_int_equal(nvme_target_add(s.e->far[0].target, &others, err, sizeof(err)), 0);
+	assert_int_equal(env_do(s.e, nvme_cmd_flush, 0, 0, NULL), 0);
+	memcpy(req.data.bytes, &offer, sizeof(offer));
+	*s.other = (struct fcore_conn){ .env = s.e, .ulp = &s.e->far[0], .cid = OTHER_CID, .up = true };
+	assert_int_equal(nvme_ulp_ops.accept(s.other->ulp, &req, &reply, err, sizeof(err)), 0);
+	assert_int_equal(nvme_ulp_ops.conn_up(s.other->ulp, &up), 0);
+	return s;
+}
+
+/* The other's connection goes, and with it what is in its core; the device still works. */
+static void end_stage(struct stage *s)
+{
+	struct fcore_conn *c = s->other;
+	uint8_t data[512] = { 0x5a }, back[512];
+
+	nvme_ulp_ops.conn_down(c->ulp, c->cid, "the test is over");
+	for (unsigned int i = 0; i < FCORE_MAX_TXNS; i++)
+		if (c->txns[i].used)
+			nvme_ulp_ops.on_completion(c->ulp, c, c->txns[i].cookie, kCmplDeadConn, 0);
+	assert_int_equal(env_do(s->e, nvme_cmd_write, 3, 0, data), 0);
+	assert_int_equal(env_do(s->e, nvme_cmd_read, 3, 0, back), 0);
+	assert_memory_equal(data, back, 512);
+	free(c);
+	env_close(s->e);
+}
+
+/* The other one sends a request for |blocks| blocks of its namespace: nCMD |offset| of its command |icmd|. */
+static enum fcore_push_outcome request(struct stage *s, uint8_t type, uint32_t icmd, uint8_t offset,
+				       uint16_t blocks)
+{
+	const struct falcon_nvme_hdr h = { .type = type, .icmd = icmd, .offset = offset,
+					   .total = (uint8_t)((blocks + 1) / 2 - 1) };
+	const struct falcon_nvme_cmd c = { .target_nsid = 8, .unit = 2, .nlb = (uint16_t)(blocks - 1),
+					   .reftag = UINT32_MAX, .apptag = UINT16_MAX,
+					   .apptag_mask = UINT16_MAX };
+	struct falcon_nvme_request w;
+
+	falcon_nvme_request_pack(&h, &c, &w);
+	nvme_ulp_ops.on_push(s->other->ulp, s->other, 0, &w, sizeof(w), s->e->now);
+	return s->other->outcome;
+}
+
+/* It asks for as many writes as there may be and sends no data: it has a share of the memory, no more. */
+static void hoarding(void **state)
+{
+	struct stage s = set_stage();
+	struct nvme_target_stats stats;
+	uint8_t *data = malloc(2 * 65536);
+
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++)
+		for (unsigned int k = 0; k < 128; k++)
+			assert_int_equal(request(&s, FALCON_NVME_WRITE_REQUEST, i, (uint8_t)k, 256),
+					 FCORE_PUSH_ACK);
+	for (int i = 0; i < 1000; i++)
+		env_step(s.e);
+	nvme_target_stats(s.e->far[0].target, &stats);
+	assert_int_equal(stats.memory_used, MIB / 2);
+	for (int i = 0; i < 10; i++) {
+		memset(data, i, 65536);
+		assert_int_equal(env_do(s.e, nvme_cmd_write, 10, 127, data), 0);
+		assert_int_equal(env_do(s.e, nvme_cmd_read, 10, 127, data + 65536), 0);
+		assert_memory_equal(data, data + 65536, 65536);
+	}
+	free(data);
+	end_stage(&s);
+}
+
+/* A host is gone while its commands are in a store that hangs: its new commands wait, others' do not. */
+static void left_behind(void **state)
+{
+	struct stage s = set_stage();
+	struct nvme_target_stats stats;
+	unsigned int done = 0;
+	struct env_cmd cmd;
+	uint8_t data[512];
+
+	(void)state;
+	s.e->stores[0].frozen = true;
+	env_start(s.e, &cmd, nvme_cmd_read, 5, 0, data, &done);
+	while (!s.e->nios)
+		env_step(s.e);
+	env_cut(s.e, 0);
+	nvme_target_stats(s.e->far[0].target, &stats);
+	assert_int_equal(stats.orphans, 1);
+	assert_int_equal(request(&s, FALCON_NVME_READ_REQUEST, 1, 0, 1), FCORE_PUSH_ACK);
+	for (int i = 0; i < 5000; i++)
+		env_step(s.e);
+	assert_int_equal(done, 0);
+	assert_true(s.e->links[0].far.up && s.e->links[0].far.outcome == FCORE_PUSH_RNR);
+	s.e->stores[0].frozen = false;
+	env_until(s.e, &done, 1);
+	assert_int_equal(cmd.status, 0);
+	end_stage(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ENV_BOTH(hoarding),
+		ENV_BOTH(left_behind),
+	};
+
+	return unit_run(tests);
+}
