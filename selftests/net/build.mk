@@ -17,3 +17,12 @@ $(B)/selftests/net/%.bpf.o: selftests/net/%.bpf.c
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
+
+# A boot sector that lives on its disk.
+$(B)/selftests/net/disk_guest.img: selftests/net/disk_guest.S
+	$(call say,AS,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -m32 -c -o $(@:.img=.o) $<
+	$(Q)$(LD) -m elf_i386 -Ttext 0x7c00 --oformat binary -o $@ $(@:.img=.o)
+
+TESTS += $(B)/selftests/net/disk_guest.img

@@ -65,6 +65,35 @@ target_dies()
 	return "$rc"
 }
 
+namespace_writes()
+{
+	on b falconctl -j namespace | jq .[0].writes
+}
+
+namespace_writes_beyond()
+{
+	[ "$(namespace_writes)" -gt "$1" ]
+}
+
+# The initiator's agent dies in the middle of it, and comes back without the device: nbdkit asks for it again,
+# and its client sees nothing.
+agent_dies()
+{
+	local pid rc=0 died=0
+
+	SECONDS_OF_FIO=${SECONDS_OF_FIO:-8} verified host=10.250.0.2 512/30:4k/30:64k/30:300k/10 &
+	pid=$!
+	while [ $died -lt 3 ]; do
+		tap_wait_for $pid 30 namespace_writes_beyond $(($(namespace_writes) + 50)) &&
+			falcon-lab agent a kill && falcon-lab agent a start || rc=1
+		[ $rc -eq 0 ] || break
+		died=$((died + 1))
+	done
+	wait "$pid" && return $rc
+	cat "$SCRATCH/fio"
+	return 1
+}
+
 disk_writes()
 {
 	device disk writes
@@ -163,6 +192,7 @@ tap_run "the target dies and comes back" target_dies
 tap_run "the target is killed $KILLS times: the medium has it all" killed_often
 tap_is "$(errors a nvme)" 0 "no command has ended in error"
 tap_run "a namespace that is not there" strangers
+tap_run "the initiator's agent dies and comes back, three times" agent_dies
 
 lab_up --clear --mtu 3498 --loss 1 --export "$TWO" --hosts 3 --export "$THREE"
 on a falconctl nvme connect striped local=10.250.0.1 "targets=10.250.0.2/1 10.250.0.3/1"

@@ -17,24 +17,33 @@ struct stage {
 	struct fcore_conn *other;	/* the target's end of its connection */
 };
 
+/* The other host's agent, which calls itself |id|, dials from its address. */
+static void accept_other(struct env *e, const char *id, uint8_t address, uint32_t cid)
+{
+	struct falcon_nvme_offer offer = { .magic = falcon_hton32(FALCON_NVME_MAGIC),
+					   .version = FALCON_NVME_VERSION };
+	struct ulp_request req = { .ends.family = AF_INET, .ends.remote = { 10, 0, 0, address },
+				   .peer = "other", .cid = cid, .data.len = sizeof(offer) };
+	struct ulp_data reply;
+	char err[160];
+
+	memcpy(offer.host, id, strlen(id));
+	memcpy(req.data.bytes, &offer, sizeof(offer));
+	assert_int_equal(nvme_ulp_ops.accept(&e->far[0], &req, &reply, err, sizeof(err)), 0);
+}
+
 static struct stage set_stage(void)
 {
-	const struct falcon_nvme_offer offer = { .magic = falcon_hton32(FALCON_NVME_MAGIC),
-						 .version = FALCON_NVME_VERSION, .host = "other's" };
-	struct ulp_request req = { .ends.family = AF_INET, .ends.remote = { 10, 0, 0, 9 }, .peer = "other",
-				   .cid = OTHER_CID, .data.len = sizeof(offer) };
 	struct stage s = { env_open(1, MIB, 9, MIB), calloc(1, sizeof(*s.other)) };
 	struct ulp_conn up = { .core = s.other, .cid = OTHER_CID, .max_len = s.e->max_len };
 	struct nvme_ns_attr others = { .name = "others", .peers = "other", .store = &s.e->stores[1].store,
 				       .nsid = 8, .block_shift = 9 };
-	struct ulp_data reply;
 	char err[160];
 
 	assert_int_equal(nvme_target_add(s.e->far[0].target, &others, err, sizeof(err)), 0);
 	assert_int_equal(env_do(s.e, nvme_cmd_flush, 0, 0, NULL), 0);
-	memcpy(req.data.bytes, &offer, sizeof(offer));
 	*s.other = (struct fcore_conn){ .env = s.e, .ulp = &s.e->far[0], .cid = OTHER_CID, .up = true };
-	assert_int_equal(nvme_ulp_ops.accept(s.other->ulp, &req, &reply, err, sizeof(err)), 0);
+	accept_other(s.e, "other's", 9, OTHER_CID);
 	assert_int_equal(nvme_ulp_ops.conn_up(s.other->ulp, &up), 0);
 	return s;
 }
@@ -126,11 +135,34 @@ static void left_behind(void **state)
 	end_stage(&s);
 }
 
+/* Whether the target has hung up on connection |cid| of the other host's. */
+static bool hung_up(struct stage *s, uint32_t cid)
+{
+	return s->e->links[(cid - 1) % ENV_CONNS].dead;
+}
+
+/* An agent that was started again: what its predecessor's connection still brings comes to nothing. */
+static void started_again(void **state)
+{
+	struct stage s = set_stage();
+
+	(void)state;
+	accept_other(s.e, "another agent's", 10, OTHER_CID + 1);
+	assert_false(hung_up(&s, OTHER_CID));
+	accept_other(s.e, "its successor's", 9, OTHER_CID + 2);
+	assert_true(hung_up(&s, OTHER_CID));
+	assert_false(hung_up(&s, OTHER_CID + 1) || hung_up(&s, OTHER_CID + 2) || hung_up(&s, 1));
+	for (uint32_t i = 1; i <= 2; i++)
+		nvme_ulp_ops.conn_down(s.other->ulp, OTHER_CID + i, "the test is over");
+	end_stage(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ENV_BOTH(hoarding),
 		ENV_BOTH(left_behind),
+		cmocka_unit_test(started_again),
 	};
 
 	return unit_run(tests);

