@@ -43,7 +43,7 @@ INSTALLED += $(call put,755,$(PROGRAMS),$(BINDIR)) $(call put,755,$(DAEMONS),$(S
 	$(foreach m,$(MANPAGES),$(call put,644,$(m),$(MANDIR)/man$(subst .,,$(suffix $(m)))))
 
 # Removed when they are empty; other folders belong to the system.
-OWN_FOLDERS = $(PKGLIBDIR) $(PKGLIBDIR)/lab $(PKGLIBDIR)/rue $(INCLUDEDIR)/falcon $(DATADIR)/falcon
+OWN_FOLDERS = $(PKGLIBDIR) $(PKGLIBDIR)/lab $(PKGLIBDIR)/rue $(INCLUDEDIR)/falcon $(DATADIR)/falcon $(DATADIR)/falcon/container
 
 # Recipes expand late, so that INSTALLED is whole.
 $(GENERATED)/list: FORCE

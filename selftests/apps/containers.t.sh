@@ -74,6 +74,27 @@ agent_in_container()
 			>"$SCRATCH/falcond.$1" 2>&1 && tap_wait 20 on "$1" falconctl version
 }
 
+# The same by the entry point of the image, which attaches the XDP program first.
+started_by_image()
+{
+	falcon-lab agent "$1" stop && on "$1" ip link set dev eth0 xdp off || return
+	behind "$1" env FALCON_INTERFACES=eth0 FALCON_OBJECT="$TAP_BUILD/falcon.bpf.o" \
+		unshare -m -p -f --kill-child --mount-proc "$TAP_TOP/tools/container/start.sh" \
+		-c "$RUN/$1/falcond.conf" >"$SCRATCH/image.$1" 2>&1
+	tap_wait_for $! 20 on "$1" falconctl version && return
+	cat "$SCRATCH/image.$1"
+	return 1
+}
+
+# Without the host's BPF file system or interface it says so.
+# shellcheck disable=SC2016 # the shell that it is for expands it
+not_started()
+{
+	says "BPF file system" on b unshare -m sh -c 'mount -t tmpfs tmpfs /sys/fs/bpf && exec "$@"' sh \
+		"$TAP_TOP/tools/container/start.sh" &&
+		says "no such interface" on b env FALCON_INTERFACES=eth9 "$TAP_TOP/tools/container/start.sh"
+}
+
 conn_up()
 {
 	on a falconctl -j conn show b | jq -e '.[0].up'
@@ -108,4 +129,8 @@ tap_run "falcon-cp of another container" on a "${CONTAINER[@]}" falcon-cp "$SCRA
 tap_run "verbs are refused there, and the reason is said" says "PID namespace" \
 	on a "${CONTAINER[@]}" "$ALL/falcon-run" ibv_devices
 stop_serving
+started_by_image b
+tap_is $? 0 "the image's entry point attaches the program and starts the agent"
+tap_run "its connection comes up" tap_wait 20 conn_up
+tap_run "what it has not been given it names" not_started
 tap_done

@@ -119,7 +119,8 @@ try_interruption()
 		kill "${all[@]}" 2>/dev/null
 		rc=0
 		first_to_end 8 $pid || rc=$?
-		[ $rc -ne 5 ] || early=$((early + 1))
+		# 143: it has found its child dead before it was told itself.
+		[ $rc -ne 5 ] && [ $rc -ne 143 ] || early=$((early + 1))
 		kill -KILL $pid 2>/dev/null
 		wait $pid
 	done
