@@ -14,6 +14,8 @@ ENVIRONMENTS="clear-ipv4-0 clear-ipv6-0 clear-ipv4-1 clear-ipv6-1 psp-ipv4-0 psp
 # pingpongs of ibverbs-utils, which listen on IPv4 alone.
 MEET=10.250.0.1 PORT=18515
 
+LAB_OPTIONS=()	# of the labs that environment() makes; a script may add some
+
 # environment NAME: from here on it is that one.
 # shellcheck disable=SC2034 # for the scripts
 environment()
@@ -32,8 +34,8 @@ environment()
 	[ "$lab" = "${LAB:-}" ] && return
 	LAB=$lab
 	case $security in
-	clear) lab_up --clear --loss "$loss" ;;
-	*) lab_up --security "$security" --loss "$loss" ;;
+	clear) lab_up --clear --loss "$loss" "${LAB_OPTIONS[@]}" ;;
+	*) lab_up --security "$security" --loss "$loss" "${LAB_OPTIONS[@]}" ;;
 	esac
 }
 

@@ -8,6 +8,9 @@
 . "$(dirname "$0")/apps.sh"
 tap_need qemu-system-x86_64
 
+# The destination says READY as soon as the connection is up. The source posts its receive request for that
+# once it has heard so, and has asked for no RNR retries: if it has no CPU for longer than we wait it loses.
+LAB_OPTIONS+=(--set rnr_patience_us=10000000)
 GUEST_MIB=128 COMPARE=$((0x6000000))	# bytes from 0: what the guest writes, and more
 
 # machine HOST DESCRIPTOR OPTION...: a virtual machine there, which is told what to do through the descriptor.
