@@ -59,6 +59,12 @@ goes_sparse()
 	done
 }
 
+# found HOST ADDRESS: numbers and sizes of what a target there has for the host.
+found()
+{
+	on "$1" falconctl -j nvme discover "$2" | jq -c '[.[] | [.nsid, .bytes]]'
+}
+
 striped_map()
 {
 	on a falconctl nvme connect striped local=10.250.0.1 "targets=10.250.0.2/2 10.250.0.2/3" &&
@@ -193,5 +199,9 @@ truncate -s 8M "$SCRATCH/two" "$SCRATCH/three"
 lab_up --mtu 3498 --hosts 4 --export "b:$SCRATCH/one,peers=a,memory_mbytes=1" \
 	--export "b:$SCRATCH/two,peers=c,memory_mbytes=1" --export "b:$SCRATCH/three,memory_mbytes=1"
 tap_run "each host sees what it was given" given
+ONE=$(stat -c %s "$SCRATCH/one")
+tap_is "$(found a 10.250.0.2)" "[[1,$ONE],[3,8388608]]" "a host discovers what is there for it"
+tap_is "$(found c 10.250.0.2)" "[[2,8388608],[3,8388608]]" "and another one what is for that"
+tap_is "$(on a falconctl -j nvme | jq '[.[].name] | index("discover")')" null "nothing stays of it"
 tap_run "many hosts write: memory is not more than it may be" many_write
 tap_done

@@ -34,6 +34,7 @@ int ctl_conn_reset(const struct options *o, const struct object *obj, int argc, 
 
 /* nvme.c */
 int ctl_nvme_connect(const struct options *o, const struct object *obj, int argc, char **argv);
+int ctl_nvme_discover(const struct options *o, const struct object *obj, int argc, char **argv);
 int ctl_nvme_disconnect(const struct options *o, const struct object *obj, int argc, char **argv);
 
 int ctl_nvme_reset(const struct options *o, const struct object *obj, int argc, char **argv);

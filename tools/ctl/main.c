@@ -369,6 +369,8 @@ static const struct object objects[] = {
 	 {SHOW(show_all, "", "list devices, and what they have done"),
 	  {"connect", "NAME targets=ADDRESS/NSID local=ADDRESS [KEY=VALUE ...]",
 	   "add a device until the agent ends", ctl_nvme_connect},
+	  {"discover", "ADDRESS [KEY=VALUE ...]", "list the namespaces that a target has for this host",
+	   ctl_nvme_discover},
 	  {"disconnect", "NAME", "give a device up", ctl_nvme_disconnect},
 	  {"reset", "NAME", "end all commands of its controller", ctl_nvme_reset}}},
 	{"namespace", "NVMe namespaces that are exported here", namespace_columns,

@@ -16,6 +16,7 @@
 
 struct control;
 struct nvme_app;
+struct nvme_dev;
 struct raw_app;
 
 enum control_const {
@@ -31,6 +32,7 @@ struct control_client {
 	gid_t gid;
 	struct raw_app *raw;	/* the handler's: what it has attached, NULL at first */
 	struct nvme_app *nvme;	/* the same, with an NVMe device */
+	struct nvme_dev *discovery;	/* a target that is asked what it has */
 };
 
 /*

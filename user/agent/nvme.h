@@ -25,6 +25,8 @@ int agent_nvme_device(struct agent *a, struct control_client *cl, json_t *req, i
 		      json_t **reply);
 int agent_nvme_connect(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		       json_t **reply);
+int agent_nvme_discover(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+			json_t **reply);
 int agent_nvme_disconnect(struct agent *a, struct control_client *cl, json_t *req, int *fds,
 			  int nfds, json_t **reply);
 int agent_namespace_set(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,

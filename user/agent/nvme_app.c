@@ -69,6 +69,7 @@ struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, i
 	}
 	app->apps = apps;
 	app->dev = dev;
+	nvme_dev_hold(dev);
 	app->refs = 1;
 	for (int i = FALCON_CQ_ENTRIES - 1; i >= 0; i--) {
 		app->cmds[i].app = app;
@@ -83,6 +84,7 @@ static void put(struct nvme_app *app)
 {
 	if (--app->refs)
 		return;
+	nvme_dev_release(app->dev);
 	client_free(app->cl);
 	free(app);
 }

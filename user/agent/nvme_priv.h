@@ -3,6 +3,8 @@
 #ifndef FALCON_AGENT_NVME_PRIV_H
 #define FALCON_AGENT_NVME_PRIV_H
 
+#include <jansson.h>
+
 #include "agent/agent.h"
 #include "agent/nvme_store.h"
 #include "ulp/nvme/nvme.h"
@@ -18,6 +20,9 @@ struct agent_nvme {
 	struct xts_cipher *ciphers;	/* of the [nvme] sections when the agent started */
 	unsigned int nciphers;
 };
+
+/* nvme.c: what falconctl says of |dev|. */
+json_t *agent_nvme_row(const struct nvme_dev *dev);
 
 /* nvme_ns.c: once a second, see whether the namespaces' files have another size. */
 void agent_namespaces_look(struct agent_nvme *n, uint64_t now);

@@ -13,8 +13,10 @@ struct nvme_initiator *nvme_initiator_create(const uint8_t *id)
 {
 	struct nvme_initiator *in = calloc(1, sizeof(*in));
 
-	if (in)
-		memcpy(in->id, id, sizeof(in->id));
+	if (!in)
+		return NULL;
+	memcpy(in->id, id, sizeof(in->id));
+	TAILQ_INIT(&in->devs);
 	return in;
 }
 
@@ -36,17 +38,28 @@ static void free_dev(struct nvme_dev *dev)
 	end_all(dev);
 	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
 		nvme_ipi_close(&dev->conns[i]);
+	nvme_discovery_free(dev->discovery);
 	free(dev->map);
 	free(dev->conns);
 	free(dev);
 }
 
+/* Take |dev| off the list, and free it. */
+static void drop_dev(struct nvme_dev *dev)
+{
+	TAILQ_REMOVE(&dev->in->devs, dev, link);
+	dev->in->ndevs--;
+	free_dev(dev);
+}
+
 void nvme_initiator_destroy(struct nvme_initiator *in)
 {
+	struct nvme_dev *dev;
+
 	if (!in)
 		return;
-	for (unsigned int i = 0; i < in->ndevs; i++)
-		free_dev(in->devs[i]);
+	while ((dev = TAILQ_FIRST(&in->devs)))
+		drop_dev(dev);
 	free(in);
 }
 
@@ -83,11 +96,11 @@ static bool init_conn(struct nvme_dev *dev, struct nvme_iconn *c,
 /* Whether its controller has its NSID already. */
 static bool taken(struct nvme_initiator *in, const struct nvme_dev_attr *a)
 {
-	const struct nvme_dev dev = { .in = in, .attr = *a };
+	const struct nvme_dev fresh = { .in = in, .attr = *a };
+	const struct nvme_dev *dev;
 
-	for (unsigned int i = 0; i < in->ndevs; i++)
-		if (!in->devs[i]->removed && in->devs[i]->attr.nsid == a->nsid &&
-		    nvme_ctrl_same(in->devs[i], &dev))
+	TAILQ_FOREACH(dev, &in->devs, link)
+		if (nvme_dev_visible(dev) && dev->attr.nsid == a->nsid && nvme_ctrl_same(dev, &fresh))
 			return true;
 	return false;
 }
@@ -99,9 +112,9 @@ static int check_attr(struct nvme_initiator *in, const struct nvme_dev_attr *a, 
 
 	if (in->ndevs == MAX_DEVS)
 		why = "there are too many devices";
-	else if (nvme_dev_find(in, a->name))
+	else if (!a->discovers && nvme_dev_find(in, a->name))
 		why = "there is one of that name";
-	else if (taken(in, a))
+	else if (!a->discovers && taken(in, a))
 		why = "its controller has a namespace of that nsid";
 	else if (!a->ntargets || a->ntargets > NVME_MAX_TARGETS || a->ntargets & (a->ntargets - 1))
 		why = "the number of targets must be 1, 2, 4, 8 or 16";
@@ -112,8 +125,8 @@ static int check_attr(struct nvme_initiator *in, const struct nvme_dev_attr *a, 
 	return !why ? 0 : nvme_dev_find(in, a->name) ? -EEXIST : -EINVAL;
 }
 
-int nvme_initiator_add(struct nvme_initiator *in, const struct nvme_dev_attr *attr, char *err,
-		       size_t errlen)
+static int add(struct nvme_initiator *in, const struct nvme_dev_attr *attr, struct nvme_dev **out,
+	       char *err, size_t errlen)
 {
 	int rc = check_attr(in, attr, err, errlen);
 	struct nvme_dev *dev = rc ? NULL : calloc(1, sizeof(*dev));
@@ -122,14 +135,17 @@ int nvme_initiator_add(struct nvme_initiator *in, const struct nvme_dev_attr *at
 		return rc;
 	if (dev)
 		dev->conns = calloc(attr->ntargets, sizeof(*dev->conns));
-	if (!dev || !dev->conns) {
+	if (dev && attr->discovers)
+		dev->discovery = nvme_discovery_new();
+	if (!dev || !dev->conns || !dev->discovery != !attr->discovers) {
+		free(dev ? dev->conns : NULL);
 		free(dev);
 		snprintf(err, errlen, "out of memory");
 		return -ENOMEM;
 	}
 	dev->in = in;
 	dev->attr = *attr;
-	dev->number = in->ndevs;
+	dev->number = in->next_number++ & FALCON_NVME_TAG_MASK;
 	TAILQ_INIT(&dev->waiting);
 	TAILQ_INIT(&dev->running);
 	for (uint32_t i = 0; i < attr->ntargets; i++) {
@@ -139,9 +155,28 @@ int nvme_initiator_add(struct nvme_initiator *in, const struct nvme_dev_attr *at
 		snprintf(err, errlen, "out of memory");
 		return -ENOMEM;
 	}
-	in->devs[in->ndevs++] = dev;
+	TAILQ_INSERT_TAIL(&in->devs, dev, link);
+	in->ndevs++;
 	in->ready++;
+	*out = dev;
 	return 0;
+}
+
+int nvme_initiator_add(struct nvme_initiator *in, const struct nvme_dev_attr *attr, char *err,
+		       size_t errlen)
+{
+	struct nvme_dev *dev;
+
+	return add(in, attr, &dev, err, errlen);
+}
+
+int nvme_initiator_discover(struct nvme_initiator *in, const struct nvme_dev_attr *attr,
+			    struct nvme_dev **out, char *err, size_t errlen)
+{
+	struct nvme_dev_attr discovers = *attr;
+
+	discovers.discovers = true;
+	return add(in, &discovers, out, err, errlen);
 }
 
 void nvme_initiator_remove(struct nvme_dev *dev)
@@ -152,19 +187,34 @@ void nvme_initiator_remove(struct nvme_dev *dev)
 	dev->in->ready++;
 }
 
+void nvme_dev_hold(struct nvme_dev *dev)
+{
+	dev->refs++;
+}
+
+void nvme_dev_release(struct nvme_dev *dev)
+{
+	dev->refs--;
+	dev->in->ready++;
+}
+
 struct nvme_dev *nvme_dev_find(struct nvme_initiator *in, const char *name)
 {
-	for (unsigned int i = 0; i < in->ndevs; i++)
-		if (!in->devs[i]->removed && !strcmp(in->devs[i]->attr.name, name))
-			return in->devs[i];
+	struct nvme_dev *dev;
+
+	TAILQ_FOREACH(dev, &in->devs, link)
+		if (nvme_dev_visible(dev) && !strcmp(dev->attr.name, name))
+			return dev;
 	return NULL;
 }
 
 struct nvme_dev *nvme_dev_at(struct nvme_initiator *in, unsigned int i)
 {
-	for (unsigned int k = 0; k < in->ndevs; k++)
-		if (!in->devs[k]->removed && !i--)
-			return in->devs[k];
+	struct nvme_dev *dev;
+
+	TAILQ_FOREACH(dev, &in->devs, link)
+		if (nvme_dev_visible(dev) && !i--)
+			return dev;
 	return NULL;
 }
 
@@ -222,7 +272,10 @@ int nvme_initiator_conn_up(struct nvme_initiator *in, const struct ulp_conn *con
 		nvme_iconn_reset(c, "the path's MTU is too small: 1 KiB of data must fit a packet");
 	if (c->resetting)
 		return 0;
-	nvme_iconn_identify(c);
+	if (c->dev->discovery)
+		nvme_discovery_begin(c);
+	else
+		nvme_iconn_identify(c);
 	return 0;
 }
 
@@ -327,22 +380,35 @@ static bool connected(const struct nvme_dev *dev)
 	return false;
 }
 
+/* A device that was removed goes when nothing of it is left, nor of its transactions in the core. */
+static void reap(struct nvme_dev *dev)
+{
+	bool used = dev->refs;
+
+	if (!dev->removed || connected(dev))
+		return;
+	end_all(dev);
+	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
+		used |= dev->conns[i].used;
+	if (!used)
+		drop_dev(dev);
+}
+
 uint32_t nvme_initiator_pump(struct nvme_initiator *in, uint64_t now)
 {
+	struct nvme_dev *dev, *next;
 	uint32_t n = 0;
 
 	in->now = now;
 	in->ready = 0;
-	for (unsigned int i = 0; i < in->ndevs; i++) {
-		struct nvme_dev *dev = in->devs[i];
-
+	for (dev = TAILQ_FIRST(&in->devs); dev; dev = next) {
+		next = TAILQ_NEXT(dev, link);
 		for (uint32_t k = 0; k < dev->attr.ntargets; k++) {
 			n += dial(&dev->conns[k]);
 			n += nvme_iconn_send(&dev->conns[k]);
 		}
 		check_time(dev);
-		if (dev->removed && !connected(dev))
-			end_all(dev);
+		reap(dev);
 	}
 	return n;
 }
@@ -362,9 +428,9 @@ bool nvme_initiator_busy(const struct nvme_initiator *in)
 uint64_t nvme_initiator_deadline(const struct nvme_initiator *in)
 {
 	uint64_t next = UINT64_MAX;
+	const struct nvme_dev *dev;
 
-	for (unsigned int i = 0; i < in->ndevs; i++) {
-		const struct nvme_dev *dev = in->devs[i];
+	TAILQ_FOREACH(dev, &in->devs, link) {
 		const struct nvme_icmd *heads[2] = { TAILQ_FIRST(&dev->waiting),
 						     TAILQ_FIRST(&dev->running) };
 

@@ -105,6 +105,7 @@ struct nvme_dev_attr {
 	uint8_t stripe_shift;		/* NVMe 6.6.2 */
 	uint8_t chunk_shift;
 	bool read_only;
+	bool discovers;			/* nvme_initiator_discover() */
 	bool standard;			/* no combined packets, even if the target knows them */
 	bool by_file;			/* the agent's: a section of its file has made it */
 	/*
@@ -153,10 +154,35 @@ void nvme_initiator_set_host(struct nvme_initiator *in, const struct ulp_host *h
 int nvme_initiator_add(struct nvme_initiator *in, const struct nvme_dev_attr *attr, char *err,
 		       size_t errlen);
 /*
- * Give |dev| up: it is found no more, its connections are hung up, its commands end. Its object stays
- * until the initiator goes.
+ * Ask the first target of |attr| what it has for this host: *|out|, to be removed by the caller, is no
+ * device, but nvme_dev_discovered() has the answer. 0, or an errno with |err|.
+ */
+int nvme_initiator_discover(struct nvme_initiator *in, const struct nvme_dev_attr *attr,
+			    struct nvme_dev **out, char *err, size_t errlen);
+/*
+ * Give |dev| up: it is found no more, its connections are hung up, its commands end. Its object stays as long
+ * as it is held.
  */
 void nvme_initiator_remove(struct nvme_dev *dev);
+/* |dev| is referred to, or not any more. */
+void nvme_dev_hold(struct nvme_dev *dev);
+void nvme_dev_release(struct nvme_dev *dev);
+
+/* A namespace that a target has for this host. */
+struct nvme_found {
+	uint32_t nsid;
+	uint8_t block_shift;
+	bool read_only;
+	bool protected;			/* its blocks have protection information */
+	uint64_t blocks;
+};
+
+/*
+ * What the target of |dev|, of nvme_initiator_discover(), has: 0 with the namespaces in *|found|, ascending,
+ * which stay as long as |dev|, and their number in *|n|; -EAGAIN: it has not answered yet, nvme_dev_info()
+ * says why; -EIO: it has refused.
+ */
+int nvme_dev_discovered(const struct nvme_dev *dev, const struct nvme_found **found, unsigned int *n);
 /* By name, or NULL; the |i|th, or NULL; those that were given up are left out. */
 struct nvme_dev *nvme_dev_find(struct nvme_initiator *in, const char *name);
 struct nvme_dev *nvme_dev_at(struct nvme_initiator *in, unsigned int i);

@@ -28,6 +28,7 @@ static void put(struct nvme_incmd *n)
 	if (n->piece || n->refs)
 		return;
 	n->used = false;
+	n->conn->used--;
 	n->gen++;
 	n->next = n->conn->free;
 	n->conn->free = n;
@@ -80,6 +81,7 @@ static bool send_one(struct nvme_iconn *c, struct nvme_piece *p)
 	n->index = was;
 	n->refs = 1;
 	n->used = true;
+	c->used++;
 	LIST_INSERT_HEAD(&p->ncmds, n, of_piece);
 	c->open += was == 0;
 	p->next = stands_for_all(p) ? p->n : was + 1;
@@ -89,6 +91,7 @@ static bool send_one(struct nvme_iconn *c, struct nvme_piece *p)
 	c->open -= was == 0;
 	LIST_REMOVE(n, of_piece);
 	n->used = false;
+	c->used--;
 	n->piece = NULL;
 	n->refs = 0;
 	n->next = c->free;

@@ -16,29 +16,25 @@ bool nvme_ctrl_same(const struct nvme_dev *a, const struct nvme_dev *b)
 
 struct nvme_dev *nvme_ctrl_ns(struct nvme_dev *dev, uint32_t nsid)
 {
-	struct nvme_initiator *in = dev->in;
+	struct nvme_dev *d;
 
 	if (dev->attr.nsid == nsid)
 		return dev;
-	for (unsigned int i = 0; i < in->ndevs; i++)
-		if (!in->devs[i]->removed && in->devs[i]->attr.nsid == nsid &&
-		    nvme_ctrl_same(in->devs[i], dev))
-			return in->devs[i];
+	TAILQ_FOREACH(d, &dev->in->devs, link)
+		if (nvme_dev_visible(d) && d->attr.nsid == nsid && nvme_ctrl_same(d, dev))
+			return d;
 	return NULL;
 }
 
 uint32_t nvme_ctrl_next(const struct nvme_dev *dev, uint32_t above)
 {
-	const struct nvme_initiator *in = dev->in;
+	const struct nvme_dev *d;
 	uint32_t next = 0;
 
-	for (unsigned int i = 0; i < in->ndevs; i++) {
-		const struct nvme_dev *d = in->devs[i];
-
-		if (!d->removed && nvme_ctrl_same(d, dev) && d->attr.nsid > above &&
+	TAILQ_FOREACH(d, &dev->in->devs, link)
+		if (nvme_dev_visible(d) && nvme_ctrl_same(d, dev) && d->attr.nsid > above &&
 		    (!next || d->attr.nsid < next))
 			next = d->attr.nsid;
-	}
 	return next;
 }
 
@@ -81,9 +77,9 @@ static void reset_ns(struct nvme_dev *dev)
 
 void nvme_ctrl_reset(struct nvme_dev *dev)
 {
-	struct nvme_initiator *in = dev->in;
+	struct nvme_dev *d;
 
-	for (unsigned int i = 0; i < in->ndevs; i++)
-		if (!in->devs[i]->removed && nvme_ctrl_same(in->devs[i], dev))
-			reset_ns(in->devs[i]);
+	TAILQ_FOREACH(d, &dev->in->devs, link)
+		if (nvme_dev_visible(d) && nvme_ctrl_same(d, dev))
+			reset_ns(d);
 }

@@ -72,17 +72,22 @@ static void begin_waiting(struct nvme_dev *dev)
 	}
 }
 
-static void identify(struct nvme_iconn *c)
+void nvme_iconn_ask(struct nvme_iconn *c, uint8_t cns, uint32_t nsid)
 {
 	c->identify = (struct nvme_piece){
-		.conn = c, .bytes = IDENTIFY_BYTES, .data = c->buf, .nsid = c->attr->nsid,
+		.conn = c, .bytes = IDENTIFY_BYTES, .data = c->buf, .nsid = nsid,
 	};
-	c->stale = false;
+	c->cns = cns;
 	c->identify_by = c->dev->in->now + IDENTIFY_NS;
 	nvme_piece_queue(&c->identify);
-	/* Before everything else. */
 	TAILQ_REMOVE(&c->queue, &c->identify, link);
 	TAILQ_INSERT_HEAD(&c->queue, &c->identify, link);
+}
+
+static void identify(struct nvme_iconn *c)
+{
+	c->stale = false;
+	nvme_iconn_ask(c, NVME_IDENTIFY_CNS_NS, c->attr->nsid);
 }
 
 /* No metadata, or those of NVMe 6.7, with type 1 last, or without type: not looked at by the target. */
@@ -117,6 +122,8 @@ void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status)
 	const char *why = NULL;
 
 	c->identify_by = UINT64_MAX;
+	if (dev->discovery)
+		return nvme_discovery_answered(c, status);
 	if (c->stale && !status)
 		return identify(c);
 	if (status) {

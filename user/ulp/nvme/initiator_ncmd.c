@@ -118,7 +118,7 @@ void nvme_incmd_request(const struct nvme_incmd *n, uint8_t inv, struct falcon_n
 							       0;
 		nvme_ipi_request(p, &cmd);
 	} else {
-		cmd.reftag = p == &c->event ? 0 : NVME_IDENTIFY_CNS_NS;
+		cmd.reftag = p == &c->event ? 0 : c->cns;
 	}
 	falcon_nvme_request_pack(&h, &cmd, out);
 }

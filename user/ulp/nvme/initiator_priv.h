@@ -15,7 +15,7 @@ enum nvme_initiator_limits {
 	IDENTIFY_BYTES = 4096,
 	BOUNCE_BYTES = FALCON_NVME_NCMD_DATA + FALCON_NVME_NCMD_MD,
 	ABORTED_BY_HOST = 0x71,		/* path related status: Command Aborted By Host */
-	MAX_DEVS = 4096,		/* those that were removed included */
+	MAX_DEVS = 4096,
 };
 #define REDIAL_NS 1000000000ULL		/* after a reset, or a dial that failed */
 #define IDENTIFY_NS 10000000000ULL	/* that a target may take to say what it has */
@@ -63,6 +63,7 @@ struct nvme_iconn {
 	struct nvme_pieces queue;	/* pieces with nCMDs to send, in order */
 	struct nvme_pieces active;	/* pieces that are sent and have not ended */
 	struct nvme_incmd *free;
+	uint32_t used;			/* nCMDs that are not free */
 	struct nvme_incmd ncmds[INCMDS];
 	struct nvme_piece identify;	/* the connection's own commands: |icmd| is NULL */
 	struct nvme_piece event;	/* Asynchronous Event Request: the target holds it */
@@ -70,14 +71,18 @@ struct nvme_iconn {
 	struct nvme_iblock *slots;	/* |protect|: for pieces that read; see nvme_ipi_begin() */
 	uint8_t *free_slots;		/* indexes of those that are free */
 	unsigned int nfree_slots;
-	uint8_t buf[IDENTIFY_BYTES];	/* of |identify| */
+	uint8_t cns;			/* of |identify| */
+	uint8_t buf[IDENTIFY_BYTES];	/* its data */
 };
 
 struct nvme_dev {
 	struct nvme_initiator *in;
+	TAILQ_ENTRY(nvme_dev) link;	/* in->devs */
 	struct nvme_dev_attr attr;
-	uint32_t number;		/* towards targets */
-	bool removed;			/* given up */
+	uint32_t number;		/* towards targets: 24 bits, never used again */
+	uint32_t refs;			/* of nvme_dev_hold() */
+	bool removed;			/* given up; freed when nothing refers to it */
+	struct nvme_discovery *discovery;	/* attr.discovers: what the target has; else NULL */
 	struct nvme_dev_info info;
 	struct nvme_nsid_row ns;
 	struct nvme_map_row *map;
@@ -91,8 +96,9 @@ struct nvme_initiator {
 	const struct ulp_host *host;
 	void *agent;
 	uint8_t id[16];
-	struct nvme_dev *devs[MAX_DEVS];
+	TAILQ_HEAD(, nvme_dev) devs;	/* in the order in which they were added */
 	unsigned int ndevs;
+	uint32_t next_number;
 	uint32_t next_id;		/* iCMD identifiers */
 	uint64_t now;			/* of the latest call, ns */
 	uint32_t ready;			/* things that the next round has to look at */
@@ -174,8 +180,25 @@ void nvme_ipi_take(struct nvme_piece *p, uint32_t at, uint32_t len, const uint8_
 /* All have come. 0, or the status of the first block that is not as it was written. */
 uint16_t nvme_ipi_verify(struct nvme_piece *p);
 
+/* Whether it is a device that applications see. */
+static inline bool nvme_dev_visible(const struct nvme_dev *dev)
+{
+	return !dev->removed && !dev->discovery;
+}
+
+/* initiator_discover.c: what a target has for this host. */
+
+struct nvme_discovery *nvme_discovery_new(void);
+void nvme_discovery_free(struct nvme_discovery *d);
+/* |c| is up: ask. */
+void nvme_discovery_begin(struct nvme_iconn *c);
+/* The target has answered with |status| what was asked last. */
+void nvme_discovery_answered(struct nvme_iconn *c, uint16_t status);
+
 /* initiator_identify.c: what namespaces are like, the targets' and the device's own. */
 
+/* Ask the target of |c| for the structure |cns|, about namespace |nsid|, before everything else. */
+void nvme_iconn_ask(struct nvme_iconn *c, uint8_t cns, uint32_t nsid);
 /* |c| is up: ask for its namespace, and to be told when that changes. */
 void nvme_iconn_identify(struct nvme_iconn *c);
 /* The target has answered Identify Namespace with |status|. */

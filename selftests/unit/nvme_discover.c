@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a target has for a host, and devices that come and go: nothing of them stays. */
+#include "nvme_env.h"
+
+#include <errno.h>
+#include <nvme/types.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIB = 1 << 20, MANY = 5000 };
+
+static void add_namespace(struct env *e, uint32_t nsid, const char *peers, uint8_t shift, bool read_only)
+{
+	const struct nvme_ns_attr ns = { .name = "n", .peers = peers, .store = &e->stores[1].store,
+					 .nsid = nsid, .block_shift = shift, .read_only = read_only };
+	char err[160];
+
+	assert_int_equal(nvme_target_add(e->far[0].target, &ns, err, sizeof(err)), 0);
+}
+
+/* Of target |target|, until it is known. */
+static int discover(struct env *e, uint8_t target, struct nvme_dev **dev, const struct nvme_found **found,
+		    unsigned int *n)
+{
+	const struct nvme_dev_attr attr = { .name = "d", .nsid = 1, .ntargets = 1,
+					    .timeout_ns = 30000000000ULL,
+					    .targets[0].ends.remote[3] = target };
+	char err[160];
+	int rc = -EAGAIN;
+
+	assert_int_equal(nvme_initiator_discover(e->near.initiator, &attr, dev, err, sizeof(err)), 0);
+	for (int i = 0; i < 100000 && rc == -EAGAIN; i++) {
+		env_step(e);
+		rc = nvme_dev_discovered(*dev, found, n);
+	}
+	return rc;
+}
+
+static void finds_what_is_its_own(void **state)
+{
+	struct env *e = env_open(1, MIB, 9, MIB);
+	const struct nvme_found *found;
+	struct nvme_dev *dev;
+	unsigned int n;
+
+	(void)state;
+	add_namespace(e, 900, "near", 12, true);
+	add_namespace(e, 8, "other", 9, false);
+	add_namespace(e, 3, "any", 12, false);
+	assert_int_equal(discover(e, 0, &dev, &found, &n), 0);
+	assert_int_equal(n, 3);
+	assert_int_equal(found[0].nsid, 3);
+	assert_int_equal(found[1].nsid, 7);
+	assert_int_equal(found[2].nsid, 900);
+	assert_int_equal(found[1].block_shift, 9);
+	assert_int_equal(found[1].blocks, MIB / 512);
+	assert_false(found[1].read_only || found[1].protected);
+	assert_int_equal(found[2].block_shift, 12);
+	assert_int_equal(found[2].blocks, MIB / 4096);
+	assert_true(found[2].read_only);
+	/* It is no device. */
+	assert_ptr_equal(nvme_dev_find(e->near.initiator, "d"), e->dev);
+	assert_null(nvme_dev_at(e->near.initiator, 1));
+	nvme_initiator_remove(dev);
+	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
+	env_close(e);
+}
+
+static void finds_protection(void **state)
+{
+	struct env *e = env_open_protected(1, MIB, 12, MIB);
+	const struct nvme_found *found;
+	struct nvme_dev *dev;
+	unsigned int n;
+
+	(void)state;
+	assert_int_equal(discover(e, 0, &dev, &found, &n), 0);
+	assert_int_equal(n, 1);
+	assert_true(found[0].protected);
+	env_close(e);
+}
+
+/* A target that is not there: it is being dialled, until the caller gives up. */
+static void finds_nobody(void **state)
+{
+	struct env *e = env_open(1, MIB, 9, MIB);
+	const struct nvme_found *found;
+	struct nvme_dev *dev;
+	unsigned int n;
+
+	(void)state;
+	e->refuse = true;
+	assert_int_equal(discover(e, 0, &dev, &found, &n), -EAGAIN);
+	nvme_initiator_remove(dev);
+	e->refuse = false;
+	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
+	env_close(e);
+}
+
+/* More devices, one after the other, than there may be at once; some go while commands are under way. */
+static void come_and_go(void **state)
+{
+	struct env *e = env_open(1, MIB, 9, MIB);
+	struct nvme_dev_attr attr = *nvme_dev_attr(e->dev);
+	struct nvme_dev *own = e->dev;
+	uint8_t *data = calloc(1, 65536);
+	char err[160];
+
+	(void)state;
+	strcpy(attr.name, "passing");
+	for (int i = 0; i < MANY; i++) {
+		struct env_cmd cmd;
+		unsigned int done = 0;
+
+		assert_int_equal(nvme_initiator_add(e->near.initiator, &attr, err, sizeof(err)), 0);
+		e->dev = nvme_dev_find(e->near.initiator, "passing");
+		assert_non_null(e->dev);
+		if (i % 100 == 0) {
+			nvme_dev_hold(e->dev);
+			env_start(e, &cmd, i % 200 ? nvme_cmd_write : nvme_cmd_read, 0, 127, data, &done);
+			for (uint64_t k = unit_random(&e->seed) % 600; k; k--)
+				env_step(e);
+		}
+		nvme_initiator_remove(e->dev);
+		assert_null(nvme_dev_find(e->near.initiator, "passing"));
+		if (i % 100 == 0) {
+			env_until(e, &done, 1);
+			nvme_dev_release(e->dev);
+		}
+		env_step(e);
+	}
+	e->dev = own;
+	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
+	free(data);
+	env_close(e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_what_is_its_own),
+		cmocka_unit_test(finds_protection),
+		cmocka_unit_test(finds_nobody),
+		ENV_BOTH(come_and_go),
+	};
+
+	return unit_run(tests);
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Requests on the control socket about NVMe devices: applications, devices made and given up, discovery. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/config_nvme.h"
+#include "agent/nvme.h"
+#include "agent/nvme_app.h"
+#include "agent/nvme_priv.h"
+#include "agent/own.h"
+#include "base/log.h"
+#include "io/netdev.h"
+
+static struct nvme_dev *dev_of_request(struct agent *a, const json_t *req, json_t **reply)
+{
+	const char *name = json_string_value(json_object_get(req, "name"));
+	struct nvme_dev *dev = NULL;
+
+	if (name)
+		dev = nvme_dev_find(a->nvme->ulp.initiator, name);
+	if (!name)
+		control_error(reply, -EINVAL, "\"name\" is missing");
+	else if (!dev)
+		control_error(reply, -ENOENT, "no NVMe device named \"%s\"; falconctl nvme show "
+			      "lists them", name);
+	return dev;
+}
+
+int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		      json_t **reply)
+{
+	struct nvme_dev *dev = dev_of_request(a, req, reply);
+	struct nvme_app *app;
+	char err[256];
+	int rc;
+
+	if (!dev)
+		return -ENOENT;
+	if (cl->raw || cl->nvme)
+		return control_error(reply, -EALREADY, "this connection has attached already");
+	if (nfds != 3)
+		return control_error(reply, -EINVAL, "nvme-attach wants three descriptors");
+	app = nvme_app_attach(a->nvme->apps, dev, fds[0], fds[1], fds[2], err, sizeof(err));
+	if (!app)
+		return control_error(reply, -EINVAL, "%s", err);
+	/* The application's object owns them now. */
+	for (int i = 0; i < 3; i++)
+		fds[i] = -1;
+	rc = quota_charge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(nvme_app_client(app)));
+	if (rc < 0) {
+		nvme_app_detach(app);
+		quota_explain(a->quota, cl->uid, QUOTA_MEMORY, err, sizeof(err));
+		return control_error(reply, rc, "%s", err);
+	}
+	cl->nvme = app;
+	shard_watch(a->nvme->shard, client_doorbell(nvme_app_client(app)));
+	log_info("application attached nvme=%s pid=%d uid=%u", nvme_dev_attr(dev)->name, cl->pid,
+		 cl->uid);
+	/* A service number is what all attached applications are told. */
+	*reply = json_pack("{s:i}", "nsid", (int)nvme_dev_attr(dev)->nsid);
+	return 0;
+}
+
+static void end_discovery(struct control_client *cl)
+{
+	if (cl->discovery)
+		nvme_initiator_remove(cl->discovery);
+	cl->discovery = NULL;
+}
+
+void agent_nvme_gone(struct agent *a, struct control_client *cl)
+{
+	struct nvme_app *app = cl->nvme;
+
+	end_discovery(cl);
+	if (!app)
+		return;
+	cl->nvme = NULL;
+	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(nvme_app_client(app)));
+	log_info("application gone nvme=%s pid=%d", nvme_dev_attr(nvme_app_dev(app))->name,
+		 cl->pid);
+	shard_unwatch(a->nvme->shard, client_doorbell(nvme_app_client(app)));
+	nvme_app_detach(app);
+}
+
+int agent_nvme_device(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		      json_t **reply)
+{
+	struct nvme_dev *dev = dev_of_request(a, req, reply);
+
+	(void)cl, (void)fds, (void)nfds;
+	if (!dev)
+		return -ENOENT;
+	*reply = agent_nvme_row(dev);
+	return 0;
+}
+
+/*
+ * Without "local" packets leave from the address that this host has towards the first target: a caller in a
+ * container does not know it. What makes no sense is config_nvme_dev()'s to say.
+ */
+static int find_local(json_t *req, char *err, size_t errlen)
+{
+	const char *targets = json_string_value(json_object_get(req, "targets"));
+	char text[INET6_ADDRSTRLEN] = "";
+	uint8_t remote[16], local[16];
+	int family, rc;
+
+	if (!targets || json_object_get(req, "local"))
+		return 0;
+	targets += strspn(targets, " \t");
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(targets, "/"), targets);
+	family = strchr(text, ':') ? AF_INET6 : AF_INET;
+	if (inet_pton(family, text, remote) != 1)
+		return 0;
+	rc = netdev_source(family, remote, 0, local);
+	if (rc < 0)
+		snprintf(err, errlen, "no route to %s: %s", text, strerror(-rc));
+	else if (json_object_set_new(req, "local", json_string(inet_ntop(family, local, text, sizeof(text)))))
+		rc = -ENOMEM;
+	return rc;
+}
+
+/* The device that |req| describes. 0, or an errno with |err|. */
+static int attr_of_request(json_t *req, struct nvme_dev_attr *attr, char *err, size_t errlen)
+{
+	struct nvme_config cfg;
+	int rc = find_local(req, err, errlen);
+
+	if (rc == 0)
+		rc = config_nvme_from_json(req, &cfg, err, errlen);
+	if (rc == 0 && cfg.key_file[0]) {
+		snprintf(err, errlen, "key_file: keys are read when the agent starts; write a "
+			 "section [nvme %s]", cfg.name);
+		rc = -EINVAL;
+	}
+	return rc ? rc : config_nvme_dev(&cfg, attr, err, errlen);
+}
+
+int agent_nvme_connect(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		       json_t **reply)
+{
+	struct nvme_dev_attr attr;
+	char err[256];
+	int rc = attr_of_request(req, &attr, err, sizeof(err));
+
+	(void)cl, (void)fds, (void)nfds;
+	if (rc == 0)
+		rc = nvme_initiator_add(a->nvme->ulp.initiator, &attr, err, sizeof(err));
+	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
+}
+
+static json_t *found_rows(const struct nvme_found *found, unsigned int n)
+{
+	json_t *rows = json_array();
+
+	for (unsigned int i = 0; i < n; i++)
+		json_array_append_new(rows, json_pack("{s:i, s:I, s:i, s:b, s:b}", "nsid", (int)found[i].nsid,
+						      "bytes", (json_int_t)(found[i].blocks <<
+									    found[i].block_shift),
+						      "block_size", 1 << found[i].block_shift, "read_only",
+						      found[i].read_only, "protected", found[i].protected));
+	return rows;
+}
+
+/* The first request of a client begins it; the same again asks how far it is. */
+int agent_nvme_discover(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+			json_t **reply)
+{
+	const struct nvme_found *found;
+	struct nvme_dev_attr attr;
+	struct nvme_dev_info info;
+	char err[256];
+	unsigned int n;
+	int rc = 0;
+
+	(void)fds, (void)nfds;
+	if (!cl->discovery) {
+		rc = attr_of_request(req, &attr, err, sizeof(err));
+		if (rc == 0)
+			rc = nvme_initiator_discover(a->nvme->ulp.initiator, &attr, &cl->discovery, err,
+						     sizeof(err));
+		if (rc < 0)
+			return control_error(reply, rc, "%s", err);
+	}
+	rc = nvme_dev_discovered(cl->discovery, &found, &n);
+	if (rc == -EAGAIN) {
+		nvme_dev_info(cl->discovery, &info);
+		*reply = json_pack("{s:b, s:s}", "done", false, "reason", info.reason);
+		return 0;
+	}
+	if (rc == 0)
+		*reply = json_pack("{s:b, s:o}", "done", true, "rows", found_rows(found, n));
+	else
+		control_error(reply, rc, "the target does not list its namespaces");
+	end_discovery(cl);
+	return rc;
+}
+
+int agent_nvme_disconnect(struct agent *a, struct control_client *cl, json_t *req, int *fds,
+			  int nfds, json_t **reply)
+{
+	struct nvme_dev *dev = dev_of_request(a, req, reply);
+
+	(void)cl, (void)fds, (void)nfds;
+	if (!dev)
+		return -ENOENT;
+	nvme_initiator_remove(dev);
+	return 0;
+}
+
+int agent_nvme_reset(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		     json_t **reply)
+{
+	struct nvme_dev *dev = dev_of_request(a, req, reply);
+
+	(void)fds, (void)nfds;
+	if (!dev)
+		return -ENOENT;
+	if (!own_all(cl->uid) && !(cl->nvme && nvme_ctrl_same(nvme_app_dev(cl->nvme), dev)))
+		return control_error(reply, -EPERM, "who is not attached to it may not reset it");
+	log_info("controller %s reset pid=%d uid=%u", nvme_dev_controller(dev), cl->pid, cl->uid);
+	nvme_ctrl_reset(dev);
+	return 0;
+}
