@@ -21,8 +21,8 @@ PKGLIBDIR    := $(PREFIX)/lib/falcon
 PUBLIC_HEADERS := $(patsubst %,include/falcon/%.h,falcon nvme_api verbs_ext rue_engine \
 	codes raw rue shm types)
 
-# Files with paths in them: NAME.in, beside what it belongs to, becomes build/install/NAME.
-GENERATED ?= $(B)/install
+# Files with paths in them: NAME.in, beside what it belongs to, becomes build/generated/NAME.
+GENERATED ?= $(B)/generated
 IN_SOURCES := $(wildcard tools/*/*.in user/*/*.in)
 UNITS := $(patsubst %.in,$(GENERATED)/%,$(notdir $(filter %.service.in,$(IN_SOURCES))))
 

@@ -59,6 +59,18 @@ goes_sparse()
 	done
 }
 
+# Every device is an export; the one that a client names is the one that it gets.
+# shellcheck disable=SC2016 # nbdkit's shell expands it
+exported()
+{
+	local all=(nbdkit -U - "$PLUGIN" --run) size
+
+	size=$(on a "${all[@]}" 'nbdinfo --size "nbd+unix:///disk?socket=$unixsocket"') || return
+	on a "${all[@]}" 'nbdinfo --list --json "$uri"' |
+		jq -e '[.exports[]."export-name"] | sort == ["disk", "striped"]' &&
+		[ "$size" = "$(device disk bytes)" ] && ! on a "${all[@]}" 'nbdinfo --size "$uri"'
+}
+
 # found HOST ADDRESS: numbers and sizes of what a target there has for the host.
 found()
 {
@@ -192,6 +204,8 @@ tap_is "$(errors a nvme)" 0 "no command has ended in error"
 tap_run "resized while in use" resized
 tap_run "resized by others" resized_by_others
 tap_run "not resized" not_resized
+on a falconctl nvme disconnect 10.250.0.2-1
+tap_run "all devices of the agent as exports" exported
 tap_run "limits change at once" limited
 
 random_file full $((8 << 20))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * nbdkit's plugin falcon-nvme: NVMe devices of the agent's for whatever speaks NBD. Without a device's
- * name, one is made of an address and a namespace's number.
+ * name, one is made of an address and a namespace's number; without either, all are exports by their names.
  */
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-plugin.h>
@@ -65,9 +65,8 @@ static int config(const char *key, const char *value)
 
 static int config_complete(void)
 {
-	if (!device == !host) {
-		nbdkit_error("one of device=NAME (a [nvme] section of falcon.conf) and host=ADDRESS "
-			     "is needed");
+	if (device && host) {
+		nbdkit_error("device=NAME and host=ADDRESS are both given, of which one makes the disk");
 		return -1;
 	}
 	if (nsid < 1 || nsid > 65535) {
@@ -137,6 +136,62 @@ static int get_ready(void)
 	return rc ? -1 : 0;
 }
 
+/* Each device of the agent, |found| being called with its name. 0, or -1 after a sentence. */
+static int each_device(int (*found)(void *arg, const char *name), void *arg)
+{
+	struct ipc_client agent;
+	json_t *reply = NULL, *row;
+	int rc = ipc_client_connect(&agent, socket_path);
+	size_t i;
+
+	if (!rc)
+		rc = ipc_client_call(&agent, json_pack("{s:s, s:s}", "op", "show", "object", "nvme"), NULL, 0,
+				     &reply);
+	if (rc)
+		nbdkit_error("%s", agent.err);
+	json_array_foreach(json_object_get(reply, "rows"), i, row)
+		if (!rc)
+			rc = found(arg, json_string_value(json_object_get(row, "name")));
+	json_decref(reply);
+	ipc_client_close(&agent);
+	return rc ? -1 : 0;
+}
+
+static int add_export(void *exports, const char *name)
+{
+	return nbdkit_add_export(exports, name, NULL);
+}
+
+static int list_exports(int readonly, int is_tls, struct nbdkit_exports *exports)
+{
+	(void)readonly, (void)is_tls;
+	return device ? nbdkit_use_default_export(exports) : each_device(add_export, exports);
+}
+
+struct only {
+	const char *name;	/* of the device; NULL: there is not just one */
+	unsigned int n;		/* devices */
+};
+
+static int count_device(void *arg, const char *name)
+{
+	struct only *only = arg;
+
+	only->name = only->n++ ? NULL : nbdkit_strdup_intern(name);
+	return 0;
+}
+
+/* Clients that name no export get the only one there is. */
+static const char *default_export(int readonly, int is_tls)
+{
+	struct only only = { 0 };
+
+	(void)readonly, (void)is_tls;
+	if (device || each_device(count_device, &only))
+		return "";
+	return only.name ? only.name : "";
+}
+
 static void unload(void)
 {
 	free(device);
@@ -151,16 +206,21 @@ static void complain(const char *name, const char *sentence)
 
 static void *open_handle(int readonly)
 {
-	const struct device_attr attr = { .socket = socket_path, .name = device, .timeout_s = timeout_s,
+	const char *name = device ? device : nbdkit_strdup_intern(nbdkit_export_name());
+	const struct device_attr attr = { .socket = socket_path, .name = name, .timeout_s = timeout_s,
 					  .protect = protect, .make = host ? make_device : NULL,
 					  .complain = complain };
 	struct device *d = NULL;
 	char err[256];
 
 	(void)readonly;
+	if (!name || !name[0]) {
+		nbdkit_error("the client names no export, and there is not just one device");
+		return NULL;
+	}
 	errno = device_open(&attr, &d, err, sizeof(err));
 	if (errno)
-		nbdkit_error("%s: %s", device, err);
+		nbdkit_error("%s: %s", name, err);
 	return d;
 }
 
@@ -235,7 +295,7 @@ static int do_trim(void *handle, uint32_t count, uint64_t offset, uint32_t flags
 	return result("trim", device_trim(handle, count, offset, flags & NBDKIT_FLAG_FUA));
 }
 
-/* nbdkit writes zeros itself where that is not supported. */
+/* nbdkit writes zeros itself where that is not supported, and says so where zeros have to be fast. */
 static int do_zero(void *handle, uint32_t count, uint64_t offset, uint32_t flags)
 {
 	int rc = device_zero(handle, count, offset, flags & NBDKIT_FLAG_MAY_TRIM,
@@ -274,7 +334,7 @@ static struct nbdkit_plugin plugin = {
 	.description = "NVMe namespaces of other hosts, through the Falcon agent",
 	.config_help = "device=NAME       a [nvme] section of falcon.conf, or\n"
 		       "host=ADDRESS      a target, and\n"
-		       "nsid=N            its namespace (1)\n"
+		       "nsid=N            its namespace (1); without both all devices are exports\n"
 		       "socket=PATH       the agent's ($FALCON_SOCKET)\n"
 		       "timeout=SECONDS   for reaching the targets (10)\n"
 		       "protection=WHO    makes and checks it: agent or plugin (agent)",
@@ -282,6 +342,8 @@ static struct nbdkit_plugin plugin = {
 	.config_complete = config_complete,
 	.get_ready = get_ready,
 	.unload = unload,
+	.list_exports = list_exports,
+	.default_export = default_export,
 	.open = open_handle,
 	.close = close_handle,
 	.get_size = get_size,
@@ -290,6 +352,7 @@ static struct nbdkit_plugin plugin = {
 	.can_flush = yes,
 	.can_trim = yes,
 	.can_zero = yes,
+	.can_fast_zero = yes,
 	.can_extents = yes,
 	.can_fua = can_fua,
 	.can_multi_conn = yes,
