@@ -148,6 +148,8 @@ static void flush_and_fua(void **state)
 {
 	struct env *e = env_open(2, MIB, 12, MIB);
 	uint8_t *data = calloc(1, 128 << 10);
+	unsigned int done = 0;
+	struct env_cmd cmd;
 
 	(void)state;
 	assert_int_equal(env_do(e, nvme_cmd_write, 0, 31, data), 0);
@@ -162,6 +164,15 @@ static void flush_and_fua(void **state)
 	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
 	assert_int_equal(e->stores[0].flushes, 1);
 	assert_int_equal(e->stores[1].flushes, 1);
+	/* Both targets at the same time. */
+	e->stores[0].frozen = e->stores[1].frozen = true;
+	env_start(e, &cmd, nvme_cmd_flush, 0, 0, NULL, &done);
+	for (int i = 0; i < 2000; i++)
+		env_step(e);
+	assert_int_equal(e->nios, 2);
+	e->stores[0].frozen = e->stores[1].frozen = false;
+	env_until(e, &done, 1);
+	assert_int_equal(cmd.status, 0);
 	free(data);
 	env_close(e);
 }

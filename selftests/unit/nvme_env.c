@@ -480,6 +480,12 @@ void env_start(struct env *e, struct env_cmd *cmd, uint8_t opcode, uint64_t lba,
 	nvme_dev_submit(e->dev, &cmd->icmd, e->now);
 }
 
+void env_start_admin(struct env *e, struct env_cmd *cmd)
+{
+	cmd->icmd.done = ended;
+	nvme_dev_submit(e->dev, &cmd->icmd, e->now);
+}
+
 void env_submit(struct env *e, struct env_cmd *cmd)
 {
 	unsigned int done = 0;

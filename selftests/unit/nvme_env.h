@@ -131,6 +131,8 @@ void env_start_tagged(struct env *e, struct env_cmd *cmd, const struct nvme_icmd
 		      unsigned int *done);
 /* Any command, made by the caller, to its end. */
 void env_submit(struct env *e, struct env_cmd *cmd);
+/* Any admin command, made by the caller; cmd->done is counted up at its end. */
+void env_start_admin(struct env *e, struct env_cmd *cmd);
 /* The same as env_start(), to its end. Its status. */
 uint16_t env_do(struct env *e, uint8_t opcode, uint64_t lba, uint32_t dw12, void *data);
 

@@ -383,7 +383,7 @@ static void requests(void **state)
 		assert_int_equal(asked(e, act | 7, 9, 9), 0);
 		assert_int_equal(asked(e, act | 7, 9, 4), APPTAG);
 		assert_int_equal(asked(e, act | 5, 9, 4), 0);
-		assert_int_equal(asked(e, act | 7, 8, 9), NVME_SC_INVALID_PI);
+		assert_int_equal(asked(e, act | 7, 8, 9), NVME_SCT_CMD_SPECIFIC << 8 | NVME_SC_INVALID_PI);
 		assert_int_equal(asked(e, act, UINT32_MAX, UINT16_MAX), 0);
 	}
 	e->stores[0].bytes[9 * 512] ^= 1;

@@ -190,7 +190,7 @@ static void host_buffer(void **state)
 	md[3].reftag = 0;
 	assert_int_equal(host(e, nvme_cmd_write, prchk, 8, 4, data, md, 8, 0xffff55aa), REFTAG);
 	assert_int_equal(host(e, nvme_cmd_write, prchk, 9, 4, data, md, 8, 0xffff55aa),
-			 NVME_SC_INVALID_PI);
+			 NVME_SCT_CMD_SPECIFIC << 8 | NVME_SC_INVALID_PI);
 	/* Stored are those that were right. */
 	assert_int_equal(host(e, nvme_cmd_read, prchk, 8, 4, back, md, 8, 0xffff55aa), 0);
 	assert_memory_equal(back, data, sizeof(data));
@@ -242,7 +242,8 @@ static void types(void **state)
 	assert_int_equal(host(e, nvme_cmd_write, 8, 8, 2, data, NULL, 77, 0), 0);
 	assert_int_equal(host(e, nvme_cmd_read, 6, 8, 2, data, md, 0, 0), 0);
 	assert_int_equal(falcon_ntoh32(md[1].reftag), 77);
-	assert_int_equal(host(e, nvme_cmd_read, 1, 8, 2, data, md, 77, 0), NVME_SC_INVALID_PI);
+	assert_int_equal(host(e, nvme_cmd_read, 1, 8, 2, data, md, 77, 0),
+			 NVME_SCT_CMD_SPECIFIC << 8 | NVME_SC_INVALID_PI);
 	memset(md, 0xff, sizeof(md));
 	assert_int_equal(host(e, nvme_cmd_write, 6, 8, 2, data, md, 0, 0), 0);
 	md[1].reftag = 0;

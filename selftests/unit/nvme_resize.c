@@ -133,7 +133,8 @@ static void one_event_request(void **state)
 			found = far->txns[i].used &&
 				falcon_nvme_nbth_unpack(r, sizeof(*r), &got) && got.icmd == h.icmd;
 			if (found)
-				assert_int_equal(falcon_nvme_status(r) & CODE, NVME_SC_ASYNC_LIMIT);
+				assert_int_equal(falcon_nvme_status(r) & CODE,
+						 NVME_SCT_CMD_SPECIFIC << 8 | NVME_SC_ASYNC_LIMIT);
 		}
 	assert_true(found);
 	env_close(e);

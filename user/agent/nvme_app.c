@@ -91,6 +91,10 @@ static void put(struct nvme_app *app)
 
 void nvme_app_detach(struct nvme_app *app)
 {
+	/* What waits for an event would wait for ever. */
+	for (unsigned int i = 0; i < FALCON_CQ_ENTRIES; i++)
+		if (app->cmds[i].used && app->cmds[i].icmd.event)
+			nvme_dev_abort(&app->cmds[i].icmd);
 	TAILQ_REMOVE(&app->apps->list, app, link);
 	client_publish(app->cl);
 	client_shutdown(app->cl);

@@ -74,7 +74,7 @@ uint16_t nvme_pi_suits(const struct nvme_pi_tags *t, uint64_t lba, bool tagged)
 	bool bad = (t->type == 3 && t->prinfo & NVME_PRINFO_REFTAG) ||
 		   (t->type == 1 && tagged && t->reftag != (uint32_t)lba);
 
-	return bad ? NVME_SC_INVALID_PI | NVME_SC_DNR : 0;
+	return bad ? NVME_SCT_CMD_SPECIFIC << 8 | NVME_SC_INVALID_PI | NVME_SC_DNR : 0;
 }
 
 bool nvme_pi_damaged(uint16_t status)

@@ -25,7 +25,8 @@ static void end_all(struct nvme_dev *dev)
 {
 	struct nvme_icmd *icmd;
 
-	while ((icmd = TAILQ_FIRST(&dev->waiting)) || (icmd = TAILQ_FIRST(&dev->running))) {
+	while ((icmd = TAILQ_FIRST(&dev->waiting)) || (icmd = TAILQ_FIRST(&dev->running)) ||
+	       (icmd = TAILQ_FIRST(&dev->events))) {
 		for (unsigned int i = 0; i < 2; i++)
 			if (icmd->pieces[i].open)
 				nvme_piece_unlink(&icmd->pieces[i]);
@@ -148,6 +149,7 @@ static int add(struct nvme_initiator *in, const struct nvme_dev_attr *attr, stru
 	dev->number = in->next_number++ & FALCON_NVME_TAG_MASK;
 	TAILQ_INIT(&dev->waiting);
 	TAILQ_INIT(&dev->running);
+	TAILQ_INIT(&dev->events);
 	for (uint32_t i = 0; i < attr->ntargets; i++) {
 		if (init_conn(dev, &dev->conns[i], &dev->attr.targets[i]))
 			continue;
@@ -455,7 +457,7 @@ void nvme_dev_submit(struct nvme_dev *dev, struct nvme_icmd *icmd, uint64_t now)
 	icmd->step = 0;
 	icmd->open = 0;
 	icmd->status = 0;
-	icmd->running = icmd->expired = false;
+	icmd->running = icmd->expired = icmd->event = false;
 	memset(icmd->pieces, 0, sizeof(icmd->pieces));
 	dev->in->now = now;
 	bool remote = icmd->sqe.qid || icmd->sqe.opcode == nvme_admin_get_lba_status;
@@ -467,9 +469,5 @@ void nvme_dev_submit(struct nvme_dev *dev, struct nvme_icmd *icmd, uint64_t now)
 		return nvme_icmd_end(icmd, NVME_SC_ABORT_QUEUE | NVME_SC_DNR, 0);
 	if (remote)
 		return;
-	nvme_icmd_end(icmd, icmd->sqe.opcode == nvme_admin_identify && dev->info.ready ?
-				    nvme_dev_identify(icmd) :
-			    icmd->sqe.opcode == nvme_admin_identify ?
-				    NVME_SC_NS_NOT_READY :
-				    NVME_SC_INVALID_OPCODE | NVME_SC_DNR, 0);
+	nvme_dev_admin(icmd);
 }

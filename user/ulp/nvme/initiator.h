@@ -76,6 +76,7 @@ struct nvme_icmd {
 	uint16_t open;			/* pieces that have not ended */
 	uint16_t status;		/* the first that is not 0 */
 	bool running, expired;
+	bool event;			/* on dev->events */
 	struct nvme_piece pieces[2];
 };
 TAILQ_HEAD(nvme_icmds, nvme_icmd);

@@ -27,9 +27,7 @@ static bool transfers(const struct nvme_icmd *icmd)
 uint64_t nvme_sqe_bytes(const struct nvme_dev *dev, const struct falcon_nvme_sqe *sqe)
 {
 	if (!le32toh(sqe->qid))
-		return sqe->opcode == nvme_admin_identify ? IDENTIFY_BYTES :
-		       sqe->opcode == nvme_admin_get_lba_status ?
-			       (le32toh(sqe->cdw12) + 1ULL) * 4 : 0;
+		return nvme_admin_bytes(sqe);
 	switch (sqe->opcode) {
 	case nvme_cmd_read:
 	case nvme_cmd_write:
@@ -96,7 +94,8 @@ void nvme_icmd_end(struct nvme_icmd *icmd, uint16_t status, uint32_t result)
 	struct nvme_dev_info *info = &icmd->dev->info;
 	uint64_t bytes = transfers(icmd) ? nvme_sqe_bytes(icmd->dev, &icmd->sqe) : 0;
 
-	TAILQ_REMOVE(icmd->running ? &icmd->dev->running : &icmd->dev->waiting, icmd, link);
+	TAILQ_REMOVE(icmd->event ? &icmd->dev->events :
+		     icmd->running ? &icmd->dev->running : &icmd->dev->waiting, icmd, link);
 	icmd->dev->in->ready++;
 	if (status) {
 		info->errors++;
@@ -178,23 +177,28 @@ static bool next_range(struct nvme_icmd *icmd)
 	return icmd->left > 0;
 }
 
-/* Make what pieces can be made now. False: no such place. */
-static bool make_pieces(struct nvme_icmd *icmd)
+/* Flush goes to all targets, as many at a time as there are pieces. */
+static bool next_flush(struct nvme_icmd *icmd)
 {
 	struct nvme_dev *dev = icmd->dev;
 
-	if (!icmd->sqe.qid)
-		return nvme_istatus_next(icmd);
-	if (icmd->sqe.opcode == nvme_cmd_flush) {
-		struct nvme_piece *p = &icmd->pieces[0];
+	for (unsigned int i = 0; i < 2 && icmd->step < dev->attr.ntargets; i++) {
+		struct nvme_piece *p = &icmd->pieces[i];
 
-		if (icmd->step >= dev->attr.ntargets)
-			return true;
-		nvme_piece_open(icmd, 0, &dev->conns[icmd->step]);
+		nvme_piece_open(icmd, i, &dev->conns[icmd->step]);
 		p->nsid = dev->attr.targets[icmd->step++].nsid;
 		p->lba = p->blocks = p->bytes = p->sqid = 0;
-		return true;
 	}
+	return true;
+}
+
+/* Make what pieces can be made now. False: no such place. */
+static bool make_pieces(struct nvme_icmd *icmd)
+{
+	if (!icmd->sqe.qid)
+		return nvme_istatus_next(icmd);
+	if (icmd->sqe.opcode == nvme_cmd_flush)
+		return next_flush(icmd);
 	if (icmd->sqe.opcode == nvme_cmd_dsm && !icmd->left && !next_range(icmd))
 		return true;
 	if (icmd->left && !cut(icmd, 0))

@@ -71,6 +71,7 @@ static void reset_ns(struct nvme_dev *dev)
 {
 	abort_all(dev, &dev->waiting);
 	abort_all(dev, &dev->running);
+	abort_all(dev, &dev->events);
 	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
 		nvme_iconn_reset(&dev->conns[i], "the controller was reset");
 }

@@ -59,6 +59,8 @@ static const char *lay_out(struct nvme_dev *dev)
 	dev->info.blocks = ns.blocks;
 	dev->info.block_shift = ns.block_shift;
 	dev->info.protected = dev->conns[0].protect;
+	if (dev->info.ready)
+		nvme_dev_changed(dev);
 	return NULL;
 }
 
@@ -239,6 +241,10 @@ uint16_t nvme_dev_identify(struct nvme_icmd *icmd)
 				     NVME_CTRL_ONCS_VERIFY);
 		/* Present; Flush of all namespaces at once only if there is but one. */
 		ctrl->vwc = several(dev) ? 0x5 : 0x7;
+		ctrl->lpa = 0x5;	/* SMART of each namespace; long and partial log pages */
+		ctrl->frmw = 0x3;	/* one firmware slot, read only */
+		ctrl->oaes = htole32(NVME_CTRL_OAES_NA);
+		ctrl->aerl = UINT8_MAX;
 		return 0;
 	case NVME_IDENTIFY_CNS_NS_ACTIVE_LIST:
 		for (uint32_t i = 0, n = le32toh(icmd->sqe.nsid);

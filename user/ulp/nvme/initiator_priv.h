@@ -89,6 +89,9 @@ struct nvme_dev {
 	uint64_t nmap;
 	struct nvme_icmds waiting;	/* until the device is ready, in order */
 	struct nvme_icmds running;	/* in order: the first has the earliest deadline */
+	struct nvme_icmds events;	/* Asynchronous Event Requests, until there is something to tell */
+	bool changed;			/* its attributes, since the log of that was read */
+	bool untold;			/* one of its controller's has changed when no such request waited */
 	struct nvme_iconn *conns;	/* |attr.ntargets| */
 };
 
@@ -194,6 +197,15 @@ void nvme_discovery_free(struct nvme_discovery *d);
 void nvme_discovery_begin(struct nvme_iconn *c);
 /* The target has answered with |status| what was asked last. */
 void nvme_discovery_answered(struct nvme_iconn *c, uint16_t status);
+
+/* initiator_admin.c: admin commands that need no target. */
+
+/* Bytes of data of an admin command. */
+uint64_t nvme_admin_bytes(const struct falcon_nvme_sqe *sqe);
+/* Answer |icmd|, which is waiting, or keep it until there is an event. */
+void nvme_dev_admin(struct nvme_icmd *icmd);
+/* The attributes of |dev| have changed: whoever waits for that is told. */
+void nvme_dev_changed(struct nvme_dev *dev);
 
 /* initiator_identify.c: what namespaces are like, the targets' and the device's own. */
 

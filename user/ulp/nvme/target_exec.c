@@ -97,7 +97,8 @@ void nvme_exec_check(struct nvme_tcmd *cmd)
 
 	cmd->ns = find(cmd->conn, cmd->cmd.target_nsid);
 	if (nvme_exec_waits(cmd))
-		cmd->status = cmd->conn->event ? NVME_SC_ASYNC_LIMIT | NVME_SC_DNR : 0;
+		cmd->status = !cmd->conn->event ? 0 :
+			      NVME_SCT_CMD_SPECIFIC << 8 | NVME_SC_ASYNC_LIMIT | NVME_SC_DNR;
 	else if (cmd->admin && !identify && !status)
 		cmd->status = NVME_SC_INVALID_OPCODE | NVME_SC_DNR;
 	else if (!cmd->ns && (!identify || cns == NVME_IDENTIFY_CNS_NS))
