@@ -21,7 +21,12 @@ enum chan_const {
 	CHAN_NAME_MAX = 64,		/* bytes of a name, with the final 0 */
 	CHAN_NAMES_MAX = 8,		/* names of one peer that are looked at */
 	CHAN_REASON_MAX = 160,		/* bytes of a reason, with the final 0 */
-	CHAN_HANDSHAKE_MS = 3000,	/* to connect, and again to shake hands */
+	/*
+	 * To connect. Short: a path of several may be dead, and the next try has another port and so perhaps
+	 * another path, while a SYN sent again has not.
+	 */
+	CHAN_CONNECT_MS = 1000,
+	CHAN_HANDSHAKE_MS = 3000,	/* and then to shake hands */
 	CHAN_PENDING_MAX = 64,		/* handshakes of accepted connections at once ... */
 	CHAN_PENDING_PEER_MAX = 4,	/* ... and of one source address */
 	CHAN_EVENTS_MAX = 256,		/* failures that are kept for an owner who is busy */

@@ -6,9 +6,10 @@
  * Nothing is read on a side before what was read there has gone out on the other, so a slow side
  * slows the other down and a channel holds two records at most.
  *
- * Deadlines:  CONNECTING, HANDSHAKE  CHAN_HANDSHAKE_MS each
- *             OPEN                   none: the owner watches over it
- *             LINGER                 RELAY_LINGER_MS
+ * Deadlines:  CONNECTING  CHAN_CONNECT_MS
+ *             HANDSHAKE   CHAN_HANDSHAKE_MS
+ *             OPEN        none: the owner watches over it
+ *             LINGER      RELAY_LINGER_MS
  */
 #include <errno.h>
 #include <openssl/err.h>
@@ -184,7 +185,7 @@ void relay_connect(struct chan_service *s, uint64_t id, const struct tls_ends *e
 
 	if (!r)
 		return;
-	r->deadline = chan_after_ms(s, CHAN_HANDSHAKE_MS);
+	r->deadline = chan_after_ms(s, CHAN_CONNECT_MS);
 	what = begin_connect(s, r);
 	if (what)
 		fail_errno(s, r, what, errno);
