@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <falcon/nvme.h>
+
 enum { MIB = 1 << 20, MANY = 5000 };
 
 static void add_namespace(struct env *e, uint32_t nsid, const char *peers, uint8_t shift, bool read_only)
@@ -80,6 +82,38 @@ static void finds_protection(void **state)
 	env_close(e);
 }
 
+/* A target that says that its blocks are of |wire_at| bits. */
+static void lie(struct env *e, uint8_t *packet, uint32_t len)
+{
+	struct falcon_nvme_response *r = (void *)packet;
+	struct nvme_id_ns *id = (void *)(r + 1);
+	struct falcon_nvme_hdr h;
+
+	/* The first part of a namespace's; a list of one has nothing there. */
+	if (falcon_nvme_nbth_unpack(packet, len, &h) && h.type == FALCON_NVME_READ_RESPONSE && !h.offset &&
+	    len > 1024 && id->lbaf[0].ds)
+		id->lbaf[0].ds = (uint8_t)e->wire_at;
+}
+
+static void attack_formats(void **state)
+{
+	struct env *e = env_open(1, MIB, 9, MIB);
+	const struct nvme_found *found;
+	struct nvme_dev *dev;
+	unsigned int n;
+
+	(void)state;
+	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
+	e->on_wire = lie;
+	for (e->wire_at = 0; e->wire_at < 256; e->wire_at++) {
+		assert_int_equal(discover(e, 0, &dev, &found, &n), 0);
+		assert_int_equal(n, e->wire_at >= 9 && e->wire_at <= 12);
+		nvme_initiator_remove(dev);
+	}
+	e->on_wire = NULL;
+	env_close(e);
+}
+
 /* A target that is not there: it is being dialled, until the caller gives up. */
 static void finds_nobody(void **state)
 {
@@ -141,6 +175,7 @@ int main(void)
 		cmocka_unit_test(finds_what_is_its_own),
 		cmocka_unit_test(finds_protection),
 		cmocka_unit_test(finds_nobody),
+		cmocka_unit_test(attack_formats),
 		ENV_BOTH(come_and_go),
 	};
 

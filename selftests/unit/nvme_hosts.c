@@ -3,6 +3,7 @@
 #include "nvme_env.h"
 
 #include <nvme/types.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -81,7 +82,7 @@ static enum fcore_push_outcome request(struct stage *s, uint8_t type, uint32_t i
 	return s->other->outcome;
 }
 
-/* It asks for as many writes as there may be and sends no data: it has a share of the memory, no more. */
+/* It asks for as many writes as there may be and sends no data: others have their share of the memory. */
 static void hoarding(void **state)
 {
 	struct stage s = set_stage();
@@ -96,7 +97,7 @@ static void hoarding(void **state)
 	for (int i = 0; i < 1000; i++)
 		env_step(s.e);
 	nvme_target_stats(s.e->far[0].target, &stats);
-	assert_int_equal(stats.memory_used, MIB / 2);
+	assert_int_equal(stats.memory_used, MIB / 2 + MIB / 4);
 	for (int i = 0; i < 10; i++) {
 		memset(data, i, 65536);
 		assert_int_equal(env_do(s.e, nvme_cmd_write, 10, 127, data), 0);
@@ -135,6 +136,37 @@ static void left_behind(void **state)
 	end_stage(&s);
 }
 
+/* Hosts that do nothing leave a busy one the half that is for all. */
+static void idle_hosts(void **state)
+{
+	enum { HOSTS = 50, COMMANDS = 3, BYTES = 128 << 10 };
+	struct stage s = set_stage();
+	struct env_cmd cmds[COMMANDS];
+	struct nvme_target_stats stats;
+	uint8_t *data = calloc(1, BYTES);
+	unsigned int done = 0;
+	char id[8];
+
+	(void)state;
+	for (uint32_t i = 0; i < HOSTS; i++) {
+		snprintf(id, sizeof(id), "idle %u", i);
+		accept_other(s.e, id, (uint8_t)(100 + i), OTHER_CID + 1 + i);
+	}
+	s.e->stores[0].frozen = true;
+	for (unsigned int i = 0; i < COMMANDS; i++)
+		env_start(s.e, &cmds[i], nvme_cmd_write, i * BYTES / 512, BYTES / 512 - 1, data, &done);
+	for (int i = 0; i < 20000; i++)
+		env_step(s.e);
+	nvme_target_stats(s.e->far[0].target, &stats);
+	assert_int_equal(stats.memory_used, COMMANDS * BYTES);
+	s.e->stores[0].frozen = false;
+	env_until(s.e, &done, COMMANDS);
+	for (uint32_t i = 0; i < HOSTS; i++)
+		nvme_ulp_ops.conn_down(s.other->ulp, OTHER_CID + 1 + i, "the test is over");
+	free(data);
+	end_stage(&s);
+}
+
 /* Whether the target has hung up on connection |cid| of the other host's. */
 static bool hung_up(struct stage *s, uint32_t cid)
 {
@@ -161,6 +193,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ENV_BOTH(hoarding),
+		ENV_BOTH(idle_hosts),
 		ENV_BOTH(left_behind),
 		cmocka_unit_test(started_again),
 	};

@@ -156,12 +156,12 @@ static json_t *found_rows(const struct nvme_found *found, unsigned int n)
 {
 	json_t *rows = json_array();
 
-	for (unsigned int i = 0; i < n; i++)
-		json_array_append_new(rows, json_pack("{s:i, s:I, s:i, s:b, s:b}", "nsid", (int)found[i].nsid,
-						      "bytes", (json_int_t)(found[i].blocks <<
-									    found[i].block_shift),
-						      "block_size", 1 << found[i].block_shift, "read_only",
-						      found[i].read_only, "protected", found[i].protected));
+	for (const struct nvme_found *f = found; f < found + n; f++)
+		json_array_append_new(rows, json_pack("{s:I, s:I, s:i, s:b, s:b}",
+						      "nsid", (json_int_t)f->nsid,
+						      "bytes", (json_int_t)(f->blocks << f->block_shift),
+						      "block_size", 1 << f->block_shift, "read_only",
+						      f->read_only, "protected", f->protected));
 	return rows;
 }
 

@@ -113,7 +113,7 @@ static int attach_again(struct device *d)
 		falcon_close(d->f);
 		d->f = NULL;
 		rc = attach(d, until, &info, err, sizeof(err));
-		if (!rc && (info.bytes != d->info.bytes || info.block_size != d->info.block_size ||
+		if (!rc && (info.bytes < d->info.bytes || info.block_size != d->info.block_size ||
 			    info.nsid != d->info.nsid || info.protection != d->info.protection)) {
 			snprintf(err, sizeof(err), "it is not what it was");
 			rc = ENODEV;

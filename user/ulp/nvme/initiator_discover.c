@@ -50,12 +50,14 @@ static void take_list(struct nvme_discovery *d, const uint8_t *buf)
 	d->listed = true;
 }
 
-static void take_namespace(struct nvme_found *f, const struct nvme_id_ns *id)
+/* False: it cannot be used from here. */
+static bool take_namespace(struct nvme_found *f, const struct nvme_id_ns *id)
 {
 	f->blocks = le64toh(id->nsze);
 	f->block_shift = id->lbaf[id->flbas & 0xf].ds;
 	f->protected = id->lbaf[id->flbas & 0xf].ms;
 	f->read_only = id->nsattr & 1;
+	return nvme_blocks_usable(f->block_shift, f->blocks);
 }
 
 void nvme_discovery_answered(struct nvme_iconn *c, uint16_t status)
@@ -69,9 +71,9 @@ void nvme_discovery_answered(struct nvme_iconn *c, uint16_t status)
 	}
 	if (!d->listed)
 		take_list(d, c->buf);
-	else if (!status)
-		take_namespace(&d->found[d->at++], (const struct nvme_id_ns *)c->buf);
-	else	/* it has gone since */
+	else if (!status && take_namespace(&d->found[d->at], (const struct nvme_id_ns *)c->buf))
+		d->at++;
+	else	/* it has gone since, or is no use */
 		memmove(&d->found[d->at], &d->found[d->at + 1], (--d->n - d->at) * sizeof(d->found[0]));
 	d->done = d->at == d->n;
 	if (!d->done)

@@ -103,6 +103,11 @@ static bool format_known(const struct nvme_id_ns *id)
 		    !id->dps;
 }
 
+bool nvme_blocks_usable(uint8_t shift, uint64_t blocks)
+{
+	return shift >= 9 && shift <= 12 && blocks && blocks <= UINT64_MAX >> shift >> 8;
+}
+
 /* What |id| says of the blocks, before any of them travels. False: it is not what it was. */
 static bool take_format(struct nvme_iconn *c, const struct nvme_id_ns *id)
 {
@@ -137,9 +142,7 @@ void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status)
 	}
 	c->blocks = le64toh(id->nsze);
 	c->read_only = id->nsattr & 1;
-	c->known = format_known(id) && take_format(c, id) && c->block_shift >= 9 &&
-		   c->block_shift <= 12 && c->blocks &&
-		   c->blocks <= UINT64_MAX >> c->block_shift >> 8;
+	c->known = format_known(id) && take_format(c, id) && nvme_blocks_usable(c->block_shift, c->blocks);
 	if (!c->known)
 		return nvme_iconn_reset(c, "the target's namespace is of a format not known "
 					   "here, or not as it was");

@@ -209,6 +209,8 @@ void nvme_dev_changed(struct nvme_dev *dev);
 
 /* initiator_identify.c: what namespaces are like, the targets' and the device's own. */
 
+/* Whether a namespace of |blocks| of 1 << |shift| bytes can be used: a target may say anything. */
+bool nvme_blocks_usable(uint8_t shift, uint64_t blocks);
 /* Ask the target of |c| for the structure |cns|, about namespace |nsid|, before everything else. */
 void nvme_iconn_ask(struct nvme_iconn *c, uint8_t cns, uint32_t nsid);
 /* |c| is up: ask for its namespace, and to be told when that changes. */

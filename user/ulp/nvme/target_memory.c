@@ -31,14 +31,31 @@ void nvme_tmem_put(struct nvme_tcmd *cmd)
 	cmd->conn->memory -= used - nvme_pool_used(pool);
 }
 
-/* Initiators have equal shares, so that one that hoards, or is dead, keeps none from the others. */
+/* Bytes that connections have beyond |own|, the share of each. */
+static size_t common_used(const struct nvme_target *t, size_t own)
+{
+	const struct nvme_tconn *c;
+	size_t sum = 0;
+
+	TAILQ_FOREACH(c, &t->conns, link)
+		sum += c->memory > own ? c->memory - own : 0;
+	return sum;
+}
+
+/*
+ * Half of the memory is in equal shares, so that a host that hoards, or is dead, leaves each of the others
+ * its own; the other half is for whoever needs it, so that idle hosts keep little from a busy one.
+ */
 static bool over_share(const struct nvme_tcmd *cmd)
 {
 	const struct nvme_tconn *c = cmd->conn;
-	size_t bytes;
+	size_t bytes, own;
 
 	nvme_pool_base(c->t->pool, &bytes);
-	return c->memory && c->memory + cmd->mem > bytes / c->t->stats.initiators;
+	own = bytes / 2 / c->t->stats.initiators;
+	if (!c->memory || c->memory + cmd->mem <= own)
+		return false;
+	return common_used(c->t, own) + cmd->mem > bytes / 2;
 }
 
 static bool get_memory(struct nvme_tcmd *cmd)
