@@ -41,6 +41,7 @@ BUILD=(
 # To make packages and check them, besides. Of A|B the first that apt knows: Debian 13 has the units'
 # folder, for pkg-config, in a package of its own.
 DEB=(
+	build-essential
 	debhelper
 	debootstrap
 	dpkg-dev
