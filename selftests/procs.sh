@@ -50,14 +50,14 @@ first_to_end()
 end_child()
 {
 	# shellcheck disable=SC2034 # first_to_end sets it, and it stays here
-	local ENDED pids
+	local ENDED pids left
 
-	mapfile -t pids < <(descendants "$2")
+	read -rd '' -a pids <<<"$(descendants "$2")"
 	if [ ${#pids[@]} -gt 0 ]; then
 		kill "${pids[@]}" 2>/dev/null
 		first_to_end "$1" "$2"
-		mapfile -t -O ${#pids[@]} pids < <(descendants "$2")
-		kill -KILL "${pids[@]}" 2>/dev/null
+		read -rd '' -a left <<<"$(descendants "$2")"
+		kill -KILL "${pids[@]}" "${left[@]}" 2>/dev/null
 	fi
 	wait "$2" 2>/dev/null
 }

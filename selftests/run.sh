@@ -222,7 +222,8 @@ shift $((OPTIND - 1))
 tests=()
 if [ $# -eq 0 ]; then
 	for kind in $(kinds); do
-		mapfile -t -O "${#tests[@]}" tests < <(tests_of "$kind")
+		read -rd '' -a of_kind <<<"$(tests_of "$kind")"
+		tests+=("${of_kind[@]}")
 	done
 fi
 for arg; do
@@ -231,9 +232,9 @@ for arg; do
 		tests+=("$(realpath -s --relative-to=. "$arg")")
 		continue
 	fi
-	before=${#tests[@]}
-	mapfile -t -O "$before" tests < <(tests_of "$arg")
-	[ "${#tests[@]}" -gt "$before" ] || { echo "$arg: no such test, no tests of that kind" >&2; exit 2; }
+	read -rd '' -a of_kind <<<"$(tests_of "$arg")"
+	tests+=("${of_kind[@]}")
+	[ ${#of_kind[@]} -gt 0 ] || { echo "$arg: no such test, no tests of that kind" >&2; exit 2; }
 done
 
 mkdir -p "$LOG"

@@ -152,9 +152,9 @@ done
 files=()
 [ $# -gt 0 ] || set -- net apps
 for arg; do
-	before=${#files[@]}
-	mapfile -t -O "$before" files < <(files_of "$arg")
-	[ ${#files[@]} -gt "$before" ] || { echo "shake.sh: $arg: no such test" >&2; exit 2; }
+	read -rd '' -a of_arg <<<"$(files_of "$arg")"
+	files+=("${of_arg[@]}")
+	[ ${#of_arg[@]} -gt 0 ] || { echo "shake.sh: $arg: no such test" >&2; exit 2; }
 done
 
 mkdir -p "$OUT"

@@ -70,7 +70,7 @@ new_traces()
 	done
 	find "$3" -mindepth 1 -maxdepth 1 -printf 'file %p\n'
 	[ $# -lt 4 ] || labs_of "${@:4}"
-	[ -z "$1" ] || traces | grep -Fvx -f <(printf '%s\n' "$1")
+	[ -z "$1" ] || traces | grep -Fvx -e "$1"
 }
 
 # end_marked SECONDS MARK: TERM to the processes that have it, and after so many seconds KILL.
@@ -78,13 +78,13 @@ end_marked()
 {
 	local deadline=$((SECONDS + $1)) pids
 
-	mapfile -t pids < <(marked "$2")
+	read -rd '' -a pids <<<"$(marked "$2")"
 	[ ${#pids[@]} -gt 0 ] || return 0
 	kill "${pids[@]}" 2>/dev/null
 	while [ -n "$(marked "$2")" ] && [ "$SECONDS" -lt $deadline ]; do
 		sleep 0.1
 	done
-	mapfile -t pids < <(marked "$2")
+	read -rd '' -a pids <<<"$(marked "$2")"
 	[ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null
 }
 

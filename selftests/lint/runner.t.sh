@@ -144,6 +144,8 @@ burner()
 }
 
 tap_run "a process that takes a CPU is named" burner
+tap_is "$(cd "$TAP_TOP/selftests" && grep -E '^[^#]*< ?<\(' run.sh shake.sh procs.sh traces.sh)" "" \
+	"no process substitutions in what runs for long (procs.sh)"
 tap_is "$("$TAP_TOP/selftests/run.sh" no-such-kind 2>&1)" \
 	"no-such-kind: no such test, no tests of that kind" "an unknown kind is refused"
 tap_done
