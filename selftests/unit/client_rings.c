@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -11,10 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/drop.h"
+#include "ipc/fdpass.h"
 #include "ulp/client.h"
 #include "loop/app.h"
+#include "lingering.h"
 
-enum { ARENA = 8192 };
+enum { ARENA = 8192, USER = 1001 };
 
 static char why[256];
 
@@ -47,6 +51,33 @@ static void attach__good(void **state)
 	assert_int_equal(client_doorbell(cl), a.doorbell);
 	client_free(cl);
 	client_free(NULL);
+	app_drop(&a);
+}
+
+/* What the application has sent to its event socket's other end is closed with that, and takes its time. */
+static void free__is_not_held_up(void **state)
+{
+	struct client_ends ends;
+	struct client *cl;
+	int peer, slow;
+	struct app a;
+
+	(void)state;
+	app_make(&a, ARENA, true);
+	ends = app_ends(&a);
+	ends.release = drop_memory;
+	ends.uid = USER;
+	cl = client_attach(&ends, 5, why, sizeof(why));
+	assert_non_null(cl);
+	slow = lingering(&peer);
+	assert_int_equal(fdpass_send(a.event, &(struct iovec){ .iov_base = "x", .iov_len = 1 }, 1, &slow, 1,
+				     MSG_NOSIGNAL), 1);
+	close(slow);
+	client_free(cl);
+	assert_int_equal(drop_pending(USER), 2);
+	close(peer);
+	while (drop_pending(USER))
+		sched_yield();
 	app_drop(&a);
 }
 
@@ -342,6 +373,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(attach__good),
+		cmocka_unit_test(free__is_not_held_up),
 		cmocka_unit_test(attach__memory_that_could_shrink),
 		cmocka_unit_test(attach__not_a_memfd),
 		cmocka_unit_test(attach__bad_header),

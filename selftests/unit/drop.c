@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -47,9 +48,38 @@ static void each_user_waits_for_his_own(void **state)
 	close(pair[0]);
 }
 
+/* Descriptors are left for others, however few the agent may have. */
+static void no_more_than_a_share(void **state)
+{
+	struct rlimit before, few;
+	int peer, last = -1;
+	unsigned int n = 1;
+
+	(void)state;
+	getrlimit(RLIMIT_NOFILE, &before);
+	few = before;
+	few.rlim_cur = 100;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_false(drop_full(SLOW_USER));
+	drop_fd(lingering(&peer), SLOW_USER);
+	for (; !drop_full(SLOW_USER); n++) {
+		last = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		assert_true(last >= 0);
+		drop_fd(last, SLOW_USER);
+	}
+	/* An eighth of what does not wait. */
+	assert_int_equal(n, 100 / 9 + 1);
+	assert_false(drop_full(USER));
+	close(peer);
+	wait_closed(SLOW_USER);
+	assert_false(drop_full(SLOW_USER));
+	setrlimit(RLIMIT_NOFILE, &before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_more_than_a_share),
 		cmocka_unit_test(each_user_waits_for_his_own),
 	};
 

@@ -16,6 +16,7 @@ asan_objs = $(patsubst %.c,$(B)/asan/%.o,$(1))
 $(RAW_DIR)/raw_ulp.t $(RAW_DIR)/raw_shutdown.t: \
 	$(call asan_objs,$(RAW_SRC) selftests/unit/loop/pair.c selftests/unit/loop/app.c)
 $(RAW_DIR)/client_rings.t $(RAW_DIR)/client_hostile.t: $(call asan_objs,$(APP_SRC))
+$(RAW_DIR)/client_rings.t: $(call asan_objs,user/agent/drop.c)
 $(RAW_DIR)/lib_rings.t: $(B)/asan/libfalcon.a | $(RAW_DIR)/loop_agent
 $(RAW_DIR)/perf_histogram.t: $(call asan_objs,tools/common/histogram.c)
 $(RAW_DIR)/perf_data.t: $(call asan_objs,tools/perf/data.c)

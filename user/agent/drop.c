@@ -5,11 +5,17 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+enum { DROP_SHARE = 8 };	/* a user's part of the descriptors that do not wait, as drop_full() says */
 
 struct drop {
 	struct drop *next;
-	int fd;
+	int fd;			/* -1: none */
+	void *base;		/* NULL: none */
+	uint64_t size;
 };
 
 /* A user with descriptors to close. */
@@ -23,6 +29,7 @@ struct dropper {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dropper *droppers;
+static unsigned int all_pending;	/* of all users */
 
 static struct dropper **find(uid_t uid)
 {
@@ -31,6 +38,14 @@ static struct dropper **find(uid_t uid)
 	while (*p && (*p)->uid != uid)
 		p = &(*p)->next;
 	return p;
+}
+
+static void release(const struct drop *x)
+{
+	if (x->base)
+		munmap(x->base, x->size);
+	if (x->fd >= 0)
+		close(x->fd);
 }
 
 static void *close_all(void *arg)
@@ -44,10 +59,11 @@ static void *close_all(void *arg)
 		if (!d->first)
 			d->tail = &d->first;
 		pthread_mutex_unlock(&lock);
-		close(x->fd);
+		release(x);
 		free(x);
 		pthread_mutex_lock(&lock);
 		d->pending--;
+		all_pending--;
 	}
 	p = find(d->uid);
 	*p = d->next;
@@ -86,18 +102,20 @@ static struct dropper *obtain(uid_t uid)
 	return d;
 }
 
-void drop_fd(int fd, uid_t uid)
+void drop_memory(uid_t uid, int fd, void *base, uint64_t size)
 {
+	const struct drop what = { .fd = fd, .base = base, .size = size };
 	struct drop *x = malloc(sizeof(*x));
 	struct dropper *d;
 
 	pthread_mutex_lock(&lock);
 	d = x ? obtain(uid) : NULL;
 	if (d) {
-		*x = (struct drop){ .fd = fd };
+		*x = what;
 		*d->tail = x;
 		d->tail = &x->next;
 		d->pending++;
+		all_pending++;
 		if (!d->running)
 			d->running = start(d);
 	}
@@ -105,7 +123,12 @@ void drop_fd(int fd, uid_t uid)
 	if (d)
 		return;
 	free(x);
-	close(fd);
+	release(&what);
+}
+
+void drop_fd(int fd, uid_t uid)
+{
+	drop_memory(uid, fd, NULL, 0);
 }
 
 unsigned int drop_pending(uid_t uid)
@@ -118,4 +141,20 @@ unsigned int drop_pending(uid_t uid)
 	n = d ? d->pending : 0;
 	pthread_mutex_unlock(&lock);
 	return n;
+}
+
+bool drop_full(uid_t uid)
+{
+	unsigned int n = drop_pending(uid);
+	struct rlimit files;
+	bool full;
+
+	if (!n)
+		return false;
+	getrlimit(RLIMIT_NOFILE, &files);
+	pthread_mutex_lock(&lock);
+	full = n >= DROP_MAX || all_pending >= files.rlim_cur ||
+	       n > (files.rlim_cur - all_pending) / DROP_SHARE;
+	pthread_mutex_unlock(&lock);
+	return full;
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "agent/drop.h"
+
 enum { TAKE_BUDGET = 128 };	/* submissions taken of an application in one round */
 
 struct app_cmd {
@@ -52,10 +54,11 @@ void nvme_apps_destroy(struct nvme_apps *apps)
 	free(apps);
 }
 
-struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, int memfd,
-				 int doorbell, int event, char *err, size_t errlen)
+struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, uid_t uid, const int fds[3],
+				 char *err, size_t errlen)
 {
-	const struct client_ends ends = { .memfd = memfd, .doorbell = doorbell, .event = event };
+	const struct client_ends ends = { .memfd = fds[0], .doorbell = fds[1], .event = fds[2],
+					  .release = drop_memory, .uid = uid };
 	struct nvme_app *app = calloc(1, sizeof(*app));
 
 	if (!app) {

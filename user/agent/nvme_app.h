@@ -6,6 +6,8 @@
 #ifndef FALCON_AGENT_NVME_APP_H
 #define FALCON_AGENT_NVME_APP_H
 
+#include <sys/types.h>
+
 #include "ulp/client.h"
 #include "ulp/nvme/initiator.h"
 
@@ -18,9 +20,9 @@ struct nvme_apps *nvme_apps_create(void (*broken)(void *arg, struct nvme_app *ap
 /* Applications have gone; their commands have ended. */
 void nvme_apps_destroy(struct nvme_apps *apps);
 
-/* Attach an application to |dev|: see client_attach(). NULL with a sentence in |err|. */
-struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, int memfd,
-				 int doorbell, int event, char *err, size_t errlen);
+/* Attach an application of user |uid| to |dev|: see client_attach(). NULL with a sentence in |err|. */
+struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, uid_t uid, const int fds[3],
+				 char *err, size_t errlen);
 /* It has gone. Its memory stays mapped until the last of its commands has ended. */
 void nvme_app_detach(struct nvme_app *app);
 const struct client *nvme_app_client(const struct nvme_app *app);

@@ -42,7 +42,7 @@ int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, i
 		return control_error(reply, -EALREADY, "this connection has attached already");
 	if (nfds != 3)
 		return control_error(reply, -EINVAL, "nvme-attach wants three descriptors");
-	app = nvme_app_attach(a->nvme->apps, dev, fds[0], fds[1], fds[2], err, sizeof(err));
+	app = nvme_app_attach(a->nvme->apps, dev, cl->uid, fds, err, sizeof(err));
 	if (!app)
 		return control_error(reply, -EINVAL, "%s", err);
 	/* The application's object owns them now. */

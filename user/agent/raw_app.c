@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/control.h"
+#include "agent/drop.h"
 #include "agent/own.h"
 #include "agent/quota.h"
 #include "agent/stat.h"
@@ -41,14 +42,16 @@ static void close_ends(const struct client_ends *ends)
 			close(fds[i]);
 }
 
-static int attach_to(struct shard *s, const int *fds, uint16_t service, struct client **out, char *err,
-		     size_t errlen)
+static int attach_to(struct shard *s, const int *fds, uint16_t service, uid_t uid, struct client **out,
+		     char *err, size_t errlen)
 {
 	struct client_ends ends = {
 		.memfd = dup_fd(fds[FD_MEMORY]),
 		.doorbell = dup_fd(fds[s->index ? FD_OTHERS + s->index - 1 : FD_DOORBELL]),
 		.event = dup_fd(fds[FD_EVENT]),
 		.set = s->index,
+		.release = drop_memory,
+		.uid = uid,
 	};
 	int rc = -EMFILE;
 
@@ -74,11 +77,11 @@ static void detach(struct agent *a, struct raw_app *app)
 }
 
 /* The service that the first shard picks is free in all: whoever is attached is so in each of them. */
-static int attach_to_all(struct agent *a, struct raw_app *app, const int *fds, uint16_t service, char *err,
-			 size_t errlen)
+static int attach_to_all(struct agent *a, struct raw_app *app, const int *fds, uint16_t service, uid_t uid,
+			 char *err, size_t errlen)
 {
 	for (unsigned int i = 0; i < a->nshards; i++) {
-		int rc = attach_to(&a->shards[i], fds, service, &app->clients[i], err, errlen);
+		int rc = attach_to(&a->shards[i], fds, service, uid, &app->clients[i], err, errlen);
 
 		if (rc < 0)
 			return rc;
@@ -114,7 +117,7 @@ int agent_raw_attach(struct agent *a, struct control_client *cl, json_t *req, in
 	app = calloc(1, sizeof(*app));
 	if (!app)
 		return control_error(reply, -ENOMEM, "out of memory");
-	rc = attach_to_all(a, app, fds, (uint16_t)service, err, sizeof(err));
+	rc = attach_to_all(a, app, fds, (uint16_t)service, cl->uid, err, sizeof(err));
 	if (rc == 0)
 		rc = charge(a, cl->uid, app, err, sizeof(err));
 	if (rc < 0) {

@@ -355,6 +355,9 @@ static int serve(struct rdma_app *app)
 			rc = -EIO;
 	}
 	for (int i = 0; i < APP_COMMANDS && rc == 0; i++) {
+		/* As at the control socket: a user whose descriptors do not close may not send more of them. */
+		if (drop_full(app->uid))
+			return -EBUSY;
 		rc = receive(app, buf, &command.len, &command.fd);
 		if (rc < 0)
 			break;

@@ -32,6 +32,8 @@ struct client {
 	unsigned int set, sets;		/* ours, and of the whole memory */
 	uint32_t user;
 	int memfd, doorbell, event;
+	void (*release)(uint32_t uid, int fd, void *base, uint64_t size);	/* as struct client_ends has it */
+	uint32_t uid;
 
 	uint32_t sq_head, sq_tail;	/* tail as last seen */
 	uint32_t cq_tail, rq_tail;
@@ -137,6 +139,16 @@ static int map_memory(struct client *cl, const struct falcon_shm *h, char *err, 
 	return 0;
 }
 
+/* Where nobody has to be spared. */
+static void release_now(uint32_t uid, int fd, void *base, uint64_t size)
+{
+	(void)uid;
+	if (base)
+		munmap(base, size);
+	if (fd >= 0)
+		close(fd);
+}
+
 struct client *client_attach(const struct client_ends *ends, uint16_t service, char *err,
 			     size_t err_len)
 {
@@ -166,6 +178,8 @@ struct client *client_attach(const struct client_ends *ends, uint16_t service, c
 	}
 	cl->doorbell = ends->doorbell;
 	cl->event = ends->event;
+	cl->release = ends->release ? ends->release : release_now;
+	cl->uid = ends->uid;
 	cl->service = service;
 	return cl;
 }
@@ -204,10 +218,9 @@ void client_free(struct client *cl)
 {
 	if (!cl)
 		return;
-	munmap(cl->shm, client_memory(cl));
-	close(cl->memfd);
+	cl->release(cl->uid, cl->event, NULL, 0);
+	cl->release(cl->uid, cl->memfd, cl->shm, client_memory(cl));
 	close(cl->doorbell);
-	close(cl->event);
 	free(cl);
 }
 

@@ -76,7 +76,8 @@ static int attach_all(struct host *h, struct raw_app *app, const int *fds, uint1
 		      size_t errlen)
 {
 	for (unsigned int i = 0; i < layers; i++) {
-		struct client_ends ends = { dup(fds[0]), dup(fds[i ? 2 + i : 1]), dup(fds[2]), i };
+		struct client_ends ends = { .memfd = dup(fds[0]), .doorbell = dup(fds[i ? 2 + i : 1]),
+					    .event = dup(fds[2]), .set = i };
 		int rc = raw_attach(h->ulps[i], &ends, service, &app->clients[i], err, errlen);
 
 		if (rc) {
