@@ -397,6 +397,31 @@ static void client_limit(void **state)
 	assert_int_equal(closed, CONTROL_CLIENTS_MAX);
 }
 
+/* A user's connections leave as many for others. */
+static void client_share(void **state)
+{
+	int fds[CONTROL_CLIENTS_MAX / 2 + 1], passed, root;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(chmod(dir, 0755) | control_open_to_all(ctl), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		/* The kernel says who has connected. */
+		assert_int_equal(seteuid(4000001), 0);
+		fds[i] = client();
+		assert_int_equal(seteuid(0), 0);
+		control_process(ctl);
+	}
+	assert_ok(ask(fds[CONTROL_CLIENTS_MAX / 2 - 1], "{\"op\":\"quiet\"}"));
+	assert_error(receive(fds[CONTROL_CLIENTS_MAX / 2], &passed), "EMFILE");
+	root = client();
+	assert_ok(ask(root, "{\"op\":\"quiet\"}"));
+	close(root);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+}
+
 static void count(void *arg, struct control_client *cl)
 {
 	assert_non_null(cl);
@@ -564,6 +589,7 @@ int main(void)
 		TEST(descriptors),	      TEST(descriptors_without_text),
 		TEST(large_reply),	      TEST(slow_client),
 		TEST(client_limit),	      TEST(drop),
+		TEST(client_share),
 		TEST(private_file),
 		TEST(guarded), TEST(refused_who_stay), TEST(open_to_all),
 		cmocka_unit_test(stale_file), cmocka_unit_test(foreign_file),

@@ -168,7 +168,7 @@ static int serve_one(struct control *ctl, struct client_slot *slot)
 	ssize_t n;
 
 	/* As at its connection: a user whose descriptors do not close may not send more of them. */
-	if (drop_pending(slot->pub.uid) >= DROP_MAX)
+	if (drop_full(slot->pub.uid))
 		return -EBUSY;
 	n = control_receive(slot->fd, ctl->buf, &fds);
 	if (n == -EAGAIN)
@@ -190,12 +190,11 @@ static int serve_one(struct control *ctl, struct client_slot *slot)
 	return slot->refusal ? -EACCES : ret;
 }
 
-static int refuse(struct control *ctl, int fd)
+static int refuse(struct control *ctl, int fd, const char *why)
 {
 	json_t *reply;
 
-	control_error(&reply, -EMFILE, "agent has %d control clients already",
-		      CONTROL_CLIENTS_MAX);
+	control_error(&reply, -EMFILE, "agent has %s", why);
 	if (reply)
 		control_send(fd, reply);
 	json_decref(reply);
@@ -254,6 +253,16 @@ static int guard(struct control *ctl, struct client_slot *slot)
 	return slot->refusal ? 0 : -ENOMEM;
 }
 
+/* One more of |uid|'s leaves as many for others as he has then. */
+static bool leaves_room(const struct control *ctl, uid_t uid)
+{
+	int own = 1;
+
+	for (const struct client_slot *slot = ctl->clients; slot; slot = slot->next)
+		own += slot->pub.uid == uid;
+	return own <= CONTROL_CLIENTS_MAX - 1 - (int)ctl->nclients || uid == 0 || uid == geteuid();
+}
+
 static int admit(struct control *ctl, int fd)
 {
 	struct client_slot *slot;
@@ -263,9 +272,11 @@ static int admit(struct control *ctl, int fd)
 	int size = CONTROL_SNDBUF;
 
 	if (ctl->nclients == CONTROL_CLIENTS_MAX)
-		return refuse(ctl, fd);
+		return refuse(ctl, fd, "as many control clients as it takes");
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
 		return -errno;
+	if (!leaves_room(ctl, cred.uid))
+		return refuse(ctl, fd, "so many clients of this user that few were left for others");
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	slot = calloc(1, sizeof(*slot));
 	if (!slot)
