@@ -28,6 +28,7 @@ enum {
 	STEPS = 400,		/* of an input */
 	APPS = 2,
 	KNOWN = 16,		/* numbers that were given, the latest */
+	IDS_MAX = 64,		/* that the applications may have */
 };
 
 static struct {
@@ -37,6 +38,7 @@ static struct {
 	uint32_t nids, nchannels;
 	struct rcm_msg heard;	/* by the peer, last */
 	unsigned int opened, closed;
+	uint64_t charged;		/* ids */
 	bool full;
 } t;
 
@@ -101,11 +103,29 @@ static void close_fd(void *arg, uint32_t uid, int fd)
 
 static const struct ulp_host host = { .note = send_note };
 
+static int charge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err, size_t errlen)
+{
+	(void)arg, (void)uid, (void)what;
+	snprintf(err, errlen, "no more");
+	if (t.charged + amount > IDS_MAX)
+		return -EDQUOT;
+	t.charged += amount;
+	return 0;
+}
+
+static void uncharge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount)
+{
+	(void)arg, (void)uid, (void)what;
+	CHECK(t.charged >= amount);
+	t.charged -= amount;
+}
+
 static void start(void)
 {
 	memset(&t, 0, sizeof(t));
 	t.r.now = 1000;
-	t.r.host = (struct rdma_host){ .ulp = &host, .send = send_byte, .close = close_fd };
+	t.r.host = (struct rdma_host){ .ulp = &host, .send = send_byte, .close = close_fd,
+				       .charge = charge, .uncharge = uncharge };
 	t.r.ndevices = 1;
 	t.r.devices[0].ngids = 1;
 	t.r.devices[0].guid = 5;
@@ -220,8 +240,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		step(data + i);
 	for (int i = 0; i < APPS; i++)
 		rdma_cm_ctx_gone(&t.apps[i]);
-	CHECK(LIST_EMPTY(&t.r.cm->ids) && LIST_EMPTY(&t.r.cm->channels));
-	CHECK(t.opened == t.closed);
+	CHECK(LIST_EMPTY(&t.r.cm->timed) && LIST_EMPTY(&t.r.cm->owing));
+	for (uint32_t port = 0; port < RCM_PORTS; port++)
+		CHECK(LIST_EMPTY(&t.r.cm->by_port[port]));
+	CHECK(t.opened == t.closed && !t.charged);
 	rdma_cm_close(&t.r);
 	return 0;
 }

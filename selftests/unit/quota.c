@@ -112,6 +112,29 @@ static void renewed_from_none(void **state)
 	quota_close(q);
 }
 
+/* Of what there is one set of nobody takes more than he leaves; root may. */
+static void shares(void **state)
+{
+	(void)state;
+	assert_int_equal(quota_open(&q, NULL, 0, err, sizeof(err)), 0);
+	quota_set_room(q, QUOTA_LINKS, 100);
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_LINKS, 40), 0);
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_CONNECTIONS, 10), 0);
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_LINKS, 1), -EDQUOT);
+	quota_explain(q, ALICE, QUOTA_LINKS, err, sizeof(err));
+	assert_string_equal(err, "user 4000001 holds 40 connections of queue pairs and address handles: "
+				 "one more, and fewer were left for others");
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_QPS, 1000), 0);
+	assert_int_equal(quota_charge(q, BOB, QUOTA_LINKS, 26), -EDQUOT);
+	assert_int_equal(quota_charge(q, BOB, QUOTA_LINKS, 25), 0);
+	assert_int_equal(quota_charge(q, CAROL, QUOTA_LINKS, 12), 0);
+	quota_uncharge(q, ALICE, QUOTA_LINKS, 40);
+	assert_int_equal(quota_charge(q, BOB, QUOTA_LINKS, 1), 0);
+	assert_int_equal(quota_charge(q, 0, QUOTA_LINKS, 52), 0);
+	assert_int_equal(quota_charge(q, CAROL, QUOTA_LINKS, 1), -EDQUOT);
+	quota_close(q);
+}
+
 /* Each member of a group has its limits for himself. */
 static void members_are_apart(void **state)
 {
@@ -260,6 +283,7 @@ int main(void)
 		cmocka_unit_test(names),
 		cmocka_unit_test_setup_teardown(renewed, setup, teardown),
 		cmocka_unit_test(renewed_from_none),
+		cmocka_unit_test(shares),
 	};
 
 	return unit_run(tests);

@@ -172,7 +172,7 @@ static void deaths(void **state)
 	rdma_cm_ctx_gone(&a.ctx);
 	settle(5000);
 	expect(&b, RDMA_CM_EVENT_DISCONNECTED, 5, 0);
-	assert_true(LIST_EMPTY(&a.r.cm->ids));
+	assert_int_equal(a.ids, 0);
 }
 
 static void datagrams(void **state)
@@ -225,6 +225,67 @@ static void ports(void **state)
 		assert_true(ntohs(a.answer.src.port) >= RCM_PORT_FIRST);
 		assert_int_equal(a.answer.guid, 0);
 	}
+}
+
+/* Every port that is chosen is found at once, with all others taken as well. */
+static void all_ports(void **state)
+{
+	uint32_t id, n = RCM_PORT_LAST - RCM_PORT_FIRST + 1;
+
+	(void)state;
+	for (uint32_t i = 0; i < n; i++) {
+		id = make_id(&a, i, false);
+		assert_int_equal(bind_to(&a, id, A, 0), 0);
+	}
+	id = make_id(&a, n, false);
+	assert_int_equal(bind_to(&a, id, A, 0), -EADDRNOTAVAIL);
+	assert_int_equal(bind_to(&a, id, A, 5000), 0);
+	assert_int_equal(ask_id(&a, FVERBS_CM_CLOSE_CHANNEL, a.channel), 0);
+	assert_int_equal(a.ids, 0);
+}
+
+/* What fails again and again, and is not fetched, does not pile up. */
+static void unfetched_events(void **state)
+{
+	struct fverbs_cm_req q = { .what = FVERBS_CM_RESOLVE_ADDR, .src = address("10.9.9.9", 0),
+				   .dst = address(B, 1) };
+
+	(void)state;
+	q.id = make_id(&a, 9, false);
+	for (int i = 0; i < RCM_EVENTS_MAX; i++)
+		assert_int_equal(ask(&a, &q), 0);
+	assert_int_equal(ask(&a, &q), -ENOBUFS);
+	expect(&a, RDMA_CM_EVENT_ADDR_ERROR, 9, -ENODEV);
+	assert_int_equal(ask(&a, &q), 0);
+	assert_int_equal(ask(&a, &q), -ENOBUFS);
+	assert_int_equal(ask_id(&a, FVERBS_CM_DESTROY_ID, q.id), 0);
+	assert_int_equal(ask_id(&a, FVERBS_CM_GET_EVENT, a.channel), -EAGAIN);
+}
+
+/* Ids are their user's, and so are requests that peers make. */
+static void charges(void **state)
+{
+	struct fverbs_cm_req q = { .what = FVERBS_CM_CREATE_ID, .channel = a.channel, .ps = RDMA_PS_TCP };
+	uint32_t id;
+
+	(void)state;
+	a.max_ids = 2;
+	id = make_id(&a, 1, false);
+	make_id(&a, 2, false);
+	assert_int_equal(ask(&a, &q), -EDQUOT);
+	assert_int_equal(ask_id(&a, FVERBS_CM_DESTROY_ID, id), 0);
+	make_id(&a, 3, false);
+	a.max_ids = 100;
+	b.max_ids = 2;
+	listen_at(&b, B, 7471, false);
+	for (int i = 0; i < 2; i++)
+		dial(&a, A, B, 7471, false);
+	settle(2000);
+	expect(&b, RDMA_CM_EVENT_CONNECT_REQUEST, 100, 0);
+	expect(&a, RDMA_CM_EVENT_REJECTED, 200, RCM_REJ_NO_RESOURCES);
+	assert_int_equal(b.ids, 2);
+	assert_int_equal(ask_id(&b, FVERBS_CM_CLOSE_CHANNEL, b.channel), 0);
+	assert_int_equal(b.ids, 0);
 }
 
 /* Events move with their id, and wait for sockets without room. */
@@ -322,6 +383,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(deaths, setup, teardown),
 		cmocka_unit_test_setup_teardown(datagrams, setup, teardown),
 		cmocka_unit_test_setup_teardown(ports, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_ports, setup, teardown),
+		cmocka_unit_test_setup_teardown(unfetched_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(charges, setup, teardown),
 		cmocka_unit_test_setup_teardown(channels, setup, teardown),
 		cmocka_unit_test_setup_teardown(bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense, setup, teardown),

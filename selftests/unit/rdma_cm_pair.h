@@ -25,6 +25,7 @@ static inline int teardown(void **state)
 	rdma_cm_close(&a.r);
 	rdma_cm_close(&b.r);
 	assert_int_equal(a.closed, 1);
+	assert_int_equal(a.ids + b.ids, 0);
 	return 0;
 }
 

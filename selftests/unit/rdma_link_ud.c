@@ -27,7 +27,7 @@ static struct rdma_link *handle_for(struct env_host *h, const struct env_host *t
 	char err[128];
 
 	env_path(to, gid, &ah);
-	link = rdma_link_datagram(&h->r, 0, &ah, member, ordered, err, sizeof(err));
+	link = rdma_link_datagram(&h->ctx, 0, &ah, member, ordered, err, sizeof(err));
 	assert_non_null(link);
 	return link;
 }
@@ -100,8 +100,8 @@ static void both_orders(void **state)
 	assert_true(env_b.conns[rdma_link_core(b_strong)->cid].ends.ordered);
 	assert_false(env_b.conns[rdma_link_core(b_loose)->cid].ends.ordered);
 	/* Each goes by itself. */
-	rdma_link_put(loose);
-	rdma_link_put(b_loose);
+	rdma_link_put_datagram(loose, &env_a.ctx);
+	rdma_link_put_datagram(b_loose, &env_b.ctx);
 	env_settle(SECOND);
 	env_settle(60 * SECOND);
 	env_settle(61 * SECOND);
@@ -144,19 +144,108 @@ static void kept_a_while(void **state)
 
 	(void)state;
 	env_settle(1000);
-	rdma_link_put(a);
+	rdma_link_put_datagram(a, &env_a.ctx);
 	env_settle(20 * SECOND);
 	assert_int_equal(env_live(&env_a), 1);
 	again = handle(&env_a, &env_b, 0);
 	assert_non_null(rdma_link_core(again));
 	env_settle(40 * SECOND);
 	assert_int_equal(env_live(&env_a), 1);
-	rdma_link_put(again);
+	rdma_link_put_datagram(again, &env_a.ctx);
 	env_settle(41 * SECOND);
 	env_settle(80 * SECOND);
 	assert_int_equal(env_live(&env_a), 0);
 	assert_int_equal(env_live(&env_b), 0);
 	assert_int_equal(rdma_links_deadline(&env_a.r), UINT64_MAX);
+}
+
+static uint64_t charged[2], most;	/* to the users 0 and 1; that each may be */
+
+static int charge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err, size_t errlen)
+{
+	(void)arg;
+	assert_int_equal(what, RDMA_CHARGE_LINKS);
+	snprintf(err, errlen, "no more for user %u", uid);
+	if (charged[uid] + amount > most)
+		return -EDQUOT;
+	charged[uid] += amount;
+	return 0;
+}
+
+static void uncharge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount)
+{
+	(void)arg, (void)what;
+	assert_true(charged[uid] >= amount);
+	charged[uid] -= amount;
+}
+
+static struct rdma_link *try_handle(struct rdma_ctx *ctx, const struct env_host *to, unsigned int gid)
+{
+	struct fverbs_ah_attr ah;
+	char err[128] = "";
+	struct rdma_link *link;
+
+	env_path(to, gid, &ah);
+	link = rdma_link_datagram(ctx, 0, &ah, 0, true, err, sizeof(err));
+	if (!link)
+		assert_string_equal(err, "no more for user 0");
+	return link;
+}
+
+/* Links are charged to those who use them, also while they are kept for the last one. */
+static void charges(void **state)
+{
+	struct rdma_ctx other = env_a.ctx;
+	struct rdma_link *v4, *v6;
+
+	(void)state;
+	other.owner.uid = 1;
+	env_a.r.host.charge = charge;
+	env_a.r.host.uncharge = uncharge;
+	charged[0] = charged[1] = 0;
+	most = 1;
+	v4 = try_handle(&env_a.ctx, &env_b, 0);
+	assert_ptr_equal(try_handle(&env_a.ctx, &env_b, 0), v4);
+	assert_int_equal(charged[0], 1);
+	assert_null(try_handle(&env_a.ctx, &env_b, 1));
+	env_settle(1000);
+	assert_int_equal(env_live(&env_a), 1);
+	/* Left alone it is still one of his; until it is another's, or goes. */
+	rdma_link_put_datagram(v4, &env_a.ctx);
+	rdma_link_put_datagram(v4, &env_a.ctx);
+	assert_null(try_handle(&env_a.ctx, &env_b, 1));
+	assert_ptr_equal(try_handle(&other, &env_b, 0), v4);
+	assert_int_equal(charged[0], 0);
+	v6 = try_handle(&env_a.ctx, &env_b, 1);
+	assert_non_null(v6);
+	rdma_link_put_datagram(v6, &env_a.ctx);
+	rdma_link_put_datagram(v4, &other);
+	assert_int_equal(charged[0] + charged[1], 2);
+	env_settle(2000);
+	env_settle(32 * SECOND);
+	assert_int_equal(charged[0] + charged[1], 0);
+	/* Both ends of one to itself are here. */
+	assert_null(try_handle(&env_a.ctx, &env_a, 0));
+	most = 2;
+	assert_non_null(try_handle(&env_a.ctx, &env_a, 0));
+}
+
+/* What a peer has dialled is not charged to who has left it. */
+static void dialled_by_the_peer(void **state)
+{
+	struct rdma_link *b = handle(&env_b, &env_a, 0), *a;
+
+	(void)state;
+	env_settle(1000);
+	env_a.r.host.charge = charge;
+	env_a.r.host.uncharge = uncharge;
+	most = 1;
+	charged[0] = charged[1] = 0;
+	a = handle(&env_a, &env_b, 0);
+	assert_int_equal(charged[0], 1);
+	rdma_link_put_datagram(a, &env_a.ctx);
+	assert_int_equal(charged[0], 0);
+	rdma_link_put_datagram(b, &env_b.ctx);
 }
 
 /* The end that was dialled has handles, too: when the other leaves it dials itself. */
@@ -167,13 +256,13 @@ static void taken_over(void **state)
 	(void)state;
 	env_settle(1000);
 	b = handle(&env_b, &env_a, 0);
-	rdma_link_put(a);
+	rdma_link_put_datagram(a, &env_a.ctx);
 	env_settle(1000);
 	env_settle(60 * SECOND);
 	env_settle(62 * SECOND);
 	assert_int_equal(env_b.dials, 1);
 	assert_non_null(rdma_link_core(b));
-	rdma_link_put(b);
+	rdma_link_put_datagram(b, &env_b.ctx);
 }
 
 static void made_anew(void **state)
@@ -264,7 +353,7 @@ static void waiting_for_room(void **state)
 	assert_int_equal(w[3].failed, 1);
 	assert_int_equal(rdma_link_places(a), LINK_HELD_MAX);
 	assert_false(rdma_link_has_waits(a));
-	rdma_link_put(a);
+	rdma_link_put_datagram(a, &env_a.ctx);
 	env_settle(8 * SECOND);
 	assert_int_equal(env_live(&env_a), 1);
 }
@@ -328,7 +417,7 @@ static void between_layers(void **state)
 	assert_non_null(rdma_link_core(back));
 	assert_int_equal(back->qpn, 1);
 	assert_int_equal(env_b.dials, 0);
-	rdma_link_put(back);
+	rdma_link_put_datagram(back, &env_b.ctx);
 	env_b.r.member = 0;
 }
 
@@ -382,6 +471,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(both_orders, setup, teardown),
 		cmocka_unit_test_setup_teardown(orders_differ, setup, teardown),
 		cmocka_unit_test_setup_teardown(kept_a_while, setup, teardown),
+		cmocka_unit_test_setup_teardown(charges, setup, teardown),
+		cmocka_unit_test_setup_teardown(dialled_by_the_peer, setup, teardown),
 		cmocka_unit_test_setup_teardown(taken_over, setup, teardown),
 		cmocka_unit_test_setup_teardown(made_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(waiting, setup, teardown),

@@ -248,10 +248,10 @@ struct rdma_link *rdma_link_of(struct rdma *r, const struct fcore_conn *c)
 	return NULL;
 }
 
-struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device, const struct fverbs_ah_attr *ah,
+struct rdma_link *rdma_link_datagram(struct rdma_ctx *ctx, uint32_t device, const struct fverbs_ah_attr *ah,
 				     uint32_t peer_member, bool ordered, char *err, size_t errlen)
 {
-	(void)r, (void)device, (void)peer_member, (void)ordered;
+	(void)ctx, (void)device, (void)peer_member, (void)ordered;
 	if (!ah->is_global) {
 		snprintf(err, errlen, "no GID");
 		return NULL;
@@ -260,8 +260,9 @@ struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device, const stru
 	return calloc(1, sizeof(struct rdma_link));
 }
 
-void rdma_link_put(struct rdma_link *link)
+void rdma_link_put_datagram(struct rdma_link *link, const struct rdma_ctx *ctx)
 {
+	(void)ctx;
 	env.links--;
 	free(link);
 }

@@ -257,8 +257,9 @@ static const struct ctl_column agent_columns[] = {
 };
 static const struct ctl_column user_columns[] = {
 	{"uid", "UID"},		{"kind", "BY"},			{"section", "SECTION"},
-	{"clients", "CLIENTS"}, {"connections", "CONNECTIONS"}, {"qps", "QPS"},
-	{"mrs", "MRS"},		{"memory", "MEMORY"},		{"max_memory", "MAX_MEMORY"},
+	{"clients", "CLIENTS"}, {"connections", "CONNECTIONS"}, {"links", "LINKS"},
+	{"qps", "QPS"},		{"mrs", "MRS"},			{"cm_ids", "CM_IDS"},
+	{"memory", "MEMORY"},	{"max_memory", "MAX_MEMORY"},
 	{NULL, NULL},
 };
 static const struct ctl_column flow_columns[] = {

@@ -345,6 +345,9 @@ static int run(struct agent *a)
 	if ((rc = open_control(a)) < 0)
 		goto out_keys;
 	adopt_maps(a);
+	/* Number 0 is nobody's. */
+	quota_set_room(a->quota, QUOTA_LINKS, a->maps.nconns - 1);
+	quota_set_room(a->quota, QUOTA_CM_IDS, RDMA_CM_IDS_MAX);
 	if ((rc = open_rings(a)) < 0)
 		goto out_ports;
 	/* Before the core, whose pools are as large as the sockets' buffers. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <pthread.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +24,24 @@ struct account {
 	UT_hash_handle hh;	/* by use.uid */
 };
 
+/* What kinds have one room; of those with POOL_NONE there is no end. */
+enum pool { POOL_NONE, POOL_CONNECTIONS, POOL_CM_IDS, POOLS };
+
+static const enum pool pools[QUOTA_KINDS] = {
+	[QUOTA_CONNECTIONS] = POOL_CONNECTIONS,
+	[QUOTA_LINKS] = POOL_CONNECTIONS,
+	[QUOTA_CM_IDS] = POOL_CM_IDS,
+};
+
 struct quota {
+	pthread_mutex_t lock;	/* of all below */
 	const struct quota_section *sections;
 	unsigned int nsections;
 	uint32_t *id;		/* of each section: uid or gid */
 	const struct quota_section *any;	/* [user any], or NULL */
 	struct account *accounts;
+	uint64_t room[POOLS];	/* that the host has */
+	uint64_t taken[POOLS];	/* that all users hold */
 };
 
 /* Of those whom a section was for, and none is any more: they keep what they hold. */
@@ -37,8 +50,10 @@ static const struct quota_section nobody = { .name = "" };
 static const char *const kind_names[QUOTA_KINDS] = {
 	[QUOTA_CLIENTS] = "clients",
 	[QUOTA_CONNECTIONS] = "connections",
+	[QUOTA_LINKS] = "connections of queue pairs and address handles",
 	[QUOTA_QPS] = "queue pairs",
 	[QUOTA_MRS] = "memory regions",
+	[QUOTA_CM_IDS] = "rdma_cm ids",
 	[QUOTA_MEMORY] = "bytes of memory",
 };
 
@@ -96,6 +111,9 @@ int quota_open(struct quota **out, const struct quota_section *sections, unsigne
 	*out = NULL;
 	snprintf(err, errlen, "out of memory");
 	if (q) {
+		pthread_mutex_init(&q->lock, NULL);
+		for (int p = 0; p < POOLS; p++)
+			q->room[p] = UINT64_MAX;
 		q->sections = sections;
 		q->nsections = n;
 		q->id = calloc(n + 1, sizeof(*q->id));
@@ -125,8 +143,14 @@ void quota_close(struct quota *q)
 		HASH_DEL(q->accounts, a);
 		account_free(a);
 	}
+	pthread_mutex_destroy(&q->lock);
 	free(q->id);
 	free(q);
+}
+
+void quota_set_room(struct quota *q, enum quota_kind kind, uint64_t room)
+{
+	q->room[pools[kind]] = room;
 }
 
 bool quota_restricts(const struct quota *q)
@@ -207,59 +231,107 @@ static void drop_if_empty(struct quota *q, struct account *a)
 	account_free(a);
 }
 
-static bool fits(const struct account *a, enum quota_kind kind, uint64_t amount)
+static bool within_limit(const struct account *a, enum quota_kind kind, uint64_t amount)
 {
 	uint64_t limit = a->use.section ? a->use.section->limit[kind] : UINT64_MAX;
 
 	return a->use.held[kind] <= limit && amount <= limit - a->use.held[kind];
 }
 
-int quota_charge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t amount)
+/* Whether as many as |a| holds then are left. */
+static bool within_share(const struct quota *q, const struct account *a, enum quota_kind kind, uint64_t amount)
+{
+	enum pool pool = pools[kind];
+	uint64_t left, held = amount;
+
+	if (pool == POOL_NONE || privileged(a->use.uid))
+		return true;
+	if (q->taken[pool] > q->room[pool] || amount > q->room[pool] - q->taken[pool])
+		return false;
+	left = q->room[pool] - q->taken[pool] - amount;
+	for (int k = 0; k < QUOTA_KINDS; k++)
+		held += pools[k] == pool ? a->use.held[k] : 0;
+	return held <= left;
+}
+
+static int charge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t amount)
 {
 	struct account *a = obtain(q, uid);
 	int ret = 0;
 
 	if (!a)
 		return -ENOMEM;
-	if (fits(a, kind, amount))
+	if (within_limit(a, kind, amount) && within_share(q, a, kind, amount)) {
 		a->use.held[kind] += amount;
-	else
+		q->taken[pools[kind]] += amount;
+	} else {
 		ret = -EDQUOT;
+	}
 	drop_if_empty(q, a);
+	return ret;
+}
+
+int quota_charge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t amount)
+{
+	int ret;
+
+	pthread_mutex_lock(&q->lock);
+	ret = charge(q, uid, kind, amount);
+	pthread_mutex_unlock(&q->lock);
 	return ret;
 }
 
 void quota_uncharge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t amount)
 {
-	struct account *a = find(q, uid);
+	struct account *a;
 
-	if (!a)
-		return;
-	a->use.held[kind] -= amount < a->use.held[kind] ? amount : a->use.held[kind];
-	drop_if_empty(q, a);
+	pthread_mutex_lock(&q->lock);
+	a = find(q, uid);
+	if (a) {
+		amount = amount < a->use.held[kind] ? amount : a->use.held[kind];
+		a->use.held[kind] -= amount;
+		q->taken[pools[kind]] -= amount;
+		drop_if_empty(q, a);
+	}
+	pthread_mutex_unlock(&q->lock);
 }
 
-/* |s| is NULL where nothing limits the user: then it was memory. */
-static void explain(const struct quota_section *s, const struct account *a, uid_t uid,
-		    enum quota_kind kind, char *err, size_t errlen)
-{
-	if (!s)
-		snprintf(err, errlen, "out of memory");
-	else if (s == &nobody)
-		snprintf(err, errlen, "no [user] or [group] section is for user %u any more", uid);
-	else
-		snprintf(err, errlen, "user %u may hold %llu %s ([%s %s]), and holds %llu", uid,
-			 (unsigned long long)s->limit[kind], kind_names[kind],
-			 s->group ? "group" : "user", s->name,
-			 (unsigned long long)(a ? a->use.held[kind] : 0));
-}
-
-void quota_explain(const struct quota *q, uid_t uid, enum quota_kind kind, char *err,
-		   size_t errlen)
+/* Why one more of |kind| is refused to |uid|, whose section is |s|; NULL: none. */
+static void explain(const struct quota *q, const struct quota_section *s, uid_t uid, enum quota_kind kind,
+		    char *err, size_t errlen)
 {
 	const struct account *a = find(q, uid);
+	struct account none = { .use = { .uid = uid, .section = s } };
+	unsigned long long held;
 
-	explain(a ? a->use.section : section_for(q, uid, NULL, 0), a, uid, kind, err, errlen);
+	if (!a)
+		a = &none;
+	held = (unsigned long long)a->use.held[kind];
+	if (s == &nobody)
+		snprintf(err, errlen, "no [user] or [group] section is for user %u any more", uid);
+	else if (s && !within_limit(a, kind, 1))
+		snprintf(err, errlen, "user %u may hold %llu %s ([%s %s]), and holds %llu", uid,
+			 (unsigned long long)s->limit[kind], kind_names[kind],
+			 s->group ? "group" : "user", s->name, held);
+	else if (!within_share(q, a, kind, 1))
+		snprintf(err, errlen, "user %u holds %llu %s: one more, and fewer were left for others", uid,
+			 held, kind_names[kind]);
+	else if (s)
+		snprintf(err, errlen, "user %u may hold %llu %s ([%s %s]), and holds %llu", uid,
+			 (unsigned long long)s->limit[kind], kind_names[kind],
+			 s->group ? "group" : "user", s->name, held);
+	else
+		snprintf(err, errlen, "out of memory");
+}
+
+void quota_explain(struct quota *q, uid_t uid, enum quota_kind kind, char *err, size_t errlen)
+{
+	const struct account *a;
+
+	pthread_mutex_lock(&q->lock);
+	a = find(q, uid);
+	explain(q, a ? a->use.section : section_for(q, uid, NULL, 0), uid, kind, err, errlen);
+	pthread_mutex_unlock(&q->lock);
 }
 
 /* Without memory for them he is known by his uid alone. */
@@ -272,8 +344,7 @@ static void remember_groups(struct account *a, const gid_t *groups, size_t n)
 		memcpy(a->groups, groups, n * sizeof(*groups));
 }
 
-int quota_admit(struct quota *q, uid_t uid, const gid_t *groups, size_t n, char *err,
-		size_t errlen)
+static int admit(struct quota *q, uid_t uid, const gid_t *groups, size_t n, char *err, size_t errlen)
 {
 	const struct quota_section *s = section_for(q, uid, groups, n);
 	struct account *a;
@@ -293,9 +364,19 @@ int quota_admit(struct quota *q, uid_t uid, const gid_t *groups, size_t n, char 
 	}
 	a->use.section = s;
 	remember_groups(a, groups, n);
-	ret = quota_charge(q, uid, QUOTA_CLIENTS, 1);
+	ret = charge(q, uid, QUOTA_CLIENTS, 1);
 	if (ret < 0)
-		explain(s, find(q, uid), uid, QUOTA_CLIENTS, err, errlen);
+		explain(q, s, uid, QUOTA_CLIENTS, err, errlen);
+	return ret;
+}
+
+int quota_admit(struct quota *q, uid_t uid, const gid_t *groups, size_t n, char *err, size_t errlen)
+{
+	int ret;
+
+	pthread_mutex_lock(&q->lock);
+	ret = admit(q, uid, groups, n, err, errlen);
+	pthread_mutex_unlock(&q->lock);
 	return ret;
 }
 
@@ -314,6 +395,7 @@ int quota_renew(struct quota *q, const struct quota_section *sections, unsigned 
 	ret = quota_open(&new, sections, n, err, errlen);
 	if (ret < 0)
 		return ret;
+	pthread_mutex_lock(&q->lock);
 	id = q->id;
 	q->sections = new->sections;
 	q->nsections = new->nsections;
@@ -326,21 +408,29 @@ int quota_renew(struct quota *q, const struct quota_section *sections, unsigned 
 		if (!a->use.section && q->nsections && !privileged(a->use.uid))
 			a->use.section = &nobody;
 	}
+	pthread_mutex_unlock(&q->lock);
 	return 0;
 }
 
-uint64_t quota_held(const struct quota *q, uid_t uid, enum quota_kind kind)
+uint64_t quota_held(struct quota *q, uid_t uid, enum quota_kind kind)
 {
-	const struct account *a = find(q, uid);
+	const struct account *a;
+	uint64_t held;
 
-	return a ? a->use.held[kind] : 0;
+	pthread_mutex_lock(&q->lock);
+	a = find(q, uid);
+	held = a ? a->use.held[kind] : 0;
+	pthread_mutex_unlock(&q->lock);
+	return held;
 }
 
-void quota_each(const struct quota *q, void (*fn)(void *arg, const struct quota_usage *usage),
+void quota_each(struct quota *q, void (*fn)(void *arg, const struct quota_usage *usage),
 		void *arg)
 {
 	struct account *a, *next;
 
+	pthread_mutex_lock(&q->lock);
 	HASH_ITER(hh, q->accounts, a, next)
 		fn(arg, &a->use);
+	pthread_mutex_unlock(&q->lock);
 }

@@ -12,10 +12,13 @@
  *
  * A user's limits are those of his own section; else of the first [group] section of one of his
  * groups; else of [user any]. Each member of a group has them for himself. Without any section
- * everybody who can connect is admitted, and nothing is limited. The agent's own user and root are
+ * everybody who can connect is admitted, and has no such limits. The agent's own user and root are
  * limited by sections of their own alone.
  *
- * One thread; knows nothing of the agent.
+ * Of some kinds the host has one set for all users, who could take each other's. Of these nobody but
+ * root and the agent's own user may hold more than are left: whoever comes next finds some.
+ *
+ * Any thread may call; knows nothing of the agent.
  */
 #ifndef FALCON_AGENT_QUOTA_H
 #define FALCON_AGENT_QUOTA_H
@@ -34,6 +37,8 @@ enum quota_kind {
 	QUOTA_QPS,		/* queue pairs */
 	QUOTA_MRS,		/* memory regions */
 	QUOTA_MEMORY,		/* bytes: mapped arenas and rings, registered regions */
+	QUOTA_LINKS,		/* Falcon connections that his queue pairs and address handles have */
+	QUOTA_CM_IDS,		/* ids of rdma_cm */
 	QUOTA_KINDS,
 };
 
@@ -79,6 +84,12 @@ int quota_renew(struct quota *q, const struct quota_section *sections, unsigned 
 /* NULL is allowed. */
 void quota_close(struct quota *q);
 
+/*
+ * The host has |room| of |kind| for all users together; connections and links have one room. Until this
+ * is said of a kind there is no end of it.
+ */
+void quota_set_room(struct quota *q, enum quota_kind kind, uint64_t room);
+
 /* Whether there are sections: then it is they who decide about users, not the socket's mode. */
 bool quota_restricts(const struct quota *q);
 
@@ -91,8 +102,8 @@ int quota_admit(struct quota *q, uid_t uid, const gid_t *groups, size_t n, char 
 		size_t errlen);
 
 /*
- * |uid| shall hold |amount| more. 0; -EDQUOT: that is more than he may; -ENOMEM. Nothing is charged
- * on failure.
+ * |uid| shall hold |amount| more. 0; -EDQUOT: that is more than he may, or than the host has; -ENOMEM.
+ * Nothing is charged on failure.
  */
 int quota_charge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t amount);
 
@@ -100,14 +111,14 @@ int quota_charge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t amou
 void quota_uncharge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t amount);
 
 /* A sentence about |uid|'s limit of |kind|, for the user, into |err|. */
-void quota_explain(const struct quota *q, uid_t uid, enum quota_kind kind, char *err,
+void quota_explain(struct quota *q, uid_t uid, enum quota_kind kind, char *err,
 		   size_t errlen);
 
 /* What |uid| holds of |kind|. */
-uint64_t quota_held(const struct quota *q, uid_t uid, enum quota_kind kind);
+uint64_t quota_held(struct quota *q, uid_t uid, enum quota_kind kind);
 
-/* Call |fn| for every user who holds something. */
-void quota_each(const struct quota *q, void (*fn)(void *arg, const struct quota_usage *usage),
+/* Call |fn|, which calls nothing here, for every user who holds something. */
+void quota_each(struct quota *q, void (*fn)(void *arg, const struct quota_usage *usage),
 		void *arg);
 
 /* In words, plural: "queue pairs". */

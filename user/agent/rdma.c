@@ -132,6 +132,8 @@ static const enum quota_kind quota_kinds[] = {
 	[RDMA_CHARGE_QPS] = QUOTA_QPS,
 	[RDMA_CHARGE_MRS] = QUOTA_MRS,
 	[RDMA_CHARGE_MEMORY] = QUOTA_MEMORY,
+	[RDMA_CHARGE_LINKS] = QUOTA_LINKS,
+	[RDMA_CHARGE_CM_IDS] = QUOTA_CM_IDS,
 };
 
 static int host_charge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err,

@@ -284,9 +284,10 @@ static void show_client(struct agent *a, const struct agent_conn *only, json_t *
 static void show_one_user(void *arg, const struct quota_usage *u)
 {
 	static const char *const held[QUOTA_KINDS] = { "clients", "connections", "qps", "mrs",
-						       "memory" };
+						       "memory", "links", "cm_ids" };
 	static const char *const max[QUOTA_KINDS] = { "max_clients", "max_connections", "max_qps",
-						      "max_mrs", "max_memory" };
+						      "max_mrs", "max_memory", "max_links",
+						      "max_cm_ids" };
 	json_t *row = json_pack("{s:I, s:s, s:s}", "uid", (json_int_t)u->uid, "kind",
 				!u->section || !u->section->name[0] ? ""
 				: u->section->group		    ? "group"

@@ -26,7 +26,9 @@ int rdma_cm_note_for(const struct rdma *r, const struct ulp_note *note, bool all
 enum rcm_const {
 	RCM_VERSION = 1,
 	RCM_HEADER = 32,		/* bytes before private data */
-	RCM_IDS = 1 << 16,		/* of a layer, with 0 */
+	RCM_IDS = RDMA_CM_IDS_MAX + 1,	/* of a layer, with 0 */
+	RCM_PORTS = 1 << 16,
+	RCM_EVENTS_MAX = 64,		/* of an id that commands have caused and nobody has fetched */
 	RCM_CHANNELS_MAX = 4096,	/* of an application */
 	RCM_BACKLOG_MAX = 1024,
 	RCM_RESEND_MS = 2000,		/* until an answer is asked for again */
@@ -97,24 +99,30 @@ enum rcm_state {
 };
 
 struct rcm_event {
-	STAILQ_ENTRY(rcm_event) entry;
+	TAILQ_ENTRY(rcm_event) entry;	/* of the channel */
+	TAILQ_ENTRY(rcm_event) in_id;
 	struct rcm_id *of;		/* who has caused it: counted there */
 	struct rcm_id *child;		/* connection request: the new id, nobody's until it is fetched */
 	struct fverbs_cm_event event;
 };
+TAILQ_HEAD(rcm_events, rcm_event);
 
 /* Where an application waits for events. */
 struct rcm_channel {
-	LIST_ENTRY(rcm_channel) entry;
+	LIST_ENTRY(rcm_channel) entry;	/* all of |ctx| */
+	LIST_ENTRY(rcm_channel) in_owing;	/* |owed| is not 0 */
 	struct rdma_ctx *ctx;
+	LIST_HEAD(, rcm_id) ids;
 	uint32_t number;
 	int fd;				/* ours */
 	uint32_t owed;			/* bytes that the socket had no room for */
-	STAILQ_HEAD(, rcm_event) events;
+	struct rcm_events events;
 };
 
 struct rcm_id {
-	LIST_ENTRY(rcm_id) entry;	/* all of the layer */
+	LIST_ENTRY(rcm_id) in_channel;
+	LIST_ENTRY(rcm_id) in_port;	/* |listed| */
+	LIST_ENTRY(rcm_id) in_timed;	/* |at| is not UINT64_MAX */
 	struct rdma *r;
 	struct rcm_channel *channel;
 	uint32_t number;		/* 16 bits of place, 13 of generation, 3 of the layer's number */
@@ -130,24 +138,33 @@ struct rcm_id {
 	uint32_t device, sgid_index;
 	struct fverbs_cm_addr src, dst;
 	struct rcm_id *listener;	/* whose request this is, until it is answered */
-	uint32_t children, backlog;	/* LISTEN */
+	struct rcm_event *request;	/* ... that says so, until it is fetched */
+	LIST_ENTRY(rcm_id) in_listener;
+	LIST_HEAD(, rcm_id) requests;	/* LISTEN: those, as many as |children| */
+	uint32_t children, backlog;
+	struct rcm_events events;	/* on |channel| that are this one's */
+	uint32_t unfetched;		/* of them */
+	bool listed;			/* it has a port, as |src| says */
 	uint32_t reported;		/* events that were fetched */
 	uint32_t peer;			/* the other end's number; 0: not known */
 	struct fverbs_cm_param local, remote;
 	struct rcm_msg last;		/* that is sent again */
 	uint32_t tries;			/* more of it */
-	uint64_t at;			/* ns, when; UINT64_MAX: not */
+	uint64_t at;			/* ns, when: rcm_set_time() */
 	struct rdma_drain drain;	/* DREQ_RCVD: what is waited for, ... */
 	uint64_t drain_until;		/* ... ns, until then at most */
 };
 
+LIST_HEAD(rcm_list, rcm_id);
+
 struct rdma_cm {
-	LIST_HEAD(, rcm_id) ids;
-	LIST_HEAD(, rcm_channel) channels;
+	LIST_HEAD(, rcm_id) timed;
+	LIST_HEAD(, rcm_channel) owing;
 	struct rcm_id *by_place[RCM_IDS];
+	struct rcm_list by_port[RCM_PORTS];	/* network order */
 	uint16_t generation[RCM_IDS];
 	uint32_t last_place, last_channel, last_port;
-	uint64_t next_at;		/* ns, no id's and no channel's time is earlier */
+	uint64_t next_at;		/* ns, no time of |timed| and |owing| is earlier */
 	STAILQ_HEAD(, rcm_out) out;	/* to be sent in the next round */
 	uint32_t nout;
 };
@@ -157,7 +174,9 @@ struct rcm_out {
 	struct ulp_note note;
 };
 
-struct rcm_id *rcm_id_new(struct rdma *r, struct rcm_channel *ch, uint16_t ps, uint8_t qp_type);
+/* An id of |ch|, charged to its user. 0; -ENOSPC, -EDQUOT, -ENOMEM, with a sentence. */
+int rcm_id_new(struct rcm_channel *ch, uint16_t ps, uint8_t qp_type, struct rcm_id **out, char *err,
+	       size_t errlen);
 /* With its children, and events that were not fetched. Tells the peer if there is one. */
 void rcm_id_free(struct rcm_id *id);
 /* It is a request that waits on its channel: nobody has seen it. */
@@ -171,6 +190,12 @@ void rcm_event(struct rcm_id *id, uint32_t type, int status, struct rcm_id *chil
 /* The next of |ch| to |out|; false: there is none. */
 bool rcm_event_take(struct rcm_channel *ch, struct fverbs_cm_event *out);
 void rcm_migrate(struct rcm_id *id, struct rcm_channel *to);
+/* Have rdma_cm_run() look at |id| at |at|, ns; UINT64_MAX: not at all. */
+void rcm_set_time(struct rcm_id *id, uint64_t at);
+/* |id| waits for an answer as a request of |listener|. */
+void rcm_ask(struct rcm_id *id, struct rcm_id *listener);
+/* Where |id| goes from is said now: |id->src|, with a port. */
+void rcm_list_port(struct rcm_id *id);
 /* Bytes that channels owe. False: some socket is still full. */
 bool rcm_settle(struct rdma *r);
 /* 0, -EADDRINUSE, -EADDRNOTAVAIL. No port is twice in a group: none of its layers runs meanwhile. */

@@ -58,15 +58,16 @@ static int close_channel(struct rdma_call *call, const struct fverbs_cm_req *q, 
 static int create_id(struct rdma_call *call, const struct fverbs_cm_req *q, struct rcm_id *id)
 {
 	struct rcm_channel *ch = channel(call, q->channel);
+	int rc;
 
 	if (!ch)
 		return -EINVAL;
 	if (q->ps != RDMA_PS_TCP && q->ps != RDMA_PS_UDP && q->ps != RDMA_PS_IB)
 		return rdma_call_fail(call, -EOPNOTSUPP, "port space 0x%x: there are TCP, UDP and IB",
 				      q->ps);
-	id = rcm_id_new(call->r, ch, q->ps, q->qp_type);
-	if (!id)
-		return rdma_call_fail(call, -ENOSPC, "too many rdma_cm ids");
+	rc = rcm_id_new(ch, q->ps, q->qp_type, &id, call->err, sizeof(call->err));
+	if (rc < 0)
+		return rc;
 	id->cookie = q->cookie;
 	answer(call, id);
 	return 0;
@@ -107,6 +108,9 @@ static int resolve_addr(struct rdma_call *call, const struct fverbs_cm_req *q, s
 	if (!valid_addr(&src) || q->dst.family != src.family ||
 	    (id->state != RCM_IDLE && id->state != RCM_BOUND))
 		return rdma_call_fail(call, -EINVAL, "addresses of two families, or not in order");
+	/* What fails leaves the state, and could be asked for again for ever. */
+	if (id->unfetched >= RCM_EVENTS_MAX)
+		return rdma_call_fail(call, -ENOBUFS, "%u events of the id wait to be fetched", id->unfetched);
 	if (rcm_is_any(&src) && (id->state == RCM_IDLE || id->any)) {
 		rc = host->source ? host->source(host->arg, &q->dst, &src) : -ENETUNREACH;
 		if (rc < 0)

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <rdma/rdma_cma.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,30 +16,66 @@ bool rcm_same_addr(const struct fverbs_cm_addr *a, const struct fverbs_cm_addr *
 
 /* ---- ids ---- */
 
-struct rcm_id *rcm_id_new(struct rdma *r, struct rcm_channel *ch, uint16_t ps, uint8_t qp_type)
+static int charge(const struct rdma_ctx *ctx, char *err, size_t errlen)
 {
-	struct rdma_cm *cm = r->cm;
-	struct rcm_id *id = calloc(1, sizeof(*id));
+	const struct rdma_host *h = &ctx->r->host;
+
+	return h->charge ? h->charge(h->arg, ctx->owner.uid, RDMA_CHARGE_CM_IDS, 1, err, errlen) : 0;
+}
+
+static void uncharge(const struct rdma_ctx *ctx)
+{
+	const struct rdma_host *h = &ctx->r->host;
+
+	if (h->charge)
+		h->uncharge(h->arg, ctx->owner.uid, RDMA_CHARGE_CM_IDS, 1);
+}
+
+/* A place and its number. False: there is none. */
+static bool give_number(struct rdma_cm *cm, struct rcm_id *id)
+{
 	uint32_t n = 1;
 
 	while (n < RCM_IDS && cm->by_place[cm->last_place = cm->last_place % (RCM_IDS - 1) + 1])
 		n++;
-	if (!id || n == RCM_IDS) {
-		free(id);
-		return NULL;
-	}
-	id->r = r;
-	id->channel = ch;
+	if (n == RCM_IDS)
+		return false;
 	id->number = (uint32_t)++cm->generation[cm->last_place] << 16 | cm->last_place;
-	id->number = (id->number & ((1U << RDMA_CM_ID_BITS) - 1)) | r->member << RDMA_CM_ID_BITS;
+	id->number = (id->number & ((1U << RDMA_CM_ID_BITS) - 1)) | id->r->member << RDMA_CM_ID_BITS;
+	cm->by_place[cm->last_place] = id;
+	return true;
+}
+
+int rcm_id_new(struct rcm_channel *ch, uint16_t ps, uint8_t qp_type, struct rcm_id **out, char *err,
+	       size_t errlen)
+{
+	struct rcm_id *id;
+	int rc = charge(ch->ctx, err, errlen);
+
+	if (rc < 0)
+		return rc;
+	rc = -ENOMEM;
+	id = calloc(1, sizeof(*id));
+	if (id) {
+		rc = -ENOSPC;
+		id->r = ch->ctx->r;
+	}
+	if (!id || !give_number(id->r->cm, id)) {
+		snprintf(err, errlen, "%s", id ? "there are too many rdma_cm ids" : "out of memory");
+		uncharge(ch->ctx);
+		free(id);
+		return rc;
+	}
+	id->channel = ch;
 	id->ps = ps;
 	id->qp_type = qp_type;
 	id->datagram = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB;
 	id->timeout = RCM_TIMEOUT;
 	id->at = UINT64_MAX;
-	cm->by_place[cm->last_place] = id;
-	LIST_INSERT_HEAD(&cm->ids, id, entry);
-	return id;
+	TAILQ_INIT(&id->events);
+	LIST_INSERT_HEAD(&ch->ids, id, in_channel);
+	*out = id;
+	return 0;
 }
 
 struct rcm_id *rcm_id_find(const struct rdma *r, uint32_t number)
@@ -48,30 +85,60 @@ struct rcm_id *rcm_id_find(const struct rdma *r, uint32_t number)
 	return id && id->number == number ? id : NULL;
 }
 
+void rcm_set_time(struct rcm_id *id, uint64_t at)
+{
+	if (id->at == UINT64_MAX && at != UINT64_MAX)
+		LIST_INSERT_HEAD(&id->r->cm->timed, id, in_timed);
+	else if (id->at != UINT64_MAX && at == UINT64_MAX)
+		LIST_REMOVE(id, in_timed);
+	id->at = at;
+	rcm_later(id->r, at);
+}
+
+void rcm_ask(struct rcm_id *id, struct rcm_id *listener)
+{
+	id->listener = listener;
+	listener->children++;
+	LIST_INSERT_HEAD(&listener->requests, id, in_listener);
+}
+
+void rcm_answered(struct rcm_id *id)
+{
+	if (!id->listener)
+		return;
+	id->listener->children--;
+	LIST_REMOVE(id, in_listener);
+	id->listener = NULL;
+}
+
 bool rcm_is_unfetched(const struct rcm_id *id)
 {
-	const struct rcm_event *e;
+	return id->request;
+}
 
-	STAILQ_FOREACH(e, &id->channel->events, entry)
-		if (e->child == id)
-			return true;
-	return false;
+static void take_event(struct rcm_event *e)
+{
+	TAILQ_REMOVE(&e->of->channel->events, e, entry);
+	TAILQ_REMOVE(&e->of->events, e, in_id);
+	e->of->unfetched--;
+	if (e->child)
+		e->child->request = NULL;
 }
 
 /* Events that |id| has caused, and with them requests that nobody has fetched. */
 static void drop_events(struct rcm_id *id)
 {
-	struct rcm_event *e, *next;
+	struct rcm_event *e;
 
-	for (e = STAILQ_FIRST(&id->channel->events); e; e = next) {
-		next = STAILQ_NEXT(e, entry);
-		if (e->of != id && e->child != id)
-			continue;
-		STAILQ_REMOVE(&id->channel->events, e, rcm_event, entry);
-		if (e->child && e->child != id) {
-			e->child->listener = NULL;
+	while ((e = TAILQ_FIRST(&id->events))) {
+		take_event(e);
+		if (e->child)
 			rcm_id_free(e->child);
-		}
+		free(e);
+	}
+	e = id->request;
+	if (e) {
+		take_event(e);
 		free(e);
 	}
 }
@@ -83,13 +150,15 @@ void rcm_id_free(struct rcm_id *id)
 
 	rcm_leave(id);
 	drop_events(id);
-	if (id->listener)
-		id->listener->children--;
-	LIST_FOREACH(other, &cm->ids, entry)
-		if (other->listener == id)
-			other->listener = NULL;
+	rcm_answered(id);
+	while ((other = LIST_FIRST(&id->requests)))
+		rcm_answered(other);
+	rcm_set_time(id, UINT64_MAX);
+	if (id->listed)
+		LIST_REMOVE(id, in_port);
 	cm->by_place[id->number % RCM_IDS] = NULL;
-	LIST_REMOVE(id, entry);
+	LIST_REMOVE(id, in_channel);
+	uncharge(id->channel->ctx);
 	free(id);
 }
 
@@ -97,20 +166,17 @@ void rcm_id_free(struct rcm_id *id)
 
 struct rcm_channel *rcm_channel_new(struct rdma *r, struct rdma_ctx *ctx, int fd)
 {
-	struct rdma_cm *cm = r->cm;
 	struct rcm_channel *ch;
-	uint32_t n = 0;
 
-	LIST_FOREACH(ch, &cm->channels, entry)
-		n += ch->ctx == ctx;
-	ch = n < RCM_CHANNELS_MAX ? calloc(1, sizeof(*ch)) : NULL;
+	ch = ctx->ncm_channels < RCM_CHANNELS_MAX ? calloc(1, sizeof(*ch)) : NULL;
 	if (!ch)
 		return NULL;
 	ch->ctx = ctx;
 	ch->fd = fd;
-	ch->number = ++cm->last_channel;
-	STAILQ_INIT(&ch->events);
-	LIST_INSERT_HEAD(&cm->channels, ch, entry);
+	ch->number = ++r->cm->last_channel;
+	TAILQ_INIT(&ch->events);
+	LIST_INSERT_HEAD(&ctx->cm_channels, ch, entry);
+	ctx->ncm_channels++;
 	return ch;
 }
 
@@ -119,14 +185,12 @@ void rcm_channel_free(struct rcm_channel *ch)
 	struct rdma *r = ch->ctx->r;
 	struct rcm_id *id;
 
-again:
-	LIST_FOREACH(id, &r->cm->ids, entry) {
-		if (id->channel == ch) {
-			rcm_id_free(id);
-			goto again;
-		}
-	}
+	while ((id = LIST_FIRST(&ch->ids)))
+		rcm_id_free(id);
 	LIST_REMOVE(ch, entry);
+	ch->ctx->ncm_channels--;
+	if (ch->owed)
+		LIST_REMOVE(ch, in_owing);
 	r->host.close(r->host.arg, ch->ctx->owner.uid, ch->fd);
 	free(ch);
 }
@@ -135,28 +199,32 @@ struct rcm_channel *rcm_channel_find(const struct rdma_ctx *ctx, uint32_t number
 {
 	struct rcm_channel *ch;
 
-	LIST_FOREACH(ch, &ctx->r->cm->channels, entry)
-		if (ch->ctx == ctx && ch->number == number)
+	LIST_FOREACH(ch, &ctx->cm_channels, entry)
+		if (ch->number == number)
 			return ch;
 	return NULL;
 }
 
+/* What |ch| is owed, as far as its socket has room. */
 static bool pay(struct rdma *r, struct rcm_channel *ch)
 {
 	static const char byte;
 
 	while (ch->owed && r->host.send(r->host.arg, ch->fd, &byte, 1) != -EAGAIN)
-		ch->owed--;
+		if (!--ch->owed)
+			LIST_REMOVE(ch, in_owing);
 	return !ch->owed;
 }
 
 bool rcm_settle(struct rdma *r)
 {
-	struct rcm_channel *ch;
+	struct rcm_channel *ch, *next;
 	bool all = true;
 
-	LIST_FOREACH(ch, &r->cm->channels, entry)
+	for (ch = LIST_FIRST(&r->cm->owing); ch; ch = next) {
+		next = LIST_NEXT(ch, in_owing);
 		all &= pay(r, ch);
+	}
 	return all;
 }
 
@@ -164,8 +232,9 @@ static void append(struct rcm_channel *ch, struct rcm_event *e)
 {
 	struct rdma *r = ch->ctx->r;
 
-	STAILQ_INSERT_TAIL(&ch->events, e, entry);
-	ch->owed++;
+	TAILQ_INSERT_TAIL(&ch->events, e, entry);
+	if (!ch->owed++)
+		LIST_INSERT_HEAD(&r->cm->owing, ch, in_owing);
 	if (!pay(r, ch))
 		rcm_later(r, r->now + RCM_RETRY_MS * 1000000ULL);
 }
@@ -186,16 +255,20 @@ void rcm_event(struct rcm_id *id, uint32_t type, int status, struct rcm_id *chil
 		.datagram = id->datagram,
 		.param = child ? child->remote : id->remote,
 	};
+	TAILQ_INSERT_TAIL(&id->events, e, in_id);
+	id->unfetched++;
+	if (child)
+		child->request = e;
 	append(id->channel, e);
 }
 
 bool rcm_event_take(struct rcm_channel *ch, struct fverbs_cm_event *out)
 {
-	struct rcm_event *e = STAILQ_FIRST(&ch->events);
+	struct rcm_event *e = TAILQ_FIRST(&ch->events);
 
 	if (!e)
 		return false;
-	STAILQ_REMOVE_HEAD(&ch->events, entry);
+	take_event(e);
 	*out = e->event;
 	/* The id may have got its cookie since. */
 	out->cookie = e->of->cookie;
@@ -204,21 +277,25 @@ bool rcm_event_take(struct rcm_channel *ch, struct fverbs_cm_event *out)
 	return true;
 }
 
+static void set_channel(struct rcm_id *id, struct rcm_channel *to)
+{
+	LIST_REMOVE(id, in_channel);
+	LIST_INSERT_HEAD(&to->ids, id, in_channel);
+	id->channel = to;
+}
+
 void rcm_migrate(struct rcm_id *id, struct rcm_channel *to)
 {
 	struct rcm_channel *from = id->channel;
-	struct rcm_event *e, *next;
+	struct rcm_event *e;
 
-	id->channel = to;
 	if (from == to)
 		return;
-	for (e = STAILQ_FIRST(&from->events); e; e = next) {
-		next = STAILQ_NEXT(e, entry);
-		if (e->of != id)
-			continue;
-		STAILQ_REMOVE(&from->events, e, rcm_event, entry);
+	set_channel(id, to);
+	TAILQ_FOREACH(e, &id->events, in_id) {
+		TAILQ_REMOVE(&from->events, e, entry);
 		if (e->child)
-			e->child->channel = to;
+			set_channel(e->child, to);
 		append(to, e);
 	}
 }
@@ -247,7 +324,7 @@ static bool is_free(const struct rcm_id *id)
 	const struct rcm_id *other;
 
 	for (uint32_t i = 0; i < g->n; i++)
-		LIST_FOREACH(other, &g->all[i]->cm->ids, entry)
+		LIST_FOREACH(other, &g->all[i]->cm->by_port[id->src.port], in_port)
 			if (collide(id, other))
 				return false;
 	return true;
@@ -301,19 +378,27 @@ int rcm_bind(struct rcm_id *id, const struct fverbs_cm_addr *addr)
 		rc = choose_port(id);
 	else if (!is_free(id))
 		rc = -EADDRINUSE;
-	if (rc == 0)
-		id->state = RCM_BOUND;
-	else
+	if (rc < 0) {
 		id->bound = false;
-	return rc;
+		return rc;
+	}
+	id->state = RCM_BOUND;
+	rcm_list_port(id);
+	return 0;
+}
+
+void rcm_list_port(struct rcm_id *id)
+{
+	LIST_INSERT_HEAD(&id->r->cm->by_port[id->src.port], id, in_port);
+	id->listed = true;
 }
 
 struct rcm_id *rcm_listener(const struct rdma *r, uint16_t ps, const struct fverbs_cm_addr *at)
 {
 	struct rcm_id *id, *found = NULL;
 
-	LIST_FOREACH(id, &r->cm->ids, entry) {
-		if (id->state != RCM_LISTEN || id->ps != ps || id->src.port != at->port)
+	LIST_FOREACH(id, &r->cm->by_port[at->port], in_port) {
+		if (id->state != RCM_LISTEN || id->ps != ps)
 			continue;
 		if (!id->any && rcm_same_addr(&id->src, at))
 			return id;

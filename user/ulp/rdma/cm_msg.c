@@ -39,7 +39,7 @@ void rcm_send(struct rdma *r, const struct fverbs_cm_addr *from,
 void rcm_hush(struct rcm_id *id)
 {
 	id->tries = 0;
-	id->at = UINT64_MAX;
+	rcm_set_time(id, UINT64_MAX);
 }
 
 void rcm_say_again(struct rcm_id *id)
@@ -51,8 +51,7 @@ void rcm_say_again(struct rcm_id *id)
 	if (!id->tries)
 		return;
 	id->tries--;
-	id->at = id->r->now + RCM_RESEND_MS * 1000000ULL;
-	rcm_later(id->r, id->at);
+	rcm_set_time(id, id->r->now + RCM_RESEND_MS * 1000000ULL);
 }
 
 /* Send a message of |type|, |tries| times until rcm_hush(); 0: once. */
@@ -84,13 +83,6 @@ int rcm_connect(struct rcm_id *id, const struct fverbs_cm_param *p)
 	id->state = RCM_REQ_SENT;
 	say(id, id->datagram ? RCM_SIDR_REQ : RCM_REQ, 0, RCM_TRIES);
 	return 0;
-}
-
-void rcm_answered(struct rcm_id *id)
-{
-	if (id->listener)
-		id->listener->children--;
-	id->listener = NULL;
 }
 
 int rcm_accept(struct rcm_id *id, const struct fverbs_cm_param *p)
@@ -145,8 +137,7 @@ int rcm_disconnect(struct rcm_id *id)
 	case RCM_DREQ_RCVD:
 		/* Its queue pair is given up already; of none there is nothing to wait for. */
 		id->local = (struct fverbs_cm_param){};
-		id->at = 0;
-		rcm_later(id->r, 0);
+		rcm_set_time(id, 0);
 		return 0;
 	case RCM_DREQ_SENT:
 	case RCM_DONE:

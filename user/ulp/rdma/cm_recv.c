@@ -44,13 +44,8 @@ void rdma_cm_ctx_gone(struct rdma_ctx *ctx)
 {
 	struct rcm_channel *ch;
 
-again:
-	LIST_FOREACH(ch, &ctx->r->cm->channels, entry) {
-		if (ch->ctx == ctx) {
-			rcm_channel_free(ch);
-			goto again;
-		}
-	}
+	while ((ch = LIST_FIRST(&ctx->cm_channels)))
+		rcm_channel_free(ch);
 }
 
 /* ---- requests ---- */
@@ -60,7 +55,7 @@ static struct rcm_id *known_request(const struct rdma *r, const struct fverbs_cm
 {
 	struct rcm_id *id;
 
-	LIST_FOREACH(id, &r->cm->ids, entry)
+	LIST_FOREACH(id, &r->cm->by_port[to->port], in_port)
 		if (id->peer == peer && id->dst.port == from->port &&
 		    rcm_same_addr(&id->dst, from) && rcm_same_addr(&id->src, to))
 			return id;
@@ -71,11 +66,11 @@ static struct rcm_id *child_of(struct rcm_id *listener, const struct rcm_msg *m,
 			       const struct fverbs_cm_addr *to, const struct fverbs_cm_addr *from)
 {
 	struct rcm_id *id;
+	char err[128];
 
 	if (listener->children >= listener->backlog)
 		return NULL;
-	id = rcm_id_new(listener->r, listener->channel, listener->ps, listener->qp_type);
-	if (!id)
+	if (rcm_id_new(listener->channel, listener->ps, listener->qp_type, &id, err, sizeof(err)) < 0)
 		return NULL;
 	id->src = *to;
 	id->dst = *from;
@@ -88,8 +83,8 @@ static struct rcm_id *child_of(struct rcm_id *listener, const struct rcm_msg *m,
 		rcm_id_free(id);
 		return NULL;
 	}
-	id->listener = listener;
-	listener->children++;
+	rcm_list_port(id);
+	rcm_ask(id, listener);
 	return id;
 }
 
@@ -211,8 +206,7 @@ static void drain(struct rcm_id *id)
 		id->drain_until = id->r->now + RCM_DRAIN_POLLS_MS * 1000000ULL;
 	if (id->r->now >= id->drain_until)
 		return finish(id, RDMA_CM_EVENT_DISCONNECTED, 0);
-	id->at = id->r->now + RCM_DRAIN_MS * 1000000ULL;
-	rcm_later(id->r, id->at);
+	rcm_set_time(id, id->r->now + RCM_DRAIN_MS * 1000000ULL);
 }
 
 static void on_dreq(struct rdma *r, struct rcm_id *id, const struct rcm_msg *m,
@@ -371,22 +365,24 @@ static void flush(struct rdma *r)
 uint32_t rdma_cm_run(struct rdma *r)
 {
 	struct rdma_cm *cm = r->cm;
-	struct rcm_id *id;
+	struct rcm_id *id, *next;
 	uint32_t n = cm->nout;
 
 	if (r->now < cm->next_at)
 		return 0;
 	cm->next_at = UINT64_MAX;
-	LIST_FOREACH(id, &cm->ids, entry) {
-		if (id->at <= r->now) {
-			id->at = UINT64_MAX;
+	for (id = LIST_FIRST(&cm->timed); id; id = next) {
+		next = LIST_NEXT(id, in_timed);
+		if (id->at > r->now) {
+			rcm_later(r, id->at);
+		} else {
+			rcm_set_time(id, UINT64_MAX);
 			if (id->tries)
 				rcm_say_again(id);
 			else
 				expire(id);
 			n++;
 		}
-		rcm_later(r, id->at);
 	}
 	flush(r);
 	if (!rcm_settle(r))

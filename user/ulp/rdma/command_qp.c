@@ -350,7 +350,7 @@ static struct rdma_link *ah_link(struct rdma_ah *ah, uint32_t member, bool order
 	struct rdma_link **link = &ah->links[ordered][member];
 
 	if (!*link)
-		*link = rdma_link_datagram(ah->ctx->r, ah->pd->device, &ah->attr, member, ordered, err,
+		*link = rdma_link_datagram(ah->ctx, ah->pd->device, &ah->attr, member, ordered, err,
 					   errlen);
 	return *link;
 }
@@ -399,7 +399,7 @@ static void drop_ah(struct rdma_ctx *ctx, uint32_t handle)
 	for (int ordered = 0; ordered < 2; ordered++)
 		for (int member = 0; member < RDMA_GROUP_MAX; member++)
 			if (ah->links[ordered][member])
-				rdma_link_put(ah->links[ordered][member]);
+				rdma_link_put_datagram(ah->links[ordered][member], ctx);
 	ah->pd->uses--;
 	rdma_handle_free(ctx, handle);
 	free(ah);

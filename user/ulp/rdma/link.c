@@ -89,6 +89,7 @@ void link_free(struct rdma_link *link, const char *why)
 		LIST_REMOVE(link, in_timed);
 	LIST_REMOVE(link, bucket);
 	link_wake(link, false);
+	link_unpay_all(link);
 	free(link);
 }
 
@@ -138,7 +139,7 @@ struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_a
 	link->ops = ops;
 	link->owner = owner;
 	link->timeout = timeout_ns;
-	if (link_dial(link, err, errlen) < 0) {
+	if (link_pay(link, parts->ctx->owner.uid, err, errlen) < 0 || link_dial(link, err, errlen) < 0) {
 		link_free(link, err);
 		return NULL;
 	}
@@ -146,9 +147,10 @@ struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_a
 }
 
 /* That others have made for us, or that has no address handle at the moment, does as well. */
-struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device, const struct fverbs_ah_attr *ah,
+struct rdma_link *rdma_link_datagram(struct rdma_ctx *ctx, uint32_t device, const struct fverbs_ah_attr *ah,
 				     uint32_t peer_member, bool ordered, char *err, size_t errlen)
 {
+	struct rdma *r = ctx->r;
 	struct rdma_link *link;
 	struct ulp_ends ends;
 
@@ -160,6 +162,11 @@ struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device, const stru
 		link = link_new_datagram(r, &ends, r->member, peer_member);
 	if (!link) {
 		snprintf(err, errlen, "out of memory");
+		return NULL;
+	}
+	if (link_pay(link, ctx->owner.uid, err, errlen) < 0) {
+		if (link->state == LINK_IDLE)
+			link_free(link, err);
 		return NULL;
 	}
 	if (link->state == LINK_IDLE && link_dial(link, err, errlen) < 0) {
@@ -213,12 +220,14 @@ void rdma_link_room(struct rdma_link *link)
 
 void rdma_link_put(struct rdma_link *link)
 {
-	if (link->kind == LINK_RC) {
-		if (link->state == LINK_UP)
-			link_leave(link);
-		link_free(link, "the queue pair has left it");
-		return;
-	}
+	if (link->state == LINK_UP)
+		link_leave(link);
+	link_free(link, "the queue pair has left it");
+}
+
+void rdma_link_put_datagram(struct rdma_link *link, const struct rdma_ctx *ctx)
+{
+	link_unpay(link, ctx->owner.uid);
 	link->handles--;
 	link->give_up_at = 0;
 	link_due(link);

@@ -57,6 +57,8 @@ enum link_state {
 	LINK_DEAD,	/* the owner has been told */
 };
 
+struct link_payer;
+
 struct rdma_link {
 	struct rdma *r;
 	enum link_kind kind;
@@ -80,6 +82,7 @@ struct rdma_link {
 	uint32_t max_len;		/* UP: what the path carries, and the peer takes, */
 	uint32_t peer_max_len;		/* which is this */
 	uint32_t handles;		/* datagrams: address handles that use it */
+	struct link_payer *payers;	/* users whom it is charged to */
 	uint32_t pause_ms;		/* after the next refusal */
 	uint64_t redial_at;		/* ns, WAITING; UINT64_MAX: the peer has to dial */
 	uint64_t timeout;		/* ns from the first round on; 0: none */
@@ -132,6 +135,15 @@ void link_left(struct rdma *r, uint32_t cid);
 void link_leave_run(struct rdma *r, uint64_t now);
 uint64_t link_leave_deadline(const struct rdma_links *l);
 
+/* ---- link_payer.c: users whom a link is charged to --------------------------------------------------- */
+
+/* One more queue pair or address handle of |uid| uses |link|. 0, or a negative errno with a sentence. */
+int link_pay(struct rdma_link *link, uint32_t uid, char *err, size_t errlen);
+/* One less. */
+void link_unpay(struct rdma_link *link, uint32_t uid);
+/* It goes. */
+void link_unpay_all(struct rdma_link *link);
+
 /* ---- link_offer.c: bytes and addresses ------------------------------------------------------------ */
 
 void link_offer_pack(const struct link_offer *o, struct ulp_data *out);
@@ -146,6 +158,8 @@ void link_gid(int family, const uint8_t addr[16], uint8_t gid[16]);
 
 /* Dial now. 0, or a negative errno with a sentence. */
 int link_dial(struct rdma_link *link, char *err, size_t errlen);
+/* Whether both of its ends are this link. */
+bool link_to_itself(const struct rdma_link *link);
 /* End its connection, if it has one. */
 void link_hang_up(struct rdma_link *link, const char *why);
 /* Have rdma_links_run() look at |link|. */

@@ -42,7 +42,7 @@ static bool goes_first(const struct rdma_link *link)
 	return c < 0 || (c == 0 && link->qpn < link->dest_qpn);
 }
 
-static bool to_itself(const struct rdma_link *link)
+bool link_to_itself(const struct rdma_link *link)
 {
 	return !memcmp(link->ends.local, link->ends.remote, 16) && link->qpn == link->dest_qpn;
 }
@@ -218,7 +218,7 @@ static int check_dial(const struct rdma_link *link, const struct link_offer *o, 
 
 static void take_dial(struct rdma_link *link, uint32_t cid)
 {
-	if (to_itself(link) && link->state == LINK_DIALLING) {
+	if (link_to_itself(link) && link->state == LINK_DIALLING) {
 		link->twin = cid;
 		return;
 	}

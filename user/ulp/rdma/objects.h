@@ -90,6 +90,8 @@ struct rdma_ctx {
 	struct rdma_run *late;		/* copies whose call is late: all others wait; NULL: none */
 	struct rdma_event *events, **events_tail;	/* that the socket had no room for */
 	uint32_t nevents;
+	LIST_HEAD(, rcm_channel) cm_channels;	/* cm.h */
+	uint32_t ncm_channels;
 };
 
 struct rdma_pd {

@@ -45,11 +45,15 @@ struct rdma_ring;	/* an application's queue */
 struct falcon_region;
 struct rdma_run;	/* copies that are made with one call */
 
+enum { RDMA_CM_IDS_MAX = 65535 };	/* ids of rdma_cm of a layer */
+
 /* What a user is charged for (agent/quota.h). */
 enum rdma_charge {
 	RDMA_CHARGE_QPS,
 	RDMA_CHARGE_MRS,
 	RDMA_CHARGE_MEMORY,		/* bytes: areas, and regions of ordinary memory */
+	RDMA_CHARGE_LINKS,		/* Falcon connections that it has */
+	RDMA_CHARGE_CM_IDS,
 };
 
 /* Which file a descriptor is of. */
@@ -428,7 +432,7 @@ struct rdma_link_ops {
 /*
  * For |qp| at RTR: the connection to queue pair |dest_qpn| behind |ah|. |modes|: enum rdma_link_mode,
  * which the peer's queue pair must have, too. |timeout_ns|: down() if it is not up until then, 0: when it
- * is lost only. NULL with a sentence in |err| if it cannot be made.
+ * is lost only. NULL with a sentence in |err| if it cannot be made. It is charged to |qp|'s user.
  */
 struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_attr *ah,
 				    uint32_t dest_qpn, uint8_t modes, uint64_t timeout_ns,
@@ -437,9 +441,9 @@ struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_a
 /*
  * For address handles: the connection shared by all datagrams to |ah|'s host that are strongly ordered, or by
  * all others, to layer |peer_member| there (group.h). It is made anew by itself when it is lost.
- * rdma_link_put() ends it.
+ * rdma_link_put_datagram() ends it. It is charged to |ctx|'s user.
  */
-struct rdma_link *rdma_link_datagram(struct rdma *r, uint32_t device, const struct fverbs_ah_attr *ah,
+struct rdma_link *rdma_link_datagram(struct rdma_ctx *ctx, uint32_t device, const struct fverbs_ah_attr *ah,
 				     uint32_t peer_member, bool ordered, char *err, size_t errlen);
 
 /* A datagram that waits for its link, or for room in it. */
@@ -466,8 +470,10 @@ uint32_t rdma_link_places(const struct rdma_link *link);
 /* The core may take more. */
 void rdma_link_room(struct rdma_link *link);
 
-/* The owner is done with it. May be called from anywhere, its own down() included. */
+/* The queue pair is done with it. May be called from anywhere, its own down() included. */
 void rdma_link_put(struct rdma_link *link);
+/* An address handle of |ctx|'s is. */
+void rdma_link_put_datagram(struct rdma_link *link, const struct rdma_ctx *ctx);
 /* NULL while it is not up. */
 struct fcore_conn *rdma_link_core(const struct rdma_link *link);
 /* Bytes of a transaction: the layer's header and payload. 0 while it is not up. */
