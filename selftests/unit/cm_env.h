@@ -28,6 +28,7 @@ enum { ENV_PORT = 1000, ENV_CIDS = 32, ENV_WAIT_MS = 10000 };
 struct end_conn {
 	unsigned int established, readied, losses;
 	bool up;
+	bool delayed;			/* establish() has said that it is too early */
 	bool set_up;			/* establish() without lost() since */
 	struct cm_values ours, peer;
 	unsigned int filled, used, rekeyed;	/* calls about security */
@@ -42,6 +43,8 @@ struct end {
 	struct cm *cm;
 	const char *refuse;		/* establish() fails with this sentence */
 	bool psp;			/* connections are encrypted */
+	bool unsettled;			/* establish() has to come again */
+	bool delays;			/* it has to come twice, each time */
 	bool no_key;			/* there are no keys to be had, nor to be used */
 	uint32_t accept_cid;		/* the next one for a peer that dials; 0: refused */
 	uint32_t accept_function;	/* the only one that may be dialled */
@@ -60,6 +63,8 @@ static inline int env_establish(void *arg, uint32_t cid, const struct cm_values 
 	struct end_conn *c = &e->conns[cid];
 
 	assert_false(c->set_up);
+	if (e->unsettled || (e->delays && (c->delayed = !c->delayed)))
+		return -EAGAIN;
 	if (e->refuse) {
 		snprintf(err, errlen, "%s", e->refuse);
 		return -1;
@@ -191,6 +196,15 @@ static inline void env_open(struct end *e)
 	assert_int_equal(cm_open(&e->cm, &env_ops, e, &opt, err, sizeof(err)), 0);
 }
 
+static inline void env_turn(struct end *e)
+{
+	if (!e->cm)
+		return;
+	cm_process(e->cm, env_now());
+	if (e->delays)
+		cm_settled(e->cm);
+}
+
 /* Turn both ends (|b| may be NULL) until cond(arg), at most ENV_WAIT_MS. Returns cond(arg). */
 static inline bool env_until(struct end *a, struct end *b, bool (*cond)(void *arg), void *arg)
 {
@@ -201,10 +215,9 @@ static inline bool env_until(struct end *a, struct end *b, bool (*cond)(void *ar
 					{.fd = b && b->cm ? cm_fd(b->cm) : -1, .events = POLLIN}};
 
 		poll(fds, 2, 2);
-		if (a->cm)
-			cm_process(a->cm, env_now());
-		if (b && b->cm)
-			cm_process(b->cm, env_now());
+		env_turn(a);
+		if (b)
+			env_turn(b);
 	}
 	return cond(arg);
 }

@@ -17,6 +17,14 @@ static int setup(void **state)
 	return 0;
 }
 
+/* Neither end is ready to set a connection up when it is asked to first. */
+static int setup_late(void **state)
+{
+	setup(state);
+	a.delays = b.delays = true;
+	return 0;
+}
+
 static int teardown(void **state)
 {
 	(void)state;
@@ -285,6 +293,78 @@ static void agent_restarts(void **state)
 	wait_up(1);
 }
 
+static bool held(void *arg)
+{
+	return a.cm->conns[1]->nheld == *(const unsigned int *)arg;
+}
+
+static void wait_held(unsigned int n)
+{
+	assert_true(env_until(&a, &b, held, &n));
+}
+
+/* What the peer says of a connection that cannot be set up yet is heard in the end. */
+static void not_yet(void **state)
+{
+	(void)state;
+	a.unsettled = true;
+	add_both(1);
+	wait_held(2);	/* OPEN and READY */
+	assert_int_equal(b.conns[11].established, 1);
+	cm_settled(a.cm);
+	assert_int_equal(a.cm->conns[1]->nheld, 2);
+	a.unsettled = false;
+	assert_int_equal(a.conns[1].established, 0);
+	cm_settled(a.cm);
+	assert_int_equal(a.conns[1].readied, 1);
+	wait_up(1);
+}
+
+/* A peer that starts over again and again: the last one counts, and nothing piles up. */
+static void not_yet_again(void **state)
+{
+	(void)state;
+	a.unsettled = true;
+	add_both(1);
+	wait_held(2);
+	for (int i = 0; i < 100; i++) {
+		uint64_t before = a.cm->conns[1]->peer_incarnation;
+
+		env_lost(&b, 11, "reset here");
+		cm_reset(b.cm, 11, "again");
+		while (a.cm->conns[1]->peer_incarnation == before) {
+			env_turn(&a);
+			env_turn(&b);
+		}
+		assert_true(a.cm->conns[1]->nheld <= 2);
+	}
+	a.unsettled = false;
+	a.delays = true;
+	wait_up(1);
+	assert_int_equal(a.conns[1].established, 1);
+}
+
+/* What is void does not come up. */
+static void not_yet_and_never(void **state)
+{
+	(void)state;
+	a.unsettled = true;
+	add_both(1);
+	wait_held(2);
+	cm_remove(b.cm, 11, "operator's wish");
+	wait_held(0);
+	assert_int_equal(cm_conn_state(a.cm, 1), CM_REJECTED);
+	memset(&b.conns[11], 0, sizeof(b.conns[11]));
+	env_add(&b, B, A, 11, 1);
+	wait_held(2);
+	env_cut(&a, 1);
+	wait_held(0);
+	a.unsettled = false;
+	cm_settled(a.cm);
+	assert_int_equal(a.conns[1].established, 0);
+	wait_up(1);
+}
+
 static void setup_fails_then_works(void **state)
 {
 	(void)state;
@@ -325,6 +405,7 @@ static void forgets_sessions(void **state)
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define LATE(f) { #f "_late", f, setup_late, teardown, NULL }
 
 int main(void)
 {
@@ -336,6 +417,11 @@ int main(void)
 		TEST(resets_cross),	     TEST(removed_and_added),
 		TEST(agent_restarts),	     TEST(setup_fails_then_works),
 		TEST(add_refuses),	     TEST(forgets_sessions),
+		TEST(not_yet),		     TEST(not_yet_again),
+		TEST(not_yet_and_never),     LATE(many_on_one_session),
+		LATE(ordering_mismatch),     LATE(reset_one_end),
+		LATE(resets_cross),	     LATE(removed_and_added),
+		LATE(agent_restarts),	     LATE(setup_fails_then_works),
 	};
 
 	if (!env_namespace()) {

@@ -235,7 +235,7 @@ int agent_client_admit(void *arg, const struct control_client *cl, const gid_t *
 	struct agent *a = arg;
 	int rc = -EBUSY;
 
-	if (drop_pending(cl->uid) < DROP_MAX)
+	if (!drop_full(cl->uid))
 		rc = quota_admit(a->quota, cl->uid, groups, n, err, errlen);
 	else
 		snprintf(err, errlen, "descriptors that user %u has sent cannot be closed", cl->uid);

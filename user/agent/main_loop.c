@@ -41,12 +41,13 @@ static void take_signal(struct agent *a)
 	a->stop = true;
 }
 
-/* A grace period is over: connections that wait for it are looked at in each turn. */
+/* A grace period is over. Connections that leave and wait for it are looked at in each turn. */
 static void take_grace(const struct agent *a)
 {
 	uint64_t n;
 
 	(void)!read(grace_fd(a->grace), &n, sizeof(n));
+	cm_settled(a->cm);
 }
 
 static void dispatch(struct agent *a, int fd)

@@ -280,6 +280,9 @@ static int on_establish(void *arg, uint32_t cid, const struct cm_values *ours,
 	struct agent_conn *c = a->conns[cid];
 	int rc;
 
+	/* Peers could have one grace period after the other go by in this thread. */
+	if (!agent_conn_settled(c))
+		return -EAGAIN;
 	c->ours = *ours;
 	c->peer = *peer;
 	c->cfg.remote_cid = peer->cid;

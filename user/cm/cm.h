@@ -152,7 +152,8 @@ struct cm_ops {
 	/*
 	 * Both ends have said what they bring: be ready to receive by these values. 0, or a
 	 * negative errno with a sentence in |err|: the peer is told, and after CM_REOPEN_MS the
-	 * handshake starts over. lost() comes before another establish() of the same connection.
+	 * handshake starts over; -EAGAIN: not yet, it is called again after cm_settled(). lost() comes
+	 * before another establish() of the same connection.
 	 */
 	int (*establish)(void *arg, uint32_t cid, const struct cm_values *ours,
 			 const struct cm_values *peer, char *err, size_t errlen);
@@ -256,6 +257,9 @@ void cm_reset(struct cm *cm, uint32_t cid, const char *reason);
  * up; -EALREADY: the peer has not answered the last rekeying yet.
  */
 int cm_rekey(struct cm *cm, uint32_t cid);
+
+/* Connections for which establish() has said -EAGAIN can be set up now, some of them at least. */
+void cm_settled(struct cm *cm);
 
 /*
  * A packet of connection |cid| has come by what establish() has set up. The peer transmits only when it

@@ -36,6 +36,7 @@ void cm_conn_lose(struct cm *cm, struct cm_conn *c, enum cm_state state, const c
 
 	c->state = state;
 	cm_conn_forget_rekey(c);
+	cm_unhold(c);
 	snprintf(c->reason, sizeof(c->reason), "%s", reason);
 	if (news)
 		cm->ops->lost(cm->arg, c->cfg.local_cid, c->reason);
@@ -162,6 +163,7 @@ void cm_conn_close(struct cm_conn *c, enum cm_code code, const char *text)
 	}
 	c->ours.incarnation = 0;
 	cm_conn_forget_rekey(c);
+	cm_unhold(c);
 }
 
 /* Whether the session's peer is the one that the connection is configured for. */
@@ -185,6 +187,7 @@ void cm_conn_due(struct cm_conn *c)
 void cm_conn_restart(struct cm_conn *c)
 {
 	cm_conn_forget_rekey(c);
+	cm_unhold(c);
 	if (c->dials)
 		c->cfg.remote_cid = 0;
 	c->ours.incarnation = 0;
@@ -347,6 +350,7 @@ struct cm_conn *cm_conn_new(const struct cm_local *local, struct cm_session *s)
 	c->reopen_at = UINT64_MAX;
 	c->session = s;
 	c->dials = !local->remote_cid;
+	STAILQ_INIT(&c->held);
 	LIST_INSERT_HEAD(&s->conns, c, of_session);
 	return c;
 }
@@ -358,5 +362,6 @@ void cm_conn_free(struct cm_conn *c)
 	LIST_REMOVE(c, of_session);
 	reopen_never(c);
 	cm_conn_forget_rekey(c);
+	cm_unhold(c);
 	free(c);
 }

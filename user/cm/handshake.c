@@ -8,6 +8,7 @@
  * still stands has never carried data, and may be paired again with a newer offer of the peer.
  * PROTOCOL.md goes through the races.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -89,7 +90,7 @@ static void abandon(struct cm *cm, struct cm_conn *c, const char *reason)
 	cm_conn_reopen_after(cm, c, CM_REDIAL_MS);
 }
 
-static void establish(struct cm *cm, struct cm_conn *c, const struct cm_msg *open)
+void cm_conn_establish(struct cm *cm, struct cm_conn *c, const struct cm_msg *open)
 {
 	struct cm_values peer = {
 		.incarnation = open->incarnation,
@@ -108,6 +109,10 @@ static void establish(struct cm *cm, struct cm_conn *c, const struct cm_msg *ope
 
 	ret = cm->ops->establish(cm->arg, c->cfg.local_cid, &c->ours, &peer, err, sizeof(err));
 	explicit_bzero(&peer.security, sizeof(peer.security));
+	if (ret == -EAGAIN && cm_hold(cm, c, open))
+		return;
+	if (ret == -EAGAIN)
+		snprintf(err, sizeof(err), "out of memory");
 	if (ret) {
 		send_reject(c->session, open, CM_CODE_FAILED, "");
 		return cm_conn_fail_for_now(cm, c, err);
@@ -185,7 +190,9 @@ static void on_open(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 	c->peer_incarnation = m->incarnation;
 	if (!c->ours.incarnation && !cm_conn_send_open(cm, c))
 		return send_reject(s, m, CM_CODE_FAILED, "");
-	establish(cm, c, m);
+	/* This one takes the place of one that waits. */
+	cm_unhold(c);
+	cm_conn_establish(cm, c, m);
 }
 
 static void become_ready(struct cm *cm, struct cm_conn *c)
@@ -298,6 +305,11 @@ void cm_on_message(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 	/* Messages for a connection that has been removed meanwhile are expected. */
 	if (!c || (m->type != CM_MSG_REJECT && c->cfg.remote_cid != m->src_cid))
 		return;
+	if (c->nheld && m->type != CM_MSG_REJECT && m->type != CM_MSG_CLOSE) {
+		if (!cm_hold(cm, c, m))
+			cm_session_fail(s, "protocol error: too much is said of a connection that is not up");
+		return;
+	}
 	switch (m->type) {
 	case CM_MSG_READY: return on_ready(cm, c, m);
 	case CM_MSG_REKEY: return on_rekey(cm, c, m);

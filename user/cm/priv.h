@@ -17,6 +17,7 @@ enum cm_session_const {
 	CM_IN_SIZE = 4096,		/* bytes read at once */
 	CM_GUESTS = 16,			/* connections whose HELLO is awaited */
 	CM_OUT_PAUSE = 64 * 1024,	/* with so many bytes unsent nothing more is read or begun */
+	CM_HELD_MAX = 8,		/* messages that wait for one connection */
 	CM_STARTS_AT_ONCE = 64,		/* connections that cm_process() offers or resumes a session */
 };
 
@@ -117,8 +118,13 @@ struct cm_conn {
 	bool rekey_due;			/* a rekeying is to begin, or to be repeated */
 	uint64_t reopen_at;		/* ns; UINT64_MAX: not by itself */
 	LIST_ENTRY(cm_conn) in_reopening;	/* unless that is never */
+	LIST_ENTRY(cm_conn) in_holding;	/* |nheld| is not 0 */
+	STAILQ_HEAD(, cm_held) held;	/* messages that wait: the first is the peer's OPEN */
+	unsigned int nheld;
 	char reason[CM_REASON_MAX];	/* last one told to the owner; empty after ready() */
 };
+
+LIST_HEAD(cm_conn_list, cm_conn);
 
 struct cm {
 	const struct cm_ops *ops;
@@ -131,6 +137,7 @@ struct cm {
 	uint64_t now;
 	uint64_t look_at;		/* ns, when cm_process() is to come; UINT64_MAX: no sessions */
 	LIST_HEAD(, cm_conn) reopening;
+	struct cm_conn_list holding;
 	uint64_t reopen_at;		/* no connection's is earlier */
 	struct cm_session *sessions;
 	struct cm_listener *listeners;
@@ -139,6 +146,13 @@ struct cm {
 	struct log_limit failures;	/* messages about sessions that end */
 	struct cm_conn *conns[FALCON_MAX_CONNS];	/* by local CID */
 };
+
+/* hold.c: messages that wait until a connection can be set up */
+
+/* Have |m| wait for |c|. False: there are too many, or memory is short. */
+bool cm_hold(struct cm *cm, struct cm_conn *c, const struct cm_msg *m);
+/* What waits is void. */
+void cm_unhold(struct cm_conn *c);
 
 /* Have epoll report |events| of |fd| as |what|, whose first member is its enum cm_watch. */
 int cm_watch_fd(struct cm *cm, int op, int fd, uint32_t events, void *what);
@@ -205,6 +219,8 @@ bool cm_guests_have(const struct cm *cm, const struct cm_session *s);
 
 /* conn.c: the session's phase has become CM_OPEN, with the peer's agent of run |boot|. */
 void cm_on_up(struct cm *cm, struct cm_session *s, uint64_t boot);
+/* handshake.c: the peer's |open| and our own offer are a pair. */
+void cm_conn_establish(struct cm *cm, struct cm_conn *c, const struct cm_msg *open);
 /* handshake.c: a message about a connection. */
 void cm_on_message(struct cm *cm, struct cm_session *s, const struct cm_msg *m);
 /* conn.c: the session is gone, or could not be made. */
