@@ -49,7 +49,8 @@ static int set_up_with(void **state, struct env *e)
 	w->apps = nvme_apps_create(broken, w);
 	app_make(&w->app, ARENA, true);
 	w->na = nvme_app_attach(w->apps, w->e->dev, geteuid(),
-				(int[]){ w->app.memfd, w->app.doorbell, w->app.agent_event }, err, sizeof(err));
+				(int[]){ w->app.memfd, w->app.doorbell, w->app.agent_event }, err,
+				sizeof(err));
 	assert_non_null(w->na);
 	*state = w;
 	return 0;

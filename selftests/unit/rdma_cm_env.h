@@ -62,7 +62,8 @@ static void close_fd(void *arg, uint32_t uid, int fd)
 	((struct side *)arg)->closed++;
 }
 
-static int charge_id(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err, size_t errlen)
+static int charge_id(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err,
+		     size_t errlen)
 {
 	struct side *s = arg;
 

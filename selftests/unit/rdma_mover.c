@@ -217,6 +217,46 @@ static void a_region_that_is_gone(void **state)
 	assert_int_equal(env.writes, 0);
 }
 
+/* A process whose user's memory has kept calls waiting has none made for a while; others go on, in order. */
+static void a_process_that_rests(void **state)
+{
+	struct env_app other;
+	struct fverbs_mr others;
+	uint32_t domain;
+	struct test_copy t[3], o;
+
+	(void)state;
+	env_attach(&other, 1);
+	domain = env_pd(&other);
+	others = env_reg(&other, domain, BASE, ENV_PROC_SIZE, ALL);
+	for (int i = 0; i < 3; i++)
+		queue(&t[i], i & 1 ? RDMA_COPY_READ : RDMA_COPY_WRITE, BASE + 8, 8);
+	prepare_of(&o, &other, domain, others.lkey, RDMA_COPY_WRITE, BASE, 8);
+	rdma_copy_queue(env.r, &o.copy);
+	/* Asked before each run: the second finds it tired. */
+	env.tires_after = 2;
+	env.rest_for = 500;
+	env.r->now = 1000;
+	assert_int_equal(rdma_copies_run(env.r), 2);
+	assert_int_equal(t[0].error | o.error, 0);
+	assert_int_equal(t[1].error & t[2].error, 1);
+	assert_true(rdma_copies_deadline(env.r) == 1500);
+	env.r->now = 1499;
+	assert_int_equal(rdma_copies_run(env.r), 0);
+	env.r->now = 1500;
+	assert_int_equal(rdma_copies_run(env.r), 2);
+	assert_true(t[1].error == 0 && t[2].error == 0 && t[1].when < t[2].when);
+	assert_true(rdma_copies_deadline(env.r) == UINT64_MAX);
+	/* It goes while it rests. */
+	env.rest[1] = 3000;
+	prepare_of(&o, &other, domain, others.lkey, RDMA_COPY_WRITE, BASE, 8);
+	rdma_copy_queue(env.r, &o.copy);
+	assert_int_equal(rdma_copies_run(env.r), 0);
+	env_detach(&other);
+	assert_int_equal(rdma_copies_run(env.r), 1);
+	assert_int_equal(o.error, -ESRCH);
+}
+
 static void taken_back(void **state)
 {
 	struct test_copy t[3];
@@ -404,6 +444,7 @@ int main(void)
 		TEST(one_call_for_many), TEST(more_than_a_run), TEST(order),
 		TEST(what_fails_is_the_right_one), TEST(a_process_that_is_gone),
 		TEST(a_context_that_is_gone), TEST(a_region_that_is_gone), TEST(taken_back),
+		TEST(a_process_that_rests),
 		TEST(queued_from_done), TEST(atomics), TEST(memory_in_an_area),
 		TEST(the_process_waits_and_others_go_on), TEST(a_process_that_goes_while_it_waits),
 		TEST(an_atomic_that_is_late),

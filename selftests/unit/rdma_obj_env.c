@@ -78,6 +78,16 @@ static ssize_t host_write(void *arg, void *proc, const struct iovec *local, unsi
 	return copy(proc, local, nlocal, remote, nremote, true);
 }
 
+static uint64_t host_rest(void *arg, void *proc)
+{
+	uint64_t *until = &env.rest[(struct env_proc *)proc - env.procs];
+
+	(void)arg;
+	if (env.tires_after && !--env.tires_after)
+		*until = env.r->now + env.rest_for;
+	return *until;
+}
+
 static void host_close(void *arg, uint32_t uid, int fd)
 {
 	(void)arg, (void)uid;
@@ -234,6 +244,7 @@ void env_open(void)
 	const struct rdma_host host = {
 		.read = host_read,
 		.write = host_write,
+		.rest = host_rest,
 		.memory = host_memory,
 		.devices = host_devices,
 		.send = host_send,

@@ -75,6 +75,9 @@ struct env {
 	struct env_fd fds[ENV_FDS];
 	struct rdma_qp *qps[ENV_QPS];	/* by number */
 	unsigned int reads, writes;	/* calls of the host */
+	uint64_t rest[ENV_PROCS];	/* ns, until when it wants no more of them */
+	unsigned int tires_after;	/* with so many it wants none for |rest_for|; 0: it goes on */
+	uint64_t rest_for;		/* ns */
 	jmp_buf *late;			/* where a call is left that does not return; NULL: they do */
 	unsigned int wakes;		/* of those who sleep on a futex */
 	unsigned int pieces;		/* of remote memory, in all of them */
@@ -85,8 +88,8 @@ struct env {
 	uint32_t region_key;		/* of the latest; 0: it does not any more */
 	struct falcon_region region;
 	unsigned int waits;		/* for XDP to end what it was at */
-	uint64_t charged[3];
-	uint64_t limit[3];
+	uint64_t charged[RDMA_CHARGES];
+	uint64_t limit[RDMA_CHARGES];
 	unsigned int ndevices;
 	struct fverbs_device devices[FVERBS_DEVICES_MAX];
 };

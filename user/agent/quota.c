@@ -239,7 +239,8 @@ static bool within_limit(const struct account *a, enum quota_kind kind, uint64_t
 }
 
 /* Whether as many as |a| holds then are left. */
-static bool within_share(const struct quota *q, const struct account *a, enum quota_kind kind, uint64_t amount)
+static bool within_share(const struct quota *q, const struct account *a, enum quota_kind kind,
+			 uint64_t amount)
 {
 	enum pool pool = pools[kind];
 	uint64_t left, held = amount;

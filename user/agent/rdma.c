@@ -27,11 +27,14 @@ static ssize_t host_read(void *arg, void *proc, const struct iovec *local, unsig
 {
 	struct agent_rdma *v = arg;
 	struct rdma_app *app = proc;
+	struct rdma_rest_call call;
 	ssize_t n;
 
+	rdma_rest_begin(&app->user->rest, &call);
 	stall_begin(v->shard->stall, &app->call);
 	n = rdma_proc_read(app->proc, local, nlocal, remote, nremote);
 	stall_end(v->shard->stall, &app->call, n);
+	rdma_rest_end(&app->user->rest, &call);
 	return n;
 }
 
@@ -40,12 +43,21 @@ static ssize_t host_write(void *arg, void *proc, const struct iovec *local, unsi
 {
 	struct agent_rdma *v = arg;
 	struct rdma_app *app = proc;
+	struct rdma_rest_call call;
 	ssize_t n;
 
+	rdma_rest_begin(&app->user->rest, &call);
 	stall_begin(v->shard->stall, &app->call);
 	n = rdma_proc_write(app->proc, local, nlocal, remote, nremote);
 	stall_end(v->shard->stall, &app->call, n);
+	rdma_rest_end(&app->user->rest, &call);
 	return n;
+}
+
+static uint64_t host_rest(void *arg, void *proc)
+{
+	(void)arg;
+	return ((const struct rdma_app *)proc)->user->rest.until;
 }
 
 static int host_memory(void *arg, void *proc, int fd, char *err, size_t errlen)
@@ -128,7 +140,7 @@ static void host_region_del(void *arg, uint32_t key)
 	memory_region_del(&v->agent->maps, key);
 }
 
-static const enum quota_kind quota_kinds[] = {
+static const enum quota_kind quota_kinds[RDMA_CHARGES] = {
 	[RDMA_CHARGE_QPS] = QUOTA_QPS,
 	[RDMA_CHARGE_MRS] = QUOTA_MRS,
 	[RDMA_CHARGE_MEMORY] = QUOTA_MEMORY,
@@ -169,6 +181,7 @@ static int make_layer(struct agent_rdma *v)
 		.agent = v->shard,
 		.read = host_read,
 		.write = host_write,
+		.rest = host_rest,
 		.memory = host_memory,
 		.devices = host_devices,
 		.source = agent_rdma_source,

@@ -6,6 +6,7 @@
 #include "agent/agent.h"
 #include "base/log.h"
 #include "agent/rdma_proc.h"
+#include "agent/rdma_rest.h"
 #include "agent/stall.h"
 #include "ulp/rdma/rdma.h"
 
@@ -46,9 +47,18 @@ int agent_rdma_source(void *arg, const struct fverbs_cm_addr *dst, struct fverbs
 
 /* ---- for rdma*.c ------------------------------------------------------------------------- */
 
+/* Whoever has applications at a shard. */
+struct rdma_user {
+	LIST_ENTRY(rdma_user) entry;
+	uid_t uid;
+	unsigned int apps;		/* control's */
+	struct rdma_rest rest;		/* the shard's */
+};
+
 /* An attached application. */
 struct rdma_app {
 	struct agent_rdma *rdma;
+	struct rdma_user *user;
 	struct rdma_app *next, **pprev;
 	struct rdma_ctx *ctx;
 	struct rdma_proc *proc;
@@ -113,12 +123,14 @@ struct agent_rdma {
 	struct rdma *layer;
 	struct rdma_app *apps;
 	unsigned int napps;
+	LIST_HEAD(, rdma_user) users;
 	int epoll_fd;
 	struct log_limit limit;		/* control's */
 	struct log_limit stall_limit;	/* the shard's */
 	struct rdma_app *gone;		/* detached while a call was late; |next| and |pprev| */
 	unsigned int nlate;		/* applications whose call is late */
 	uint64_t stalls;		/* calls that were */
+	uint64_t rests;			/* of users who have gone: rdma_rest.h */
 	struct kept_frame *kept;	/* rdma_stall.c's */
 	struct rdma_prepared prepared;	/* control's, and the shard's in calls */
 	struct rdma_let_gos let_go;	/* the shard's, and control's in calls */

@@ -65,11 +65,42 @@ static void unlink_gone(void *arg)
 		unlink_app(app);
 }
 
+/* The account of user |uid|, with one application more. NULL: memory is short. */
+static struct rdma_user *get_user(struct agent_rdma *v, uid_t uid)
+{
+	struct rdma_user *u;
+
+	LIST_FOREACH(u, &v->users, entry)
+		if (u->uid == uid)
+			break;
+	if (!u) {
+		u = calloc(1, sizeof(*u));
+		if (!u)
+			return NULL;
+		u->uid = uid;
+		LIST_INSERT_HEAD(&v->users, u, entry);
+	}
+	u->apps++;
+	return u;
+}
+
+static void put_user(const struct rdma_app *app)
+{
+	struct rdma_user *u = app->user;
+
+	if (--u->apps)
+		return;
+	app->rdma->rests += u->rest.rests;
+	LIST_REMOVE(u, entry);
+	free(u);
+}
+
 void agent_rdma_free(struct rdma_app *app)
 {
 	call_run(&app->rdma->shard->call, unlink_gone, app);
 	quota_uncharge(app->rdma->agent->quota, app->uid, QUOTA_CLIENTS, 1);
 	rdma_proc_close(app->proc);
+	put_user(app);
 	free(app);
 }
 
@@ -256,8 +287,14 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 		return control_error(reply, -ENOMEM, "out of memory");
 	*app = (struct rdma_app){ .rdma = v, .command = -1, .doorbell = -1, .async = -1,
 				  .answer_fd = -1, .pid = cl->pid, .uid = cl->uid };
+	app->user = get_user(v, cl->uid);
+	if (!app->user) {
+		free(app);
+		return control_error(reply, -ENOMEM, "out of memory");
+	}
 	rc = charge(app, QUOTA_CLIENTS, 1, err, sizeof(err));
 	if (rc < 0) {
+		put_user(app);
 		free(app);
 		return control_error(reply, rc, "%s", err);
 	}
@@ -355,7 +392,7 @@ static int serve(struct rdma_app *app)
 			rc = -EIO;
 	}
 	for (int i = 0; i < APP_COMMANDS && rc == 0; i++) {
-		/* As at the control socket: a user whose descriptors do not close may not send more of them. */
+		/* As at the control socket: a user whose descriptors do not close may not send more. */
 		if (drop_full(app->uid))
 			return -EBUSY;
 		rc = receive(app, buf, &command.len, &command.fd);

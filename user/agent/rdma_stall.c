@@ -25,6 +25,7 @@ void agent_rdma_stalled(struct shard *s, struct stall_call *call)
 
 	app->late = rdma_stalled(v->layer);
 	app->late_since = s->now;
+	rdma_rest_late(&app->user->rest, s->now);
 	v->nlate++;
 	v->stalls++;
 	log_ratelimited(LOG_LEVEL_INFO, &v->stall_limit,

@@ -200,11 +200,16 @@ void agent_census(const struct agent *a, struct agent_census *out)
 
 void shard_now(const struct shard *s, struct shard_now *out)
 {
+	const struct rdma_user *u;
+
 	*out = (struct shard_now){ .connections = s->nconns };
 	if (!s->rdma)
 		return;
 	out->applications = s->rdma->napps;
 	out->verbs_stalls = s->rdma->stalls;
+	out->verbs_rests = s->rdma->rests;
+	LIST_FOREACH(u, &s->rdma->users, entry)
+		out->verbs_rests += u->rest.rests;
 }
 
 void conn_now(const struct agent_conn *c, struct conn_now *out)

@@ -115,7 +115,8 @@ struct agent_census {
 #define SHARD_NOW(V)                                                                                      \
 	V(gauge, connections, none, "connections of the shard")                                           \
 	V(gauge, applications, none, "verbs applications of the shard")                                   \
-	V(counter, verbs_stalls, none, "calls in which applications' memory did not answer")
+	V(counter, verbs_stalls, none, "calls in which applications' memory did not answer")		\
+	V(counter, verbs_rests, none, "calls in which applications' memory had the thread sleep")
 
 struct shard_now {
 	SHARD_NOW(STAT_MEMBER)

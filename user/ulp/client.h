@@ -47,10 +47,10 @@ struct client_ends {
 	int event;
 	unsigned int set;	/* which of the memory's ring sets */
 	/*
-	 * How the client gives |event| and the memory back, instead of by close() and munmap(): |event| may
-	 * have been sent descriptors, whose closing takes as long as the application likes, and the last to
-	 * give a memory back has all of its pages to free. |fd| is -1, or |base| NULL, if there is none. NULL:
-	 * by close() and munmap().
+	 * How the client gives |event| and the memory back, instead of by close() and munmap(): |event|
+	 * may have been sent descriptors, whose closing takes as long as the application likes, and the
+	 * last to give a memory back has all of its pages to free. |fd| is -1, or |base| NULL, if there
+	 * is none. NULL: by close() and munmap().
 	 */
 	void (*release)(uint32_t uid, int fd, void *base, uint64_t size);
 	uint32_t uid;		/* release()'s */

@@ -27,6 +27,7 @@ struct rdma {
 	uint32_t nctxs;
 	struct rdma_ctx *copying;	/* contexts with copies that are queued: mover.c */
 	struct rdma_ctx **copying_tail;
+	LIST_HEAD(, rdma_ctx) resting;	/* contexts with copies that have to wait: mover.c */
 	struct rdma_run *run, *late;	/* what the mover makes; what it waits for: mover.c */
 	struct rdma_copy *orphans;	/* copies whose context has gone: mover.c */
 	struct rdma_copy **orphans_tail;

@@ -65,12 +65,12 @@ static struct rdma_ctx *ctx_of(const struct rdma_copy *copy)
 	return mr && !mr->dead ? mr->ctx : NULL;
 }
 
-/* |ctx| has copies to make; not while a call for it is late. */
+/* |ctx| has copies to make; not while a call for it is late, or it rests. */
 static void list_ctx(struct rdma_ctx *ctx)
 {
 	struct rdma *r = ctx->r;
 
-	if (ctx->copying || ctx->late)
+	if (ctx->copying || ctx->late || ctx->resting)
 		return;
 	ctx->copying = true;
 	ctx->copying_next = NULL;
@@ -110,6 +110,9 @@ void rdma_copies_orphan(struct rdma_ctx *ctx)
 	struct rdma *r = ctx->r;
 
 	unlist_ctx(ctx);
+	if (ctx->resting)
+		LIST_REMOVE(ctx, in_resting);
+	ctx->resting = false;
 	if (ctx->late)
 		ctx->late->ctx = NULL;
 	if (!ctx->copies)
@@ -422,11 +425,53 @@ bool rdma_late_uses(const struct rdma *r, const void *base, size_t len)
 	return false;
 }
 
+/* ---- contexts that rest ---- */
+
+/* |ctx| is to make no more copies now: the host will not have calls made for it yet. */
+static bool rests(struct rdma_ctx *ctx)
+{
+	const struct rdma_host *h = &ctx->r->host;
+	uint64_t until = h->rest ? h->rest(h->arg, ctx->owner.proc) : 0;
+
+	if (until <= ctx->r->now)
+		return false;
+	ctx->rest_until = until;
+	ctx->resting = true;
+	LIST_INSERT_HEAD(&ctx->r->resting, ctx, in_resting);
+	return true;
+}
+
+static void wake_rested(struct rdma *r)
+{
+	struct rdma_ctx *ctx, *next;
+
+	for (ctx = LIST_FIRST(&r->resting); ctx; ctx = next) {
+		next = LIST_NEXT(ctx, in_resting);
+		if (ctx->rest_until > r->now)
+			continue;
+		LIST_REMOVE(ctx, in_resting);
+		ctx->resting = false;
+		if (ctx->copies)
+			list_ctx(ctx);
+	}
+}
+
+uint64_t rdma_copies_deadline(const struct rdma *r)
+{
+	const struct rdma_ctx *ctx;
+	uint64_t at = UINT64_MAX;
+
+	LIST_FOREACH(ctx, &r->resting, in_resting)
+		at = ctx->rest_until < at ? ctx->rest_until : at;
+	return at;
+}
+
 uint32_t rdma_copies_run(struct rdma *r)
 {
 	struct rdma_ctx *ctx;
 	uint32_t n = r->late ? make_resumed(r) : 0;
 
+	wake_rested(r);
 	if (!r->run)
 		r->run = calloc(1, sizeof(*r->run));
 	while (r->run && (r->orphans || r->copying)) {
@@ -434,7 +479,7 @@ uint32_t rdma_copies_run(struct rdma *r)
 		ctx = r->copying;
 		if (!ctx)
 			continue;
-		while (ctx->copies)
+		while (ctx->copies && !rests(ctx))
 			n += make_first(ctx);
 		ctx->copying = false;
 		r->copying = ctx->copying_next;

@@ -87,6 +87,9 @@ struct rdma_ctx {
 	struct rdma_copy *copies, **copies_tail;	/* queued: mover.c */
 	struct rdma_ctx *copying_next;
 	bool copying;			/* in r->copying */
+	bool resting;			/* in r->resting: no copies until |rest_until|, ns */
+	uint64_t rest_until;
+	LIST_ENTRY(rdma_ctx) in_resting;
 	struct rdma_run *late;		/* copies whose call is late: all others wait; NULL: none */
 	struct rdma_event *events, **events_tail;	/* that the socket had no room for */
 	uint32_t nevents;

@@ -168,6 +168,8 @@ static uint64_t deadline(const void *ulp)
 	next = at < next ? at : next;
 	at = rdma_cm_deadline(r) < at ? rdma_cm_deadline(r) : at;
 	next = at < next ? at : next;
+	at = rdma_copies_deadline(r) < at ? rdma_copies_deadline(r) : at;
+	next = at < next ? at : next;
 	at = rdma_qps_deadline(r);
 	return at < next ? at : next;
 }

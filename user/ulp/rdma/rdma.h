@@ -54,6 +54,7 @@ enum rdma_charge {
 	RDMA_CHARGE_MEMORY,		/* bytes: areas, and regions of ordinary memory */
 	RDMA_CHARGE_LINKS,		/* Falcon connections that it has */
 	RDMA_CHARGE_CM_IDS,
+	RDMA_CHARGES,
 };
 
 /* Which file a descriptor is of. */
@@ -77,6 +78,11 @@ struct rdma_host {
 			const struct iovec *remote, unsigned nremote);
 	ssize_t (*write)(void *arg, void *proc, const struct iovec *local, unsigned nlocal,
 			 const struct iovec *remote, unsigned nremote);
+	/*
+	 * Until when no such call is to be made for |proc|, ns: its user's memory has kept them waiting. What is
+	 * past, or 0: now. NULL: nothing of the kind.
+	 */
+	uint64_t (*rest)(void *arg, void *proc);
 	/*
 	 * The application has said how to reach its memory, before any other command: |fd| or -1. 0, it is
 	 * taken over; 1, it is not needed; or a negative errno with a sentence in |err|. NULL: there is
@@ -220,6 +226,8 @@ bool rdma_late_uses(const struct rdma *r, const void *base, size_t len);
 
 /* Make all copies that are queued; done() may queue more, which are made too. Returns how many. */
 uint32_t rdma_copies_run(struct rdma *r);
+/* When it has more to do, ns, beside what is queued; UINT64_MAX: not. */
+uint64_t rdma_copies_deadline(const struct rdma *r);
 
 /* ---- cq.c, srq.c, channel.c ---------------------------------------------------------------- */
 
