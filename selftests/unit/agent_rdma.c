@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,9 @@
 #include <agent/drop.h>
 #include <agent/quota.h>
 #include <agent/rdma.h>
+#include <ipc/fdpass.h>
+
+#include "lingering.h"
 
 enum { AREA = 1 << 20, FDS_MAX = 256 };
 
@@ -292,6 +296,62 @@ static void accounts(void **state)
 	process();
 }
 
+/* A domain named by a file is for those who have opened the file, not for all who see its path. */
+static void a_path_is_no_file(void **state)
+{
+	struct {
+		struct fverbs_cmd cmd;
+		struct fverbs_open_xrcd xrcd;
+	} msg = { { .op = FVERBS_OPEN_XRCD }, { .oflags = O_CREAT, .has_fd = 1 } };
+	const struct iovec iov = { &msg, sizeof(msg) };
+	char path[] = "/tmp/agent_rdma.XXXXXX";
+	int fds[2] = { mkstemp(path), open(path, O_PATH | O_CLOEXEC) };
+	struct app app;
+
+	(void)state;
+	prepare(&app);
+	assert_int_equal(attach(&app), 0);
+	send_hello(&app);
+	process();
+	assert_int_equal(answer_of(&app), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_true(fds[i] >= 0);
+		assert_int_equal(fdpass_send(app.command, &iov, 1, &fds[i], 1, 0), sizeof(msg));
+		process();
+		assert_int_equal(answer_of(&app), i ? EBADF : 0);
+		close(fds[i]);
+	}
+	unlink(path);
+	drop(&app);
+	process();
+}
+
+/* A user whose descriptors are not closed gets no more through. */
+static void descriptors_that_do_not_close(void **state)
+{
+	struct rlimit before, few;
+	struct app app;
+	int peer;
+
+	(void)state;
+	prepare(&app);
+	assert_int_equal(attach(&app), 0);
+	getrlimit(RLIMIT_NOFILE, &before);
+	few = before;
+	few.rlim_cur = 64;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	drop_fd(lingering(&peer), getuid());
+	while (!drop_full(getuid()))
+		drop_fd(open("/dev/null", O_RDONLY | O_CLOEXEC), getuid());
+	send_hello(&app);
+	process();
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_int_equal(agent.shards[0].rdma->napps, 0);
+	close(peer);
+	settle();
+	drop(&app);
+}
+
 /* |n| bytes with |nfds| descriptors. */
 static void send_fds(int sock, const void *data, size_t n, int nfds)
 {
@@ -459,7 +519,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(attaches_and_leaves), TEST(descriptors_that_are_wrong), TEST(accounts),
 		TEST(misuse), TEST(a_descriptor_too_many), TEST(answers_that_are_not_read),
-		TEST(the_process_ends),
+		TEST(the_process_ends), TEST(a_path_is_no_file), TEST(descriptors_that_do_not_close),
 	};
 
 	return unit_run(tests);

@@ -101,6 +101,9 @@ static int host_file_id(void *arg, int fd, struct rdma_file_id *out)
 	struct statx st;
 
 	(void)arg;
+	/* Who has only seen its path has not opened it. */
+	if (fcntl(fd, F_GETFL) & O_PATH)
+		return -EBADF;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) < 0)
 		return -errno;
 	*out = (struct rdma_file_id){ .device = makedev(st.stx_dev_major, st.stx_dev_minor),
