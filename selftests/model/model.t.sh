@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
-# Check with spin the receive window, every interleaving of two CPUs and the agent, and a lane of RIFL, errors
-# in every place.
+# Check with spin the receive window, every interleaving of two CPUs and the agent; a lane of RIFL, errors in
+# every place; and the handshake between agents, with somebody between them.
 . "$(dirname "$0")/../tap.sh"
 tap_need spin gcc
 
@@ -48,6 +48,21 @@ lane_fails()
 	tap_note "$(grep 'assertion violated' "$DIR/$1/out")"
 }
 
+# fails_by ASSERTION NAME MODEL DEFINE...: what fails has ASSERTION in it.
+fails_by()
+{
+	fails "${@:2}" && grep -q "assertion violated.*$1" "$DIR/$2/out" && return
+	cat "$DIR/$2/out"
+	return 1
+}
+
+# handshake_fails NAME ASSERTION DEFINE...: without its rule, and by the assertion that the rule is for.
+handshake_fails()
+{
+	tap_run "handshake, $1: fails" fails_by "$2" "$1" handshake "${@:3}" -DCRASHES=0
+	tap_note "$(grep 'assertion violated' "$DIR/$1/out")"
+}
+
 tap_run "tagged words claimed by compare-and-swap: no interleaving fails" holds tags window
 tap_note "$(grep 'states, stored' "$DIR/tags/out")"
 tap_run "bits claimed by fetch-or, cleared ahead: a stalled CPU breaks them" fails or window -DFETCH_OR
@@ -67,4 +82,23 @@ lane_fails "a flag that stays up" -DDEAF
 lane_fails "no rollback" -DNO_ROLLBACK
 lane_fails "a flow control buffer of half a round trip" -DERRORS=0 -DREADER=1 -DFC_PAPER
 tap_run "lane: errors do get repaired" fails repaired lane -DREACH
+
+tap_run "handshake: he learns no key, and both ends agree" holds two handshake
+tap_note "$(grep 'states, stored' "$DIR/two/out")"
+tap_run "handshake: nor with a third channel" holds three handshake -DCHANNELS=3 -DINTRUSIONS=0 -DCRASHES=0
+tap_note "$(grep 'states, stored' "$DIR/three/out")"
+tap_run "handshake: nor if one end dials" holds dial handshake -DDIAL
+tap_note "$(grep 'states, stored' "$DIR/dial/out")"
+handshake_fails "a name of any connection serves all" told_keys -DANY_NAME
+handshake_fails "a name of any connection may dial" 'who==1' -DANY_DIALLER
+handshake_fails "messages for other sessions" "tx!=7" -DANY_SESSION
+handshake_fails "channels without TLS" told_keys -DPLAIN_TOO
+handshake_fails "offers of another security" kind -DKIND_UNSEEN
+handshake_fails "REKEY to another security" kind -DREKEY_KIND
+handshake_fails "another key on the next session" rx_before -DREKEY_ANEW
+handshake_fails "messages that come again" into -DREPLAY
+handshake_fails "READY of another pair" with -DANY_READY
+handshake_fails "an offer that is used again" carried -DUSED_AGAIN
+handshake_fails "RESUME that is not heard" 'kind!=ends' -DDIAL -DDEAF -DINTRUSIONS=0
+tap_run "handshake: all that can happen does" fails all handshake -DREACH
 tap_done

@@ -430,6 +430,7 @@ static void refusals_of_connections(void **state)
 {
 	static const struct refusal cases[] = {
 		{"[connection]\n", 1, "needs a name"},
+		{"[connection 192.0.2.2]\n", 1, "192.0.2.2 is an address, and no name of a connection"},
 		{"[connection a b]\n", 1, "malformed section header"},
 		{"[connection b]\nlocal = 10.0.0\n", 2, "must be an IPv4 or IPv6 address"},
 		{"[connection b]\nlocal = 0.0.0.0\n", 2, "unicast"},

@@ -62,6 +62,7 @@ static void refuses(void **state)
 		{"{}", "needs a name"},
 		{"{\"name\":7}", "needs a name"},
 		{"{\"name\":\"a b\"}", "needs a name"},
+		{"{\"name\":\"192.0.2.2\"}", "192.0.2.2 is an address, and no name of a connection"},
 		{"{\"name\":\"b\"}", "local is missing"},
 		{"{" BASE ",\"bogus\":1}", "unknown key bogus"},
 		{"{" BASE ",\"rto_us\":[1]}", "must be a string or a number"},

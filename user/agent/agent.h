@@ -228,10 +228,18 @@ uint32_t agent_conn_segment(const struct agent_conn *c);
 void agent_conn_drop(struct agent_conn *c, const char *why);
 /* What we tell the peer's agent of |c|. */
 void agent_conn_offer(struct agent_conn *c, struct cm_local *out);
+/* By name alone. */
 int agent_conn_del(struct agent *a, const char *name, char *err, size_t errlen);
 int agent_conn_reset(struct agent *a, const char *name, char *err, size_t errlen);
-/* By configured name or by the peer's address in text form; NULL if there is none. */
-struct agent_conn *agent_conn_find(struct agent *a, const char *name);
+/* By name; NULL if there is none. */
+struct agent_conn *agent_conn_named(const struct agent *a, const char *name);
+/* By name or by the peer's address in text form, nobody's before users'; NULL if there is none. */
+struct agent_conn *agent_conn_find(const struct agent *a, const char *name);
+/*
+ * The same for a program of |uid|, which is not led to users' connections by an address, but for its
+ * own: whom they trust there is their owners' choice.
+ */
+struct agent_conn *agent_conn_find_for(const struct agent *a, const char *name, uid_t uid);
 const char *agent_conn_state_name(enum agent_conn_state s);
 /* By CID; NULL if there is none, or it has been removed. */
 struct agent_conn *agent_conn_at(const struct agent *a, uint32_t cid);

@@ -27,7 +27,7 @@ static struct agent_conn *conn_of_request(struct agent *a, const struct control_
 					  const json_t *req, json_t **reply)
 {
 	const char *name = json_string_value(json_object_get(req, "name"));
-	struct agent_conn *c = name ? agent_conn_find(a, name) : NULL;
+	struct agent_conn *c = name ? agent_conn_find_for(a, name, cl->uid) : NULL;
 
 	if (c && !own_sees(c, cl->uid))
 		c = NULL;

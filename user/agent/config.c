@@ -172,10 +172,10 @@ static void begin_user(struct parser *p, const char *name)
 static void begin_conn(struct parser *p, const char *name)
 {
 	struct conn_config *c;
+	char err[256];
 
-	if (!config_name_valid(name))
-		return fail(p, "[connection] needs a name of at most %d letters, digits, '.', '_' "
-			       "and '-': [connection b]", CONFIG_NAME_MAX - 1);
+	if (config_conn_name_check(name, err, sizeof(err)))
+		return fail(p, "%s: [connection b]", err);
 	c = append((void **)&p->cfg->conns, &p->cfg->nconns, sizeof(*c));
 	if (!c)
 		return fail(p, "out of memory");

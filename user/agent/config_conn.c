@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* One connection's configuration: its name, what it inherits, and the checks over several keys. */
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +21,23 @@ bool config_name_valid(const char *name)
 			return false;
 	}
 	return true;
+}
+
+int config_conn_name_check(const char *name, char *err, size_t errlen)
+{
+	struct in_addr addr;
+
+	if (!config_name_valid(name)) {
+		snprintf(err, errlen, "a connection needs a name of at most %d letters, digits, "
+			 "'.', '_' and '-'", CONFIG_NAME_MAX - 1);
+		return -EINVAL;
+	}
+	/* By an address programs find the connections that lead there. Those of IPv6 have colons. */
+	if (inet_pton(AF_INET, name, &addr) == 1) {
+		snprintf(err, errlen, "%s is an address, and no name of a connection: choose another", name);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 void config_conn_init(struct conn_config *c, const char *name)

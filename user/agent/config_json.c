@@ -103,11 +103,8 @@ int config_conn_from_json(const json_t *obj, const struct agent_options *default
 {
 	const char *name = json_string_value(json_object_get(obj, "name"));
 
-	if (!name || !config_name_valid(name)) {
-		snprintf(err, errlen, "a connection needs a name of at most %d letters, digits, "
-			 "'.', '_' and '-'", CONFIG_NAME_MAX - 1);
+	if (config_conn_name_check(name ? name : "", err, errlen))
 		return -EINVAL;
-	}
 	config_conn_init(out, name);
 	if (set_members(obj, &config_sections[CONFIG_CONNECTION], out, &out->set, err, errlen))
 		return -EINVAL;

@@ -85,6 +85,8 @@ void config_key_get(const struct config_section *s, unsigned int i, const void *
 
 /* True if |name| can name a connection: letters, digits, '.', '_' and '-', short enough. */
 bool config_name_valid(const char *name);
+/* 0 if a connection may have it; -EINVAL with a sentence in |err|. */
+int config_conn_name_check(const char *name, char *err, size_t errlen);
 
 /* What |c| does not set and may come from |agent| does. */
 void config_conn_inherit(struct conn_config *c, const struct agent_options *agent);

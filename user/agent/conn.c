@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The set of connections: found, added, removed, set up anew. setup.c has what happens to one.
+ * The set of connections: added, removed, set up anew. setup.c has what happens to one.
  *
  * There may be very many: none of this looks at all of them, but where the agent stops. A connection
  * that is removed is closed at once and nameless; its CID and memory come free when no XDP program
  * can be in its shared state any more, together with those of others, without anybody waiting.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,29 +19,6 @@
 
 /* What agent_conns_run() does at once. */
 enum { REAP_AT_ONCE = 32, FORGET_AT_ONCE = 128 };
-
-static struct agent_conn *find_name(const struct agent *a, const char *name)
-{
-	struct agent_conn *c;
-
-	HASH_FIND(by_name, a->conn_names, name, strlen(name), c);
-	return c;
-}
-
-struct agent_conn *agent_conn_find(struct agent *a, const char *name)
-{
-	struct agent_conn *c = find_name(a, name);
-	struct remote *r = NULL;
-	uint8_t addr[16] = {};
-
-	if (c)
-		return c;
-	if (inet_pton(AF_INET, name, addr) == 1)
-		r = remotes_find(&a->remotes, AF_INET, addr);
-	else if (inet_pton(AF_INET6, name, addr) == 1)
-		r = remotes_find(&a->remotes, AF_INET6, addr);
-	return r ? TAILQ_FIRST(&r->conns) : NULL;
-}
 
 struct agent_conn *agent_conn_at(const struct agent *a, uint32_t cid)
 {
@@ -75,7 +51,7 @@ static int check_conflicts(struct agent *a, const struct conn_config *cfg, char 
 			 cfg->name, cfg->local_cid, a->maps.nconns);
 		return -ERANGE;
 	}
-	named = find_name(a, cfg->name);
+	named = agent_conn_named(a, cfg->name);
 	placed = agent_conn_at(a, cfg->local_cid);
 	if (named && config_conn_conflict(cfg, &named->cfg, err, errlen) < 0)
 		return -EEXIST;
@@ -302,7 +278,7 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 int agent_conn_configure(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
 {
 	int rc = agent_conn_add(a, cfg, err, errlen);
-	struct agent_conn *c = rc < 0 ? NULL : agent_conn_find(a, cfg->name);
+	struct agent_conn *c = rc < 0 ? NULL : agent_conn_named(a, cfg->name);
 
 	if (c)
 		c->configured = true;
@@ -312,7 +288,7 @@ int agent_conn_configure(struct agent *a, const struct conn_config *cfg, char *e
 static struct agent_conn *find_or_explain(struct agent *a, const char *name, char *err,
 					  size_t errlen)
 {
-	struct agent_conn *c = agent_conn_find(a, name);
+	struct agent_conn *c = agent_conn_named(a, name);
 
 	if (!c)
 		snprintf(err, errlen, "no connection named \"%s\"; falconctl conn show lists them",

@@ -66,7 +66,7 @@ int own_add(struct agent *a, uid_t uid, const json_t *req, const struct conn_con
 		quota_uncharge(a->quota, uid, QUOTA_CONNECTIONS, 1);
 		return rc;
 	}
-	c = agent_conn_find(a, cfg->name);
+	c = agent_conn_named(a, cfg->name);
 	c->owned = true;
 	c->owner = uid;
 	return 0;
@@ -81,7 +81,7 @@ static const struct agent_conn *conn_of_row(struct agent *a, const json_t *row)
 
 	if (section && strncmp(section, title, strlen(title)) == 0)
 		name = section + strlen(title);
-	return name ? agent_conn_find(a, name) : NULL;
+	return name ? agent_conn_named(a, name) : NULL;
 }
 
 void own_filter(struct agent *a, uid_t uid, json_t *rows)

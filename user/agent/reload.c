@@ -211,9 +211,9 @@ static void take_peers(struct agent *a, struct agent_config *new)
 /* That which a section has made; one that falconctl has made since, by the same name, is not. */
 static struct agent_conn *configured(struct agent *a, const char *name)
 {
-	struct agent_conn *c = agent_conn_find(a, name);
+	struct agent_conn *c = agent_conn_named(a, name);
 
-	return c && c->configured && !strcmp(c->cfg.name, name) ? c : NULL;
+	return c && c->configured ? c : NULL;
 }
 
 static void remove_conns(struct agent *a, const struct list *now)
@@ -231,7 +231,7 @@ static void remove_conns(struct agent *a, const struct list *now)
 /* Whether |cfg| is what falconctl has added and saved: then it is the section's from now on. */
 static bool adopt(struct agent *a, const struct conn_config *cfg)
 {
-	struct agent_conn *c = agent_conn_find(a, cfg->name);
+	struct agent_conn *c = agent_conn_named(a, cfg->name);
 	struct conn_config its;
 
 	if (!c || c->configured || c->accepted || c->owned || c->ulp->ops->proto != FALCON_PROTO_RAW)

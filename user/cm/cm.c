@@ -286,9 +286,9 @@ void cm_remove(struct cm *cm, uint32_t cid, const char *reason)
 	cm->conns[cid] = NULL;
 	cm_conn_free(c);
 	if (LIST_EMPTY(&s->conns) && !s->noted)
-		cm_session_put(cm, s);
-	else
-		cm_session_wake(cm, s);
+		return cm_session_put(cm, s);
+	cm_session_wake(cm, s);
+	cm_session_conn_gone(cm, s);
 }
 
 void cm_reset(struct cm *cm, uint32_t cid, const char *reason)

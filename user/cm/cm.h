@@ -130,7 +130,7 @@ struct cm_request {
 	int family;
 	uint8_t local_addr[16];
 	uint8_t peer_addr[16];
-	const struct chan_identity *who;
+	const struct chan_identity *who;	/* of peer_addr, unless sessions are plain */
 	uint32_t function;		/* Destination Function of its packets */
 	bool ordered;
 	enum cm_security_kind security;

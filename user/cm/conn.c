@@ -166,13 +166,20 @@ void cm_conn_close(struct cm_conn *c, enum cm_code code, const char *text)
 	cm_unhold(c);
 }
 
-/* Whether the session's peer is the one that the connection is configured for. */
+/*
+ * Whether the session's peer is the one that the connection is configured for. That another connection names
+ * it says nothing: any user may add one.
+ */
 bool cm_conn_entitled(struct cm *cm, struct cm_conn *c)
 {
-	if (!c->cfg.peer[0] || cm_has_name(&c->session->who, c->cfg.peer))
+	const struct chan_identity *who = &c->session->who;
+	bool named = c->cfg.peer[0];
+
+	if (named ? cm_has_name(who, c->cfg.peer) : cm_has_address(cm, who))
 		return true;
 	c->ours.incarnation = 0;
-	cm_conn_lose(cm, c, CM_REJECTED, "peer's certificate is for another name");
+	cm_conn_lose(cm, c, CM_REJECTED, named ? "peer's certificate is for another name"
+					       : "peer's certificate is not for its address");
 	return false;
 }
 

@@ -124,6 +124,17 @@ void cm_conn_establish(struct cm *cm, struct cm_conn *c, const struct cm_msg *op
 	cm_session_send(c->session, &m);
 }
 
+/* Owners know diallers by their addresses, and rely on them, whatever their names. */
+static bool admits(struct cm *cm, const struct cm_request *req, struct cm_local *l, char *err, size_t errlen)
+{
+	if (!cm_has_address(cm, req->who)) {
+		snprintf(err, errlen, "your certificate is not for the address that you dial from");
+		return false;
+	}
+	return cm->ops->accept && cm->ops->accept(cm->arg, req, l, err, errlen) == 0 &&
+	       cm_check_local(cm, l, err, errlen) == 0;
+}
+
 /* The peer leaves the choice of a CID to us. NULL after a refusal. */
 static struct cm_conn *accept_dialled(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 {
@@ -150,8 +161,7 @@ static struct cm_conn *accept_dialled(struct cm *cm, struct cm_session *s, const
 	memcpy(req.peer_addr, s->peer, sizeof(req.peer_addr));
 	memcpy(l.local_addr, s->local, sizeof(l.local_addr));
 	memcpy(l.peer_addr, s->peer, sizeof(l.peer_addr));
-	if (cm->ops->accept && cm->ops->accept(cm->arg, &req, &l, err, sizeof(err)) == 0 &&
-	    cm_check_local(cm, &l, err, sizeof(err)) == 0)
+	if (admits(cm, &req, &l, err, sizeof(err)))
 		c = cm_conn_new(&l, s);
 	if (!c) {
 		send_reject(s, m, CM_CODE_POLICY, err);
@@ -176,7 +186,7 @@ static void on_open(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 	if (c->dials && !c->cfg.remote_cid)
 		c->cfg.remote_cid = m->src_cid;
 	if (!cm_conn_entitled(cm, c))
-		return send_reject(s, m, CM_CODE_PEER, "");
+		return send_reject(s, m, CM_CODE_PEER, c->cfg.peer[0] ? "" : "it asks for your address");
 	code = mismatch(c, m, text, sizeof(text), &local);
 	if (code) {
 		send_reject(s, m, code, text);

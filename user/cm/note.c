@@ -33,6 +33,9 @@ void cm_run_notes(struct cm *cm, struct cm_session *s)
 {
 	struct cm_queued_note *n;
 
+	/* They are for whoever is at the address. */
+	if (!cm_has_address(cm, &s->who))
+		return cm_drop_notes(s);
 	while (s->out_len < CM_OUT_PAUSE && (n = STAILQ_FIRST(&s->notes))) {
 		STAILQ_REMOVE_HEAD(&s->notes, entry);
 		s->nnotes--;
@@ -57,7 +60,7 @@ void cm_on_note(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 	struct cm_note note = {.family = s->family, .proto = m->proto, .len = m->note_len};
 
 	s->noted = cm->now;
-	if (!cm->ops->note)
+	if (!cm->ops->note || !cm_has_address(cm, &s->who))
 		return;
 	memcpy(note.local_addr, s->local, sizeof(note.local_addr));
 	memcpy(note.peer_addr, s->peer, sizeof(note.peer_addr));

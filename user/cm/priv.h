@@ -178,13 +178,20 @@ void cm_session_connected(struct cm *cm, struct cm_session *s, int fd,
  */
 void cm_session_adopt(struct cm *cm, struct cm_session *s, int fd, uint64_t id,
 		      const struct chan_identity *who, const struct cm_msg *hello);
-/* Whether a peer that is |who| may serve this session; if not, |*why| says it for people. */
+/*
+ * Whether a peer that is |who| may have this session; if not, |*why| says it for people. What the
+ * session serves is another matter: for who has proved a name alone, connections that ask for it.
+ */
 bool cm_session_trusts(const struct cm *cm, const struct cm_session *s,
 		       const struct chan_identity *who, const char **why);
+/* A connection has been removed, which may have been all that the session was trusted for. */
+void cm_session_conn_gone(struct cm *cm, struct cm_session *s);
 /* Close |fd| so that what was sent on it arrives. */
 void cm_close_channel(int fd);
 /* Whether |who| has proved to be |name|. */
 bool cm_has_name(const struct chan_identity *who, const char *name);
+/* Whether |who| has proved the address that it speaks from, as far as sessions are to prove anything. */
+bool cm_has_address(const struct cm *cm, const struct chan_identity *who);
 /* Queue a message; the peer has been found, that is, the phase is CM_HELLO or CM_OPEN. */
 void cm_session_send(struct cm_session *s, const struct cm_msg *m);
 /* Send what is queued, as far as the socket takes it. */

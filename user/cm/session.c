@@ -68,12 +68,17 @@ bool cm_has_name(const struct chan_identity *who, const char *name)
 	return false;
 }
 
+bool cm_has_address(const struct cm *cm, const struct chan_identity *who)
+{
+	return !cm->chan || chan_plain(cm->chan) || who->of_address;
+}
+
 bool cm_session_trusts(const struct cm *cm, const struct cm_session *s,
 		       const struct chan_identity *who, const char **why)
 {
 	const struct cm_conn *c;
 
-	if (chan_plain(cm->chan) || who->of_address)
+	if (cm_has_address(cm, who))
 		return true;
 	LIST_FOREACH(c, &s->conns, of_session) {
 		if (c->cfg.peer[0] && cm_has_name(who, c->cfg.peer))
@@ -81,6 +86,16 @@ bool cm_session_trusts(const struct cm *cm, const struct cm_session *s,
 	}
 	*why = "peer's certificate is neither for its address nor for a configured name";
 	return false;
+}
+
+void cm_session_conn_gone(struct cm *cm, struct cm_session *s)
+{
+	const char *why;
+
+	if (s->fd < 0 || cm_session_trusts(cm, s, &s->who, &why))
+		return;
+	cm_session_flush(cm, s);
+	cm_session_fail(s, "%s", why);
 }
 
 /* Use |fd|, and greet. False if that fails. */
