@@ -185,12 +185,23 @@ const char *agent_conn_state_name(enum agent_conn_state s)
 	return "state";
 }
 
-struct agent_conn *agent_conn_find(struct agent *a, const char *name)
+struct agent_conn *agent_conn_named(const struct agent *a, const char *name)
 {
 	for (uint32_t i = 0; i < FALCON_MAX_CONNS; i++)
 		if (a->conns[i] && !strcmp(a->conns[i]->cfg.name, name))
 			return a->conns[i];
 	return NULL;
+}
+
+struct agent_conn *agent_conn_find(const struct agent *a, const char *name)
+{
+	return agent_conn_named(a, name);
+}
+
+struct agent_conn *agent_conn_find_for(const struct agent *a, const char *name, uid_t uid)
+{
+	(void)uid;
+	return agent_conn_named(a, name);
 }
 
 struct agent_conn *agent_conn_at(const struct agent *a, uint32_t cid)

@@ -32,7 +32,7 @@ struct client {
 	unsigned int set, sets;		/* ours, and of the whole memory */
 	uint32_t user;
 	int memfd, doorbell, event;
-	void (*release)(uint32_t uid, int fd, void *base, uint64_t size);	/* struct client_ends has it */
+	void (*release)(uint32_t uid, int fd, void *base, uint64_t size);	/* struct client_ends' */
 	uint32_t uid;
 
 	uint32_t sq_head, sq_tail;	/* tail as last seen */

@@ -110,7 +110,8 @@ static int resolve_addr(struct rdma_call *call, const struct fverbs_cm_req *q, s
 		return rdma_call_fail(call, -EINVAL, "addresses of two families, or not in order");
 	/* What fails leaves the state, and could be asked for again for ever. */
 	if (id->unfetched >= RCM_EVENTS_MAX)
-		return rdma_call_fail(call, -ENOBUFS, "%u events of the id wait to be fetched", id->unfetched);
+		return rdma_call_fail(call, -ENOBUFS, "%u events of the id wait to be fetched",
+				      id->unfetched);
 	if (rcm_is_any(&src) && (id->state == RCM_IDLE || id->any)) {
 		rc = host->source ? host->source(host->arg, &q->dst, &src) : -ENETUNREACH;
 		if (rc < 0)

@@ -79,8 +79,8 @@ struct rdma_host {
 	ssize_t (*write)(void *arg, void *proc, const struct iovec *local, unsigned nlocal,
 			 const struct iovec *remote, unsigned nremote);
 	/*
-	 * Until when no such call is to be made for |proc|, ns: its user's memory has kept them waiting. What is
-	 * past, or 0: now. NULL: nothing of the kind.
+	 * Until when no such call is to be made for |proc|, ns: its user's memory has kept them waiting.
+	 * What is past, or 0: now. NULL: nothing of the kind.
 	 */
 	uint64_t (*rest)(void *arg, void *proc);
 	/*
