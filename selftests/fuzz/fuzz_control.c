@@ -321,9 +321,9 @@ json_t *agent_keys_json(struct agent *a)
 
 /* No verbs applications: no rows. */
 #define NO_ROWS(name)                                                                              \
-	void name(struct agent *a, const struct agent_conn *only, json_t *rows)                    \
+	void name(struct agent *a, const struct show_query *q, json_t *rows)                    \
 	{                                                                                          \
-		(void)a, (void)only, (void)rows;                                                   \
+		(void)a, (void)q, (void)rows;                                                   \
 	}
 
 NO_ROWS(agent_show_device)
@@ -347,9 +347,9 @@ int agent_metrics_command(struct agent *a, struct control_client *cl, json_t *re
 	return control_error(reply, -EOPNOTSUPP, "no metrics here");
 }
 
-void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows)
+void agent_show_pool(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	CHECK(a == &agent && (!only || only->agent == a) && json_is_array(rows));
+	CHECK(a == &agent && (!q->only || q->only->agent == a) && json_is_array(rows));
 }
 
 /* Devices are never dialled here: nobody calls the layer's pump(). */

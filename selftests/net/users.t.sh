@@ -96,11 +96,24 @@ tap_run "another user sees the host's connections" sees $BOB conn b
 for table in conn window key flow rue config; do
 	tap_run "but not his in $table" sees_not $BOB "$table" mine
 done
+tap_is "$(as $BOB falconctl -j user show | jq -c '[.[].uid]')" "[$BOB]" "of users he sees himself"
 tap_run "nor can he delete it" says "no connection named" $BOB falconctl conn del mine
 tap_run "nor reset it" says "no connection named" $BOB falconctl conn reset mine
 tap_run "an application that wants more memory than his limit is refused" says "bytes of memory" $BOB \
 	falcon-perf b --count 1
 tap_run "nothing stays charged after a refusal" holds $ALICE memory 0
+
+serving_at_a()
+{
+	[ "$(on a falconctl -j client show | jq 'length')" = 1 ]
+}
+behind a setpriv --reuid $ALICE --regid $ALICE --clear-groups "$SCRATCH/bin/falcon-perf" --serve \
+	>/dev/null 2>&1
+server=$!
+tap_wait 10 serving_at_a
+tap_is "$(as $ALICE falconctl -j client show | jq length), $(as $BOB falconctl -j client show | jq length)" \
+	"1, 0" "nor does he see her applications"
+kill $server
 
 behind b falcon-perf --serve >/dev/null 2>&1
 server=$!

@@ -22,9 +22,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <agent/commands.h>
 #include <agent/drop.h>
+#include <agent/own.h>
 #include <agent/quota.h>
 #include <agent/rdma.h>
+#include <agent/rdma_show.h>
 #include <ipc/fdpass.h>
 
 #include "lingering.h"
@@ -75,6 +78,16 @@ void agent_frame_put(struct shard *s, struct xsk_frame *frame)
 {
 	(void)s, (void)frame;
 	fail();
+}
+
+bool own_all(uid_t uid)
+{
+	return uid == 0;
+}
+
+void stat_put(json_t *row, enum stat_table_id id, const void *base)
+{
+	(void)row, (void)id, (void)base;
 }
 
 /* Control is this file. */
@@ -326,6 +339,37 @@ static void a_path_is_no_file(void **state)
 	process();
 }
 
+/* Objects are shown to their user and root. */
+static void objects_of_others(void **state)
+{
+	struct {
+		struct fverbs_cmd cmd;
+		struct fverbs_handle device;
+	} msg = { { .op = FVERBS_ALLOC_PD }, {} };
+	const struct { uid_t uid; size_t rows; } users[] = { { 0, 1 }, { getuid(), 1 }, { 4000001, 0 } };
+	struct app app;
+
+	(void)state;
+	prepare(&app);
+	assert_int_equal(attach(&app), 0);
+	send_hello(&app);
+	process();
+	assert_int_equal(answer_of(&app), 0);
+	assert_int_equal(send(app.command, &msg, sizeof(msg), 0), sizeof(msg));
+	process();
+	assert_int_equal(answer_of(&app), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {
+		const struct show_query q = { .uid = users[i].uid };
+		json_t *rows = json_array();
+
+		agent_show_pd(&agent, &q, rows);
+		assert_int_equal(json_array_size(rows), users[i].rows);
+		json_decref(rows);
+	}
+	drop(&app);
+	process();
+}
+
 /* A user whose descriptors are not closed gets no more through. */
 static void descriptors_that_do_not_close(void **state)
 {
@@ -519,7 +563,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(attaches_and_leaves), TEST(descriptors_that_are_wrong), TEST(accounts),
 		TEST(misuse), TEST(a_descriptor_too_many), TEST(answers_that_are_not_read),
-		TEST(the_process_ends), TEST(a_path_is_no_file), TEST(descriptors_that_do_not_close),
+		TEST(the_process_ends), TEST(a_path_is_no_file), TEST(objects_of_others),
+		TEST(descriptors_that_do_not_close),
 	};
 
 	return unit_run(tests);

@@ -376,22 +376,52 @@ static void told_twice(void **state)
 	assert_ptr_equal(s->tx, tx);
 }
 
-/* No SPI comes twice under one master key; under another, the same SPI has another key. */
+enum { SPIS = 20000 };
+
+static int compare_spis(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* SPIs are given once, and from those that one has seen the next cannot be told. */
+static void spis_are_not_guessed(void **state)
+{
+	uint32_t *spi = test_calloc(SPIS, sizeof(*spi)), near = 0;
+	struct sec_keys *k, *other;
+
+	(void)state;
+	assert_int_equal(sec_keys_open(&k), 0);
+	assert_int_equal(sec_keys_open(&other), 0);
+	for (int i = 0; i < SPIS; i++) {
+		spi[i] = sec_keys_spi(k);
+		assert_int_equal(spi[i] >> 31, 1);
+		assert_true((spi[i] & INT32_MAX) >= FALCON_ESP_SPI_MIN);
+		near += i && spi[i] - spi[i - 1] + 1000 < 2000;
+		near += spi[i] == sec_keys_spi(other);
+	}
+	/* By chance that is one in ten times. */
+	assert_true(near < 20);
+	qsort(spi, SPIS, sizeof(*spi), compare_spis);
+	for (int i = 1; i < SPIS; i++)
+		assert_int_not_equal(spi[i], spi[i - 1]);
+	sec_keys_close(other);
+	sec_keys_close(k);
+	test_free(spi);
+}
+
+/* Under another master key the same SPI has another key. */
 static void keys_are_never_the_same(void **state)
 {
 	uint8_t key[2][PSP_KEY_MAX], restarted[PSP_KEY_MAX];
 	struct sec_keys *k;
-	uint32_t last = 0;
+	uint32_t last;
 
 	(void)state;
 	assert_int_equal(sec_keys_open(&k), 0);
 	assert_int_equal(sec_keys_generation(k), 1);
-	for (int i = 0; i < 1000; i++) {
-		uint32_t spi = sec_keys_spi(k);
-
-		assert_true(spi > last);
-		last = spi;
-	}
+	last = sec_keys_spi(k);
 	assert_int_equal(sec_keys_derive(k, last, FALCON_PSP_AES_GCM_128, key[0]), 0);
 	/* The generation after the next has the same place, and another key. */
 	assert_int_equal(sec_keys_rotate(k), 0);
@@ -491,6 +521,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(told_twice, fresh, done),
 		cmocka_unit_test_setup_teardown(no_nonce_twice, fresh, done),
 		cmocka_unit_test(keys_are_never_the_same),
+		cmocka_unit_test(spis_are_not_guessed),
 		cmocka_unit_test_setup_teardown(five_steps, fresh_esp, done),
 		cmocka_unit_test_setup_teardown(many_rotations, fresh_esp, done),
 		cmocka_unit_test_setup_teardown(one_connection, fresh_esp, done),

@@ -18,4 +18,4 @@ TESTS += $(RDMA_TESTS)
 
 $(eval $(call agent_test,rdma_proc,rdma_proc,-lcap))
 RDMA_LAYER := $(patsubst user/ulp/%.c,../ulp/%,$(wildcard user/ulp/rdma/*.c))
-$(eval $(call agent_test,agent_rdma,call rdma rdma_app rdma_area rdma_proc rdma_rest rdma_stall stall drop ../ulp/client ../base/log quota ../io/memory $(RDMA_LAYER),-lcap -ljansson -lbpf))
+$(eval $(call agent_test,agent_rdma,call rdma rdma_show rdma_app rdma_area rdma_proc rdma_rest rdma_stall stall drop ../ulp/client ../base/log quota ../io/memory $(RDMA_LAYER),-lcap -ljansson -lbpf))

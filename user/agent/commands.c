@@ -152,11 +152,8 @@ static int key_export(struct agent *a, struct control_client *cl, json_t *req, i
 static int show(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		json_t **reply)
 {
-	int rc = agent_show(a, req, reply);
-
 	(void)fds, (void)nfds;
-	own_filter(a, cl->uid, json_object_get(*reply, "rows"));
-	return rc;
+	return agent_show(a, req, cl->uid, reply);
 }
 
 static const struct command {

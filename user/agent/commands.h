@@ -6,16 +6,30 @@
 #include "agent/agent.h"
 #include "agent/stat.h"
 
+/* What a table is to be about. */
+struct show_query {
+	const struct agent_conn *only;	/* this connection; NULL: all */
+	uid_t uid;			/* who asks */
+};
+
+/*
+ * show.c: whether rows about |c| are for whoever asks. Ordinary users see what they may use: their own
+ * connections, and the host's for raw transactions. The others, with their addresses, are those of other
+ * users' programs.
+ */
+bool show_wants(const struct show_query *q, const struct agent_conn *c);
+
 /*
  * show.c: {"op":"show","object":O} -> {"rows":[...]}, an array of flat objects. O is one of conn,
- * window and pool (with an optional "name"), port, counters, client, config, version.
+ * window and pool (with an optional "name"), port, counters, client, config, version, ... Rows are about
+ * what |uid| may know of.
  */
-int agent_show(struct agent *a, json_t *req, json_t **reply);
+int agent_show(struct agent *a, json_t *req, uid_t uid, json_t **reply);
 /*
- * show.c: have |fn| append rows about each connection, or |only| that; only such as are set up if |up|.
+ * show.c: have |fn| append rows about each connection that |q| is about; only such as are set up if |up|.
  * There may be very many, and while a call is made no packet moves: so a few in a call.
  */
-void agent_show_each(struct agent *a, const struct agent_conn *only, bool up,
+void agent_show_each(struct agent *a, const struct show_query *q, bool up,
 		     void (*fn)(const struct agent_conn *c, void *rows), json_t *rows);
 /* show.c: |fn| of each connection, |at_once| of them in a call. */
 void agent_each_conn(struct agent *a, uint32_t at_once, void (*fn)(const struct agent_conn *c, void *arg),
@@ -23,8 +37,8 @@ void agent_each_conn(struct agent *a, uint32_t at_once, void (*fn)(const struct 
 /* metrics_agent.c: {"op":"metrics","connections":BOOLEAN} -> {"text":"..."}, OpenMetrics. */
 int agent_metrics_command(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 			  json_t **reply);
-/* pools.c: rows of the core's accounts: those that are shared, or the one of connection |only|. */
-void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows);
+/* pools.c: rows of the core's accounts: those that are shared, or the one of connection |q->only|. */
+void agent_show_pool(struct agent *a, const struct show_query *q, json_t *rows);
 
 /*
  * xlr.c: {"op":"xlr-add","where":"initiator"|"target"} and, each of them a string, what is to be compared:
@@ -39,6 +53,6 @@ struct fcore_xlr_rule;
 /* xlr.c, in a call: filter |number|; in |sum| what it has dropped in all shards. False: there is none. */
 bool agent_xlr_get(const struct agent *a, uint32_t number, struct fcore_xlr_rule *rule,
 		   struct filter_now *sum);
-void agent_show_xlr(struct agent *a, const struct agent_conn *only, json_t *rows);
+void agent_show_xlr(struct agent *a, const struct show_query *q, json_t *rows);
 
 #endif /* FALCON_AGENT_COMMANDS_H */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "agent/commands.h"
 #include "agent/config_nvme.h"
 #include "base/log.h"
 #include "agent/nvme_app.h"
@@ -322,31 +323,34 @@ json_t *agent_nvme_row(const struct nvme_dev *dev)
 	return row;
 }
 
-void agent_show_nvme(struct agent *a, const struct agent_conn *only, json_t *rows)
+void agent_show_nvme(struct agent *a, const struct show_query *q, json_t *rows)
 {
 	struct nvme_dev *dev;
 
-	(void)only;
+	(void)q;
 	for (unsigned int i = 0; (dev = nvme_dev_at(a->nvme->ulp.initiator, i)); i++)
 		json_array_append_new(rows, agent_nvme_row(dev));
 }
 
-void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t *rows)
+void agent_show_namespace(struct agent *a, const struct show_query *q, json_t *rows)
 {
+	/* Where it is, and whose it is elsewhere, is the operator's business. */
+	bool operator = own_all(q->uid);
 	struct nvme_target *t = a->nvme->ulp.target;
 	struct nvme_target_stats all;
 	struct nvme_ns_stats s;
 	struct nvme_ns_attr attr;
 
-	(void)only;
 	if (t)
 		nvme_target_stats(t, &all);
 	for (unsigned int i = 0; t && nvme_target_ns(t, i, &attr, &s); i++) {
 		json_t *row = json_pack(
 			"{s:s, s:i, s:s, s:I, s:i, s:b, s:b, s:s, s:I, s:I}", "name", attr.name, "nsid",
-			(int)attr.nsid, "path", a->config.namespaces[i].path, "bytes",
+			(int)attr.nsid, "path", operator ? a->config.namespaces[i].path : "",
+			"bytes",
 			(json_int_t)attr.store->bytes, "block_size", 1 << attr.block_shift, "read_only",
-			attr.read_only, "protected", attr.metadata != NULL, "peers", attr.peers, "iops",
+			attr.read_only, "protected", attr.metadata != NULL, "peers",
+			operator ? attr.peers : "", "iops",
 			(json_int_t)attr.iops, "bytes_per_s", (json_int_t)attr.bps);
 
 		stat_put(row, STAT_NVME_NS, &s);

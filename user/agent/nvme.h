@@ -8,6 +8,8 @@
 #include "agent/agent.h"
 #include "agent/control.h"
 
+struct show_query;	/* commands.h */
+
 /*
  * Open the files of the [namespace] sections: before privileges are given up. 0, or a negative errno,
  * reason logged.
@@ -44,7 +46,7 @@ int agent_nvme_reset(struct agent *a, struct control_client *cl, json_t *req, in
 /* The application of |cl| has gone. */
 void agent_nvme_gone(struct agent *a, struct control_client *cl);
 /* Rows for falconctl: devices; namespaces. */
-void agent_show_nvme(struct agent *a, const struct agent_conn *only, json_t *rows);
-void agent_show_namespace(struct agent *a, const struct agent_conn *only, json_t *rows);
+void agent_show_nvme(struct agent *a, const struct show_query *q, json_t *rows);
+void agent_show_namespace(struct agent *a, const struct show_query *q, json_t *rows);
 
 #endif /* FALCON_AGENT_NVME_H */

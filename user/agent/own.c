@@ -71,25 +71,3 @@ int own_add(struct agent *a, uid_t uid, const json_t *req, const struct conn_con
 	c->owner = uid;
 	return 0;
 }
-
-/* The connection that a row is about, or NULL. */
-static const struct agent_conn *conn_of_row(struct agent *a, const json_t *row)
-{
-	static const char title[] = "connection ";
-	const char *name = json_string_value(json_object_get(row, "name"));
-	const char *section = json_string_value(json_object_get(row, "section"));
-
-	if (section && strncmp(section, title, strlen(title)) == 0)
-		name = section + strlen(title);
-	return name ? agent_conn_named(a, name) : NULL;
-}
-
-void own_filter(struct agent *a, uid_t uid, json_t *rows)
-{
-	for (size_t i = json_array_size(rows); !own_all(uid) && i-- > 0;) {
-		const struct agent_conn *c = conn_of_row(a, json_array_get(rows, i));
-
-		if (c && !own_sees(c, uid))
-			json_array_remove(rows, i);
-	}
-}

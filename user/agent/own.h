@@ -25,7 +25,4 @@ bool own_changes(const struct agent_conn *c, uid_t uid);
 int own_add(struct agent *a, uid_t uid, const json_t *req, const struct conn_config *cfg, char *err,
 	    size_t errlen);
 
-/* Take what |uid| may not know of out of |rows|, a table of show.c. */
-void own_filter(struct agent *a, uid_t uid, json_t *rows);
-
 #endif /* FALCON_AGENT_OWN_H */

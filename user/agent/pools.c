@@ -112,8 +112,9 @@ static void show_shared(const struct fcore *core, json_t *rows)
 	}
 }
 
-void agent_show_pool(struct agent *a, const struct agent_conn *only, json_t *rows)
+void agent_show_pool(struct agent *a, const struct show_query *q, json_t *rows)
 {
+	const struct agent_conn *only = q->only;
 	const struct fcore_account *acc;
 
 	if (only) {

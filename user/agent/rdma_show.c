@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/commands.h"
+#include "agent/own.h"
 #include "agent/rdma.h"
 #include "agent/stat.h"
 #include "ulp/rdma/objects.h"
@@ -46,12 +48,15 @@ static void put_device(const struct rdma_ctx *ctx, json_t *row, uint32_t index)
 	put_text(row, "device", d ? d->name : "");
 }
 
-/* A row for each object of |kind|, of all applications. */
-static void each_of(const struct agent_rdma *v, enum rdma_kind kind, row_fn fn, json_t *rows)
+/* A row for each object of |kind|, of all applications that |q| is about. */
+static void each_of(const struct agent_rdma *v, const struct show_query *q, enum rdma_kind kind, row_fn fn,
+		    json_t *rows)
 {
 	for (const struct rdma_app *app = v ? v->apps : NULL; app; app = app->next) {
 		const struct rdma_ctx *ctx = app->ctx;
 
+		if (app->uid != q->uid && !own_all(q->uid))
+			continue;
 		for (uint32_t h = 1; h < ctx->handles_size; h++) {
 			json_t *row;
 
@@ -65,10 +70,10 @@ static void each_of(const struct agent_rdma *v, enum rdma_kind kind, row_fn fn, 
 	}
 }
 
-static void each(struct agent *a, enum rdma_kind kind, row_fn fn, json_t *rows)
+static void each(struct agent *a, const struct show_query *q, enum rdma_kind kind, row_fn fn, json_t *rows)
 {
 	for (unsigned int i = 0; i < a->nshards; i++)
-		each_of(a->shards[i].rdma, kind, fn, rows);
+		each_of(a->shards[i].rdma, q, kind, fn, rows);
 }
 
 static const char *name_of(const char *const *names, size_t n, uint32_t i)
@@ -178,29 +183,25 @@ static void pd_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
 	put(row, "objects", pd->uses);
 }
 
-void agent_show_qp(struct agent *a, const struct agent_conn *only, json_t *rows)
+void agent_show_qp(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	(void)only;
-	each(a, RDMA_KIND_QP, qp_row, rows);
+	each(a, q, RDMA_KIND_QP, qp_row, rows);
 }
 
-void agent_show_cq(struct agent *a, const struct agent_conn *only, json_t *rows)
+void agent_show_cq(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	(void)only;
-	each(a, RDMA_KIND_CQ, cq_row, rows);
+	each(a, q, RDMA_KIND_CQ, cq_row, rows);
 }
 
-void agent_show_mr(struct agent *a, const struct agent_conn *only, json_t *rows)
+void agent_show_mr(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	(void)only;
-	each(a, RDMA_KIND_MR, mr_row, rows);
-	each(a, RDMA_KIND_MW, mw_row, rows);
+	each(a, q, RDMA_KIND_MR, mr_row, rows);
+	each(a, q, RDMA_KIND_MW, mw_row, rows);
 }
 
-void agent_show_pd(struct agent *a, const struct agent_conn *only, json_t *rows)
+void agent_show_pd(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	(void)only;
-	each(a, RDMA_KIND_PD, pd_row, rows);
+	each(a, q, RDMA_KIND_PD, pd_row, rows);
 }
 
 static unsigned int applications(const struct agent *a)
@@ -213,12 +214,12 @@ static unsigned int applications(const struct agent *a)
 }
 
 /* A row for each address: what GID index an application has to give. */
-void agent_show_device(struct agent *a, const struct agent_conn *only, json_t *rows)
+void agent_show_device(struct agent *a, const struct show_query *q, json_t *rows)
 {
 	static const uint8_t none[16];
 	const struct fverbs_device *d;
 
-	(void)only;
+	(void)q;
 	for (uint32_t i = 0; a->shards[0].rdma && (d = rdma_device(a->shards[0].rdma->layer, i)); i++) {
 		for (uint32_t g = 0; g < d->ngids; g++) {
 			json_t *row;

@@ -5,11 +5,13 @@
 
 #include "agent/agent.h"
 
+struct show_query;	/* commands.h */
+
 /* Each fills |rows|; |only| means nothing to them. */
-void agent_show_device(struct agent *a, const struct agent_conn *only, json_t *rows);
-void agent_show_qp(struct agent *a, const struct agent_conn *only, json_t *rows);
-void agent_show_cq(struct agent *a, const struct agent_conn *only, json_t *rows);
-void agent_show_mr(struct agent *a, const struct agent_conn *only, json_t *rows);
-void agent_show_pd(struct agent *a, const struct agent_conn *only, json_t *rows);
+void agent_show_device(struct agent *a, const struct show_query *q, json_t *rows);
+void agent_show_qp(struct agent *a, const struct show_query *q, json_t *rows);
+void agent_show_cq(struct agent *a, const struct show_query *q, json_t *rows);
+void agent_show_mr(struct agent *a, const struct show_query *q, json_t *rows);
+void agent_show_pd(struct agent *a, const struct show_query *q, json_t *rows);
 
 #endif /* FALCON_AGENT_RDMA_SHOW_H */

@@ -8,6 +8,8 @@
 
 #include "agent/agent.h"
 
+struct show_query;	/* commands.h */
+
 /* Of one flow while its connection is set up (stats.h). */
 #define RUE_FLOW_STATS(V)										\
 	V(counter, events, none, "events handed to the engine")						\
@@ -66,7 +68,7 @@ void agent_rx_level_init(const struct shard *s, struct fcore_occupancy *ring);
 void agent_rx_level_set(struct shard *s, struct fcore_occupancy *ring, uint32_t n);
 
 /* rue_show.c: what "show rue" shows. */
-void agent_rue_show(struct agent *a, const struct agent_conn *only, json_t *rows);
+void agent_rue_show(struct agent *a, const struct show_query *q, json_t *rows);
 const struct rue_flow_stats *agent_rue_stats(const struct agent_conn *c, uint32_t flow);
 /* What connections had counted when they were closed, all together; the rest of it means nothing. */
 const struct rue_flow_stats *agent_rue_past(const struct shard *s);

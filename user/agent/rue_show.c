@@ -89,7 +89,7 @@ static void show_one(const struct agent_conn *c, void *rows)
 		flow++;
 }
 
-void agent_rue_show(struct agent *a, const struct agent_conn *only, json_t *rows)
+void agent_rue_show(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	agent_show_each(a, only, true, show_one, rows);
+	agent_show_each(a, q, true, show_one, rows);
 }

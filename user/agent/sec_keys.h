@@ -30,8 +30,8 @@ uint32_t sec_keys_generation(const struct sec_keys *k);
 int sec_keys_rotate(struct sec_keys *k);
 
 /*
- * A new SPI of the current generation, not below FALCON_ESP_SPI_MIN, or 0 if all up to 2^31 - 1 have been
- * given: rotate. None comes again before 2^30 others have been given.
+ * A new SPI of the current generation, not below FALCON_ESP_SPI_MIN, which nobody can guess from others; or 0
+ * if all up to 2^31 - 1 have been given: rotate. None comes again before 2^30 others have been given.
  */
 uint32_t sec_keys_spi(struct sec_keys *k);
 

@@ -9,18 +9,19 @@
 
 #include "agent/commands.h"
 #include "agent/nvme.h"
+#include "agent/own.h"
 #include "agent/raw_app.h"
 #include "agent/rdma_show.h"
 #include "agent/rue.h"
 #include "agent/stat.h"
 #include "base/version.h"
 
-/* Fills |rows|; only the connection |only| unless that is NULL. */
-typedef void (*show_fn)(struct agent *a, const struct agent_conn *only, json_t *rows);
+/* Fills |rows|. */
+typedef void (*show_fn)(struct agent *a, const struct show_query *q, json_t *rows);
 
 struct each_conn {
 	struct agent *agent;
-	const struct agent_conn *only;
+	const struct show_query *q;	/* NULL: all */
 	void (*fn)(const struct agent_conn *c, void *arg);
 	void *arg;
 	bool up;
@@ -29,6 +30,13 @@ struct each_conn {
 };
 
 enum { ROWS_AT_ONCE = 32, CIDS_AT_ONCE = 4096 };
+
+bool show_wants(const struct show_query *q, const struct agent_conn *c)
+{
+	if (q->only && c != q->only)
+		return false;
+	return own_all(q->uid) || (own_sees(c, q->uid) && c->ulp->ops->proto == FALCON_PROTO_RAW);
+}
 
 /* In a call. */
 static void some_conns(void *arg)
@@ -39,7 +47,7 @@ static void some_conns(void *arg)
 	for (uint32_t n = 0; n < CIDS_AT_ONCE && left && e->cid < nconns; n++, e->cid++) {
 		const struct agent_conn *c = agent_conn_at(e->agent, e->cid);
 
-		if (!c || (e->only && c != e->only) || (e->up && !c->core))
+		if (!c || (e->q && !show_wants(e->q, c)) || (e->up && !c->core))
 			continue;
 		e->fn(c, e->arg);
 		left--;
@@ -55,10 +63,10 @@ void agent_each_conn(struct agent *a, uint32_t at_once, void (*fn)(const struct 
 		agent_call(a, some_conns, &e);
 }
 
-void agent_show_each(struct agent *a, const struct agent_conn *only, bool up,
+void agent_show_each(struct agent *a, const struct show_query *q, bool up,
 		     void (*fn)(const struct agent_conn *c, void *rows), json_t *rows)
 {
-	struct each_conn e = { .agent = a, .only = only, .up = up, .fn = fn, .arg = rows,
+	struct each_conn e = { .agent = a, .q = q, .up = up, .fn = fn, .arg = rows,
 			       .at_once = ROWS_AT_ONCE };
 
 	while (e.cid < a->maps.nconns)
@@ -114,9 +122,9 @@ static void show_one_conn(const struct agent_conn *c, void *rows)
 	json_array_append_new(rows, row);
 }
 
-static void show_conn(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_conn(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	agent_show_each(a, only, false, show_one_conn, rows);
+	agent_show_each(a, q, false, show_one_conn, rows);
 }
 
 static void show_one_window(const struct agent_conn *c, void *rows)
@@ -146,9 +154,9 @@ static void show_one_window(const struct agent_conn *c, void *rows)
 	json_array_append_new(rows, row);
 }
 
-static void show_window(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_window(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	agent_show_each(a, only, true, show_one_window, rows);
+	agent_show_each(a, q, true, show_one_window, rows);
 }
 
 static const char *rekey_state_name(enum rekey_state s)
@@ -178,14 +186,14 @@ static void show_one_key(const struct agent_conn *c, void *rows)
 	json_array_append_new(rows, row);
 }
 
-static void show_key(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_key(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	agent_show_each(a, only, true, show_one_key, rows);
+	agent_show_each(a, q, true, show_one_key, rows);
 }
 
-static void show_port(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_port(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	(void)only;
+	(void)q;
 	for (unsigned i = 0; i < a->nports; i++) {
 		const struct port *p = &a->ports[i];
 
@@ -240,13 +248,13 @@ static void put_own(json_t *rows, enum stat_table_id id, const void *base)
 				    stat_get(&t->stats[i], base));
 }
 
-static void show_counters(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_counters(struct agent *a, const struct show_query *q, json_t *rows)
 {
 	struct falcon_counters x, g = {};
 	struct shard_stats loops = {};
 	struct shard_now now = {};
 
-	(void)only;
+	(void)q;
 	if (maps_counters(&a->maps, &x) < 0)
 		return;
 	for (unsigned int i = 0; i < a->nshards; i++) {
@@ -268,16 +276,30 @@ static void show_counters(struct agent *a, const struct agent_conn *only, json_t
 	put_own(rows, STAT_AGENT, &a->stats);
 }
 
-static void show_one_client(void *arg, struct control_client *cl)
+/* Rows of one kind, for whoever asks. */
+struct own_rows {
+	const struct show_query *q;
+	json_t *rows;
+};
+
+static bool his(const struct show_query *q, uid_t uid)
 {
-	if (cl->raw)
-		json_array_append_new(arg, raw_app_row(cl->raw, cl));
+	return q->uid == uid || own_all(q->uid);
 }
 
-static void show_client(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_one_client(void *arg, struct control_client *cl)
 {
-	(void)only;
-	control_each(a->control, show_one_client, rows);
+	const struct own_rows *o = arg;
+
+	if (cl->raw && his(o->q, cl->uid))
+		json_array_append_new(o->rows, raw_app_row(cl->raw, cl));
+}
+
+static void show_client(struct agent *a, const struct show_query *q, json_t *rows)
+{
+	struct own_rows o = { q, rows };
+
+	control_each(a->control, show_one_client, &o);
 }
 
 /* What a user holds, and may hold; without a limit, the kind's limit is left out. */
@@ -288,7 +310,12 @@ static void show_one_user(void *arg, const struct quota_usage *u)
 	static const char *const max[QUOTA_KINDS] = { "max_clients", "max_connections", "max_qps",
 						      "max_mrs", "max_memory", "max_links",
 						      "max_cm_ids" };
-	json_t *row = json_pack("{s:I, s:s, s:s}", "uid", (json_int_t)u->uid, "kind",
+	const struct own_rows *o = arg;
+	json_t *row;
+
+	if (!his(o->q, u->uid))
+		return;
+	row = json_pack("{s:I, s:s, s:s}", "uid", (json_int_t)u->uid, "kind",
 				!u->section || !u->section->name[0] ? ""
 				: u->section->group		    ? "group"
 								    : "user", "section",
@@ -299,25 +326,26 @@ static void show_one_user(void *arg, const struct quota_usage *u)
 		if (u->section)
 			put(row, max[k], u->section->limit[k]);
 	}
-	json_array_append_new(arg, row);
+	json_array_append_new(o->rows, row);
 }
 
-static void show_agent(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_agent(struct agent *a, const struct show_query *q, json_t *rows)
 {
 	json_t *row = json_object();
 	struct agent_census census;
 
-	(void)only;
+	(void)q;
 	agent_census(a, &census);
 	stat_put(row, STAT_CENSUS, &census);
 	stat_put(row, STAT_AGENT, &a->stats);
 	json_array_append_new(rows, row);
 }
 
-static void show_user(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_user(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	(void)only;
-	quota_each(a->quota, show_one_user, rows);
+	struct own_rows o = { q, rows };
+
+	quota_each(a->quota, show_one_user, &o);
 }
 
 static void show_config_of(const struct agent_conn *c, void *rows)
@@ -325,22 +353,22 @@ static void show_config_of(const struct agent_conn *c, void *rows)
 	config_show_conn(rows, &c->cfg);
 }
 
-static void show_config(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_config(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	json_t *all = only ? NULL : config_show(&a->config);
+	json_t *all = q->only ? NULL : config_show(&a->config);
 
 	if (all)
 		json_array_extend(rows, all);
 	json_decref(all);
-	agent_show_each(a, only, false, show_config_of, rows);
+	agent_show_each(a, q, false, show_config_of, rows);
 }
 
-static void show_version(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_version(struct agent *a, const struct show_query *q, json_t *rows)
 {
 	/* Whoever asks may be in another directory. */
 	char *path = realpath(a->config_path, NULL);
 
-	(void)only;
+	(void)q;
 	json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:b}",
 					      "version", FALCON_VERSION_STRING, "pid", (int)getpid(),
 					      "config", path ? path : a->config_path,
@@ -373,14 +401,14 @@ static void show_flows_of(const struct agent_conn *c, void *rows)
 		show_one_flow(c, flow, rows);
 }
 
-static void show_flow(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_flow(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	agent_show_each(a, only, true, show_flows_of, rows);
+	agent_show_each(a, q, true, show_flows_of, rows);
 }
 
-static void show_shard(struct agent *a, const struct agent_conn *only, json_t *rows)
+static void show_shard(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	(void)only;
+	(void)q;
 	for (unsigned int i = 0; i < a->nshards; i++) {
 		const struct shard *s = &a->shards[i];
 		json_t *row = json_pack("{s:i, s:s}", "shard", (int)i, "priority",
@@ -426,7 +454,7 @@ static const struct {
 struct table_call {
 	show_fn fn;
 	struct agent *agent;
-	const struct agent_conn *only;
+	struct show_query q;
 	json_t *rows;
 };
 
@@ -435,16 +463,18 @@ static void fill_table(void *arg)
 {
 	const struct table_call *t = arg;
 
-	t->fn(t->agent, t->only, t->rows);
+	t->fn(t->agent, &t->q, t->rows);
 }
 
-int agent_show(struct agent *a, json_t *req, json_t **reply)
+int agent_show(struct agent *a, json_t *req, uid_t uid, json_t **reply)
 {
 	const char *object = json_string_value(json_object_get(req, "object"));
 	const char *name = json_string_value(json_object_get(req, "name"));
-	struct table_call t = { .agent = a, .only = name ? agent_conn_find(a, name) : NULL };
+	struct table_call t = { .agent = a, .q = { .uid = uid } };
 
-	if (name && !t.only)
+	if (name)
+		t.q.only = agent_conn_find_for(a, name, uid);
+	if (name && (!t.q.only || !own_sees(t.q.only, uid)))
 		return control_error(reply, -ENOENT,
 				     "no connection named \"%s\"; falconctl conn show lists them",
 				     name);

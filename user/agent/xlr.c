@@ -223,7 +223,7 @@ bool agent_xlr_get(const struct agent *a, uint32_t number, struct fcore_xlr_rule
 	return there;
 }
 
-void agent_show_xlr(struct agent *a, const struct agent_conn *only, json_t *rows)
+void agent_show_xlr(struct agent *a, const struct show_query *q, json_t *rows)
 {
 	struct fcore_xlr_rule r;
 	struct filter_now sum;
@@ -235,7 +235,7 @@ void agent_show_xlr(struct agent *a, const struct agent_conn *only, json_t *rows
 		if (!agent_xlr_get(a, i, &r, &sum))
 			continue;
 		c = r.fields & FCORE_XLR_CID ? agent_conn_at(a, r.cid) : NULL;
-		if (only && c != only)
+		if (q->only ? c != q->only : c && !show_wants(q, c))
 			continue;
 		row = json_pack("{s:i, s:s}", "number", (int)i, "where", text_of(wheres, r.where));
 		stat_put(row, STAT_FILTER, &sum);
