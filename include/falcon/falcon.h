@@ -115,6 +115,20 @@ const struct falcon_msg *falcon_message(struct falcon *f);
 void falcon_message_done(struct falcon *f);
 
 /*
+ * Divide the range that peers may reach into slots of |bytes| each, the last perhaps shorter. From then on
+ * an operation has to keep to one slot, and to one that is granted to whoever sends it: none is yet. 0;
+ * -EINVAL: more than FALCON_GRANTS_MAX slots; -EOPNOTSUPP: the agent is older than this library, and would let
+ * all peers reach all of it.
+ */
+int falcon_divide(struct falcon *f, uint64_t bytes);
+
+/*
+ * Grant |slot| to service |service| behind connection |conn|, as a message has them, and to nobody else;
+ * |conn| 0: to nobody. Operations that came before may still be under way. 0, or -EINVAL: no such slot.
+ */
+int falcon_grant(struct falcon *f, unsigned int slot, uint32_t conn, uint16_t service);
+
+/*
  * Wait until there is a completion or a message, at most |timeout_ms| (-1: forever).
  * Returns 1 if there is something, 0 on timeout, -EPIPE if the agent is gone, -EINTR.
  */

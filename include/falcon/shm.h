@@ -30,7 +30,16 @@ enum falcon_shm_const {
 	FALCON_CQ_ENTRIES = 2048,
 	FALCON_RQ_ENTRIES = 256,
 	FALCON_MSG_MAX = 4096 - 32,	/* room for a message's payload, bytes */
+	FALCON_GRANTS_MAX = 256,	/* slots of the range that peers may reach */
 };
+
+/* What the agent understands beside what the version says: |agent_features|. */
+enum falcon_shm_feature {
+	FALCON_SHM_GRANTS = 1,		/* |slot_bytes| and |grants| */
+};
+
+/* A grant: the slot is for operations on connection |conn|, a handle, of |service| at the far end; 0: for none. */
+#define FALCON_GRANT(conn, service) ((__u64)(conn) << 32 | (__u64)(service) << 16 | 1)
 
 #define FALCON_ARENA_MAX (1ULL << 36)	/* bytes of arena that an agent accepts */
 
@@ -113,7 +122,15 @@ struct falcon_shm {
 	 * the thread that exchanges it for 0 signals the event.
 	 */
 	__u32 app_sleeping FALCON_ALIGNED;
+	__u32 agent_features;	/* enum falcon_shm_feature; agent, at attach */
+	/*
+	 * Not 0: the range opened for remote access is slots of so many bytes, and an operation has to keep
+	 * to one of those that are granted to whoever has sent it. Application, at any time.
+	 */
+	__u64 slot_bytes;
+	__u64 grants[FALCON_GRANTS_MAX];	/* FALCON_GRANT() */
 };
+_Static_assert(sizeof(struct falcon_shm) <= 4096, "ring sets stay where they are");
 
 #define FALCON_SHM_ROUND(n) (((n) + 4095ULL) & ~4095ULL)
 /* Bytes into a ring set. */

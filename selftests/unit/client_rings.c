@@ -219,9 +219,45 @@ static void attach__header_is_copied(void **state)
 	a.shm->remote_write = 1;
 	assert_null(client_local(cl, 0, ARENA + 1));
 	assert_non_null(client_local(cl, 0, ARENA));
-	assert_null(client_remote(cl, 0, 101, false));
-	assert_non_null(client_remote(cl, 0, 100, false));
-	assert_null(client_remote(cl, 0, 1, true));
+	assert_null(client_remote(cl, 0, 101, false, 3, 9));
+	assert_non_null(client_remote(cl, 0, 100, false, 3, 9));
+	assert_null(client_remote(cl, 0, 1, true, 3, 9));
+	client_free(cl);
+	app_drop(&a);
+}
+
+/* Slots are for those whom they are granted to, and no operation is for two. */
+static void remote__slots(void **state)
+{
+	struct client *cl;
+	struct app a;
+
+	(void)state;
+	app_make(&a, ARENA, true);
+	a.shm->remote_offset = 1024;
+	a.shm->remote_len = 3000;
+	a.shm->remote_write = a.shm->remote_read = 1;
+	cl = attach(&a);
+	assert_true(a.shm->agent_features & FALCON_SHM_GRANTS);
+	assert_non_null(client_remote(cl, 1024, 3000, true, 3, 9));
+	a.shm->slot_bytes = 1000;
+	assert_null(client_remote(cl, 1024, 1, true, 3, 9));
+	a.shm->grants[1] = FALCON_GRANT(FALCON_CONN_HANDLE(0, 3), 9);
+	assert_ptr_equal(client_remote(cl, 2024, 1000, true, 3, 9), client_local(cl, 2024, 1000));
+	assert_non_null(client_remote(cl, 3023, 1, false, 3, 9));
+	assert_null(client_remote(cl, 2024, 1001, true, 3, 9));
+	assert_null(client_remote(cl, 2023, 2, true, 3, 9));
+	assert_null(client_remote(cl, 3024, 1, true, 3, 9));
+	assert_null(client_remote(cl, 2024, 1, true, 3, 8));
+	assert_null(client_remote(cl, 2024, 1, false, 4, 9));
+	a.shm->grants[1] = 0;
+	assert_null(client_remote(cl, 2024, 1, true, 3, 9));
+	assert_null(client_remote(cl, 2024, 0, true, 0, 0));
+	/* Nonsense is nobody's. */
+	a.shm->slot_bytes = 1;
+	assert_null(client_remote(cl, 4000, 1, true, 3, 9));
+	a.shm->slot_bytes = UINT64_MAX;
+	assert_null(client_remote(cl, 1024, 1, true, 3, 9));
 	client_free(cl);
 	app_drop(&a);
 }
@@ -381,6 +417,7 @@ int main(void)
 		cmocka_unit_test(attach__read_only_memory),
 		cmocka_unit_test(attach__other_kinds_of_signals),
 		cmocka_unit_test(attach__header_is_copied),
+		cmocka_unit_test(remote__slots),
 		cmocka_unit_test_setup(rings__through_many_turns, setup),
 		cmocka_unit_test_setup(rings__messages, setup),
 		cmocka_unit_test_setup(completions__are_bounded, setup),

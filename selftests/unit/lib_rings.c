@@ -258,6 +258,45 @@ static uint64_t receive(struct falcon *f, uint32_t *conn)
 	return tag;
 }
 
+/* Peers that are kept apart: an operation reaches what was granted to its sender. */
+static void grants(void **state)
+{
+	struct falcon_sqe put = { .op = FALCON_RAW_PUT, .dst_service = SERVICE, .len = 100, .remote = 4096 };
+	struct falcon_sqe hello = { .op = FALCON_RAW_SEND, .dst_service = SERVICE, .len = 8 };
+	const struct falcon_msg *m;
+	struct falcon_cqe cqe;
+
+	(void)state;
+	assert_int_equal(falcon_lookup(near, "b-unordered", &put.conn), 0);
+	hello.conn = put.conn;
+	memset(falcon_arena(near), 'g', 100);
+	assert_int_equal(falcon_divide(far, ARENA / (FALCON_GRANTS_MAX + 1)), -EINVAL);
+	assert_int_equal(falcon_divide(far, 0), -EINVAL);
+	assert_int_equal(falcon_divide(far, 4096), 0);
+	assert_int_equal(falcon_submit(near, &put), 0);
+	cqe = next(near);
+	assert_int_equal(cqe.status, kCmplTargetNackCIE);
+	assert_int_equal(cqe.ulp_code, FALCON_RAW_NO_ACCESS);
+	assert_int_equal(falcon_submit(near, &hello), 0);
+	falcon_flush(near);
+	while (!(m = falcon_message(far)))
+		assert_int_equal(falcon_wait(far, PATIENCE_MS), 1);
+	assert_int_equal(falcon_grant(far, 1, m->conn, m->src_service), 0);
+	falcon_message_done(far);
+	assert_int_equal(next(near).status, kCmplAck);
+	assert_int_equal(falcon_submit(near, &put), 0);
+	assert_int_equal(next(near).status, kCmplAck);
+	assert_memory_equal((uint8_t *)falcon_arena(far) + 4096, falcon_arena(near), 100);
+	put.remote = 8192;
+	assert_int_equal(falcon_submit(near, &put), 0);
+	assert_int_equal(next(near).status, kCmplTargetNackCIE);
+	assert_int_equal(falcon_grant(far, 1, 0, 0), 0);
+	put.remote = 4096;
+	assert_int_equal(falcon_submit(near, &put), 0);
+	assert_int_equal(next(near).status, kCmplTargetNackCIE);
+	assert_int_equal(falcon_grant(far, FALCON_GRANTS_MAX, 1, 1), -EINVAL);
+}
+
 /* Connections of two threads: both are used by one handle, asleep and awake, and answered on. */
 static void threads__connections_of_both(void **state)
 {
@@ -338,7 +377,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(version__is_the_programs),
 		T(open__what_goes_wrong), T(open__from_the_environment), T(names__of_connections),
-		T(operations__of_each_kind), T(submit__bounds_and_full_ring),
+		T(grants),		T(operations__of_each_kind), T(submit__bounds_and_full_ring),
 		T(completions__left_unread), T(fd__for_event_loops), T(agent__dies),
 		T2(threads__connections_of_both), T2(threads__wrong_handles), T2(agent__dies),
 		T2(operations__of_each_kind), T2(fd__for_event_loops), T2(names__of_connections),

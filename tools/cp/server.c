@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,9 +37,19 @@ static int attach(struct cp_server *s)
 	};
 	int rc = falcon_open(&attr, &s->f);
 
-	if (!rc)
-		mailbox_init(&s->mb, s->f, 0);
-	return rc;
+	snprintf(s->why, sizeof(s->why), "%s", rc ? falcon_error(NULL) : "");
+	if (rc)
+		return rc;
+	/* Clients are not to see or change each other's files. */
+	rc = falcon_divide(s->f, CP_SESSION_BYTES);
+	if (rc) {
+		snprintf(s->why, sizeof(s->why), "%s", falcon_error(s->f));
+		falcon_close(s->f);
+		s->f = NULL;
+		return rc;
+	}
+	mailbox_init(&s->mb, s->f, 0);
+	return 0;
 }
 
 static int take_completions(struct cp_server *s)
@@ -107,7 +118,7 @@ int cp_serve(const struct cp_config *cfg)
 		return 1;
 	}
 	if (attach(&s)) {
-		app_warn("%s", falcon_error(NULL));
+		app_warn("%s", s.why);
 		close(s.dir);
 		return 1;
 	}

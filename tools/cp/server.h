@@ -46,6 +46,7 @@ struct cp_session {
 struct cp_server {
 	const struct cp_config *cfg;
 	struct falcon *f;
+	char why[256];		/* it is not attached */
 	struct mailbox mb;
 	int dir;
 	uint64_t now;		/* ns */

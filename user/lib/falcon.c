@@ -242,6 +242,25 @@ uint16_t falcon_service(const struct falcon *f)
 	return f->service;
 }
 
+int falcon_divide(struct falcon *f, uint64_t bytes)
+{
+	if (!(f->shm->agent_features & FALCON_SHM_GRANTS))
+		return lib_fail(f, -EOPNOTSUPP, "the agent is older than libfalcon %s, and cannot keep peers "
+				"apart", FALCON_VERSION_STRING);
+	if (!bytes || (f->shm->remote_len + bytes - 1) / bytes > FALCON_GRANTS_MAX)
+		return lib_fail(f, -EINVAL, "there can be %d slots, not more", FALCON_GRANTS_MAX);
+	__atomic_store_n(&f->shm->slot_bytes, bytes, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int falcon_grant(struct falcon *f, unsigned int slot, uint32_t conn, uint16_t service)
+{
+	if (slot >= FALCON_GRANTS_MAX)
+		return lib_fail(f, -EINVAL, "there can be %d slots, not more", FALCON_GRANTS_MAX);
+	__atomic_store_n(&f->shm->grants[slot], conn ? FALCON_GRANT(conn, service) : 0, __ATOMIC_RELEASE);
+	return 0;
+}
+
 int falcon_lookup(struct falcon *f, const char *name, uint32_t *conn)
 {
 	json_t *answer = NULL, *value;

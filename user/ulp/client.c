@@ -125,6 +125,7 @@ static int map_memory(struct client *cl, const struct falcon_shm *h, char *err, 
 		return fail(err, err_len, "cannot map the memory: %s", strerror(errno));
 	cl->shm = (struct falcon_shm *)base;
 	cl->sets = h->ring_sets;
+	cl->shm->agent_features = FALCON_SHM_GRANTS;
 	set = base + FALCON_SHM_SET(cl->set);
 	cl->rings = (struct falcon_ring_set *)set;
 	cl->sqes = (struct falcon_sqe *)(set + FALCON_SET_SQ);
@@ -343,7 +344,22 @@ void *client_local(const struct client *cl, uint64_t offset, uint64_t len)
 	return cl->arena + offset;
 }
 
-void *client_remote(const struct client *cl, uint64_t offset, uint64_t len, bool write)
+/* Whether |len| bytes from |in| on, bytes into the range that peers may reach, are granted to that peer. */
+static bool granted(const struct client *cl, uint64_t in, uint64_t len, uint32_t cid, uint16_t service)
+{
+	uint64_t bytes = __atomic_load_n(&cl->shm->slot_bytes, __ATOMIC_ACQUIRE), slot;
+
+	if (!bytes)
+		return true;
+	slot = in / bytes;
+	if (slot >= FALCON_GRANTS_MAX || len > bytes - in % bytes)
+		return false;
+	return __atomic_load_n(&cl->shm->grants[slot], __ATOMIC_ACQUIRE) ==
+	       FALCON_GRANT(FALCON_CONN_HANDLE(cl->set, cid), service);
+}
+
+void *client_remote(const struct client *cl, uint64_t offset, uint64_t len, bool write, uint32_t cid,
+		    uint16_t service)
 {
 	uint64_t in = offset - cl->remote_offset;
 
@@ -351,7 +367,7 @@ void *client_remote(const struct client *cl, uint64_t offset, uint64_t len, bool
 		return NULL;
 	if (offset < cl->remote_offset || in > cl->remote_len || len > cl->remote_len - in)
 		return NULL;
-	return cl->arena + offset;
+	return granted(cl, in, len, cid, service) ? cl->arena + offset : NULL;
 }
 
 bool client_sleep_begin(struct client *cl)

@@ -107,8 +107,12 @@ void client_publish(struct client *cl);
 
 /* Memory of the arena, or NULL if [offset, offset + len) is not in it. */
 void *client_local(const struct client *cl, uint64_t offset, uint64_t len);
-/* The same for a peer that wants to write (|write|) or read: NULL also if not opened for it. */
-void *client_remote(const struct client *cl, uint64_t offset, uint64_t len, bool write);
+/*
+ * The same for a peer that wants to write (|write|) or read, on connection |cid| from |service| there: NULL
+ * also if not opened for it.
+ */
+void *client_remote(const struct client *cl, uint64_t offset, uint64_t len, bool write, uint32_t cid,
+		    uint16_t service);
 
 /*
  * Announce that the agent is about to sleep: from here on the application rings the doorbell.

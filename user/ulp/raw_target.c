@@ -23,10 +23,11 @@ static struct raw_client *find_service(struct raw_ulp *ulp, const struct falcon_
 	return ulp->services[falcon_ntoh16(hdr->dst_service)];
 }
 
-static struct answer put(struct raw_client *rc, const struct falcon_raw_hdr *hdr,
+static struct answer put(struct raw_client *rc, uint32_t cid, const struct falcon_raw_hdr *hdr,
 			 const void *data, uint32_t len)
 {
-	void *to = client_remote(rc->cl, falcon_ntoh64(hdr->offset), len, true);
+	void *to = client_remote(rc->cl, falcon_ntoh64(hdr->offset), len, true, cid,
+				 falcon_ntoh16(hdr->src_service));
 
 	if (!to)
 		return refused(FALCON_RAW_NO_ACCESS);
@@ -70,7 +71,7 @@ static struct answer handle_push(struct raw_ulp *ulp, uint32_t cid, const uint8_
 	if (!rc)
 		return refused(FALCON_RAW_NO_SERVICE);
 	switch (hdr.op) {
-	case FALCON_RAW_PUT: return put(rc, &hdr, payload, len);
+	case FALCON_RAW_PUT: return put(rc, cid, &hdr, payload, len);
 	case FALCON_RAW_SEND: return deliver(rc, cid, &hdr, payload, len, now);
 	default: return refused(FALCON_RAW_MALFORMED);
 	}
@@ -85,7 +86,7 @@ void raw_on_push(struct raw_ulp *ulp, struct fcore_conn *c, uint32_t rsn, const 
 }
 
 /* The service that a pull asks and the memory it asks for, or NULL. */
-static struct raw_client *pull_source(struct raw_ulp *ulp, const void *hdr, uint32_t hdr_len,
+static struct raw_client *pull_source(struct raw_ulp *ulp, uint32_t cid, const void *hdr, uint32_t hdr_len,
 				      uint32_t len, const void **from)
 {
 	struct falcon_raw_hdr h;
@@ -97,7 +98,8 @@ static struct raw_client *pull_source(struct raw_ulp *ulp, const void *hdr, uint
 	rc = find_service(ulp, &h);
 	if (!rc || h.op != FALCON_RAW_GET)
 		return NULL;
-	*from = client_remote(rc->cl, falcon_ntoh64(h.offset), len, false);
+	*from = client_remote(rc->cl, falcon_ntoh64(h.offset), len, false, cid,
+			      falcon_ntoh16(h.src_service));
 	return *from ? rc : NULL;
 }
 
@@ -105,7 +107,8 @@ void raw_on_pull(struct raw_ulp *ulp, struct fcore_conn *c, uint32_t rsn, const 
 		 uint32_t hdr_len, uint16_t request_len, uint64_t now)
 {
 	struct fcore_response resp = { 0 };
-	struct raw_client *rc = pull_source(ulp, hdr, hdr_len, request_len, &resp.payload);
+	struct raw_client *rc = pull_source(ulp, fcore_conn_cid(c), hdr, hdr_len, request_len,
+					    &resp.payload);
 
 	if (rc) {
 		rc->refs++;
