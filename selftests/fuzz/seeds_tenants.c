@@ -59,11 +59,18 @@ static void pair(uint8_t who, uint8_t i, bool ud, bool here)
 	SAY(who, PAIR, i, here ? 0xff : 0, any(), ud ? 0 : 1, any(), 1, 0, 0);
 }
 
-/* |n| requests of |opcode|, or receive requests: fields as tenant_post() takes them. */
-static void post(uint8_t who, uint8_t i, bool recv, uint8_t opcode, uint8_t n)
+/*
+ * |n| requests of |opcode|, or receive requests: fields as tenant_post() takes them. Local memory is its
+ * own, remote memory that of |whose|: an application's, or of who behaves.
+ */
+enum { THEIRS = 0xe0 };
+
+static void post(uint8_t who, uint8_t i, bool recv, uint8_t opcode, uint8_t whose, uint8_t n)
 {
-	SAY(who, POST, i, recv, 7, opcode, 2, 2, 2, 0, 1, 1, 0, who, 64, 0, 40, 0, who, who, 0, 8, 60, 0, who,
-	    i, n);
+	uint8_t own = who == FIRST ? 0 : who == SECOND ? 1 : 2;
+
+	SAY(who, POST, i, recv, 7, opcode, 2, whose, whose, 0, 1, 1, 0, own, 64, 0, 40, 0, own, own, 0, 8, 60,
+	    0, own, i, n);
 }
 
 static void pass(uint8_t rounds)
@@ -88,9 +95,9 @@ static void requests(bool ud, bool here)
 	SAY(SECOND, CREATE, AH, 0, 1);
 	pair(SECOND, 1, ud, here);
 	pass(31);
-	post(other, 1, true, 0, 8);
+	post(other, 1, true, 0, 0, 8);
 	for (uint8_t opcode = 0; opcode < 13; opcode++) {
-		post(SECOND, 1, false, opcode, 3);
+		post(SECOND, 1, false, opcode, here ? 0 : 2, 3);
 		pass(20);
 		SAY(SECOND, DRAIN);
 		SAY(other, DRAIN);
@@ -179,6 +186,18 @@ static void nowhere(void)
 	pass(31);
 }
 
+/* It writes to the memory of who behaves, and reads it. */
+static void intrudes(void)
+{
+	for (uint8_t opcode = 0; opcode < 7; opcode++) {
+		pair(SECOND, 1, false, false);
+		pass(31);
+		post(SECOND, 1, false, opcode, THEIRS, 3);
+		pass(31);
+		SAY(SECOND, PAIR, 1);
+	}
+}
+
 static void chaos(void)
 {
 	for (uint8_t i = 0; i < 4; i++)
@@ -186,7 +205,7 @@ static void chaos(void)
 	SAY(OPERATOR, 3, 4, 4, 19, 19);
 	while (walk.len < 3800) {
 		if (any() & 1)
-			post(any() % 8, any(), any() & 1, any() % 13, any() % 16);
+			post(any() % 8, any(), any() & 1, any() % 13, any() % 3, any() % 16);
 		else
 			say_any();
 		pass(any() % 32);
@@ -201,7 +220,7 @@ static void finish(const char *dir, unsigned int n)
 
 void tenants_seeds(const char *dir)
 {
-	static void (*const walks[])(void) = { connects, raw, events, many, nowhere };
+	static void (*const walks[])(void) = { connects, raw, events, many, nowhere, intrudes };
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < 4; i++) {
