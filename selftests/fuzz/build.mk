@@ -3,9 +3,9 @@
 # under build/fuzz/; a second run goes on from there.
 
 FUZZERS :=	# all of them
-# Those of what comes from the network, which make test builds and gives their seeds: fuzz.t.sh. All
+# Those of what comes from the network, and of several tenants, which make test builds and gives their seeds: fuzz.t.sh. All
 # of them would be half as much again to compile.
-FUZZERS_TESTED := fuzz_frame fuzz_wire fuzz_psp fuzz_handshake fuzz_rdma fuzz_rdma_cm fuzz_nvme fuzz_rifl
+FUZZERS_TESTED := fuzz_frame fuzz_wire fuzz_psp fuzz_handshake fuzz_rdma fuzz_rdma_cm fuzz_nvme fuzz_rifl fuzz_tenants
 FUZZ := $(B)/fuzz
 FUZZ_SEEDS := $(FUZZ)/seeds
 FUZZ_FLAGS := -O1 -gline-tables-only -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
@@ -22,6 +22,7 @@ endef
 $(eval $(call fuzz_rule,any,-fno-sanitize=alignment))
 $(eval $(call fuzz_rule,aligned,))
 $(eval $(call fuzz_rule,guarded,-fno-sanitize=alignment -Dmmap=guarded_mmap -Dmunmap=guarded_munmap))
+$(eval $(call fuzz_rule,metered,-fno-sanitize=alignment -fsanitize-coverage=trace-pc))
 $(eval $(call fuzz_rule,counted,-fno-sanitize=alignment -Dgetrandom=counted_getrandom))
 
 # $(call fuzzer,NAME,FLAVOUR,sources beside NAME.c,libraries)
@@ -65,6 +66,12 @@ $(eval $(call fuzzer,fuzz_verbs,any,$(FUZZ_RDMA),-lcmocka))
 $(eval $(call fuzzer,fuzz_rdma,any,$(FUZZ_RDMA),-lcmocka))
 $(eval $(call fuzzer,fuzz_rdma_cm,any,$(wildcard user/ulp/rdma/cm_*.c)))
 
+# Several applications of RDMA and raw layers on one core. Every edge that is taken is counted.
+FUZZ_METER := -Wl,--wrap=__sanitizer_cov_trace_pc
+FUZZ_TENANTS := $(addprefix selftests/fuzz/tenants_,verbs.c cm.c pairs.c raw.c good.c meter.c) \
+	selftests/unit/loop/app.c $(wildcard user/ulp/*.c) $(FUZZ_RDMA)
+$(eval $(call fuzzer,fuzz_tenants,metered,$(FUZZ_TENANTS),-lcmocka $(FUZZ_METER)))
+
 # Both ends of NVMe over Falcon, in the world of their unit tests.
 FUZZ_NVME := $(wildcard user/ulp/nvme/*.c) user/base/pi.c selftests/unit/nvme_env.c
 $(eval $(call fuzzer,fuzz_nvme,any,$(FUZZ_NVME),-lcmocka -lisal))
@@ -79,7 +86,7 @@ $(eval $(call fuzzer,fuzz_emulator,aligned,$(FUZZ_EMULATOR),-ljansson -lm))
 
 $(FUZZ)/make_seeds: $(patsubst %.c,$(B)/obj/%.o,$(addprefix selftests/fuzz/,seeds.c seed_file.c) $(FUZZ_FRAMES))
 $(FUZZ)/make_seeds_agent: $(patsubst %.c,$(B)/obj/%.o,$(addprefix selftests/fuzz/seed,s_agent.c s_cp.c \
-	s_emulator.c _file.c) tools/cp/proto.c)
+	s_emulator.c s_tenants.c _file.c) tools/cp/proto.c)
 $(FUZZ)/make_seeds $(FUZZ)/make_seeds_agent:
 	$(call say,LD,$@)
 	@mkdir -p $(@D)

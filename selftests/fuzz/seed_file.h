@@ -12,5 +12,7 @@ void seed_write(const char *dir, const char *kind, unsigned int n, const void *d
 void cp_seeds(const char *dir);
 /* seeds_emulator.c: write DIR/fuzz_emulator/. */
 void emulator_seeds(const char *dir);
+/* seeds_tenants.c: write DIR/fuzz_tenants/. */
+void tenants_seeds(const char *dir);
 
 #endif /* FALCON_FUZZ_SEED_FILE_H */

@@ -3,7 +3,7 @@
  * The first corpus of the fuzzers around the agent: seeds_agent DIR writes DIR/fuzz_config/ and
  * DIR/fuzz_control/, from text that exercises every kind of value and every request, and
  * DIR/fuzz_client/, in which all operations succeed, or rings are full, or an application comes
- * again; and has seeds_cp.c write DIR/fuzz_cp/.
+ * again; and has the other seeds_*.c write theirs.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -159,5 +159,6 @@ int main(int argc, char **argv)
 	verbs_seeds(argv[1]);
 	cp_seeds(argv[1]);
 	emulator_seeds(argv[1]);
+	tenants_seeds(argv[1]);
 	return 0;
 }

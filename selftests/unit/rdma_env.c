@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 struct env env;
 
@@ -18,18 +19,31 @@ void env_open(uint64_t seed)
 		env_host_open(&env.host[i], i);
 }
 
+static struct ulp layer(struct env_host *h, bool other)
+{
+	return other ? h->other : (struct ulp){ &rdma_ulp_ops, h->r };
+}
+
+static void turn(const char *what, bool begins)
+{
+	if (env.turn)
+		env.turn(what, begins);
+}
+
 static void end_conn(struct env_host *h, uint32_t cid, const char *why)
 {
 	struct env_conn *c = &h->conns[cid];
 	struct fcore_conn *core = c->core;
+	struct ulp u = layer(h, c->other);
 
 	h->ending = true;
-	rdma_ulp_ops.conn_down(h->r, cid, why);
+	u.ops->conn_down(u.self, cid, why);
 	h->ending = false;
 	if (core)
 		fcore_conn_close(core, kCmplDeadConn);
-	rdma_ulp_ops.conn_gone(h->r, cid);
+	u.ops->conn_gone(u.self, cid);
 	c->core = NULL;
+	c->other = false;
 	c->peer_cid = 0;
 	c->hung = c->dirty = false;
 }
@@ -79,33 +93,64 @@ static void come_up(struct env_host *h, uint32_t cid, const struct ulp_ends *end
 		    const struct ulp_data *data)
 {
 	const struct ulp_conn up = { .core = h->conns[cid].core, .cid = cid, .max_len = ENV_MAX_LEN,
-				     .ends = *ends, .data = *data };
+				     .owner = -1, .ends = *ends, .data = *data };
+	struct ulp u = layer(h, h->conns[cid].other);
 
-	assert_int_equal(rdma_ulp_ops.conn_up(h->r, &up), 0);
+	assert_int_equal(u.ops->conn_up(u.self, &up), 0);
+}
+
+void env_join_other(uint32_t cid)
+{
+	const struct ulp_ends ends = { .family = AF_INET, .ordered = true };
+
+	for (int i = 0; i < ENV_HOSTS; i++) {
+		open_conn(&env.host[i], cid, &env.host[!i], cid, true);
+		env.host[i].conns[cid].other = true;
+	}
+	for (int i = 0; i < ENV_HOSTS; i++)
+		come_up(&env.host[i], cid, &ends, &(struct ulp_data){ 0 });
+}
+
+/* The layer hangs up, which ends it. */
+static void refuse(struct env_host *h, uint32_t cid, const char *why)
+{
+	h->conns[cid].peer_cid = cid;
+	rdma_ulp_ops.refused(h->r, cid, why);
 }
 
 static void answer_dial(struct env_host *h, const struct ulp_dial *d, uint32_t cid)
 {
-	struct env_host *peer = &env.host[d->ends.remote[3] - 1];
+	uint32_t where = d->ends.remote[3] - 1U;
 	struct ulp_request req = { .ends = d->ends, .peer = "", .data = d->data };
 	struct ulp_data reply = { 0 };
+	struct env_host *peer;
 	char err[256] = "";
 
 	if (h->conns[cid].hung) {
 		end_conn(h, cid, "hung up");
 		return;
 	}
+	/* Nobody has that address: it is dialled until it is hung up. */
+	if (d->ends.family != AF_INET || where >= ENV_HOSTS) {
+		h->conns[cid].peer_cid = cid;
+		return;
+	}
 	if (h->deaf) {
-		rdma_ulp_ops.refused(h->r, cid, "nobody there");
+		refuse(h, cid, "nobody there");
 		return;
 	}
 	memcpy(req.ends.local, d->ends.remote, 16);
 	memcpy(req.ends.remote, d->ends.local, 16);
+	peer = &env.host[where];
 	req.cid = env_new_cid(peer);
+	if (!req.cid) {
+		refuse(h, cid, "out of CIDs");
+		return;
+	}
 	peer->conns[req.cid].peer_cid = UINT32_MAX;
 	if (rdma_ulp_ops.accept(peer->r, &req, &reply, err, sizeof(err))) {
 		peer->conns[req.cid].peer_cid = 0;
-		rdma_ulp_ops.refused(h->r, cid, err);
+		refuse(h, cid, err);
 		return;
 	}
 	open_conn(h, cid, peer, req.cid, d->ends.ordered);
@@ -125,6 +170,23 @@ static void serve_dials(struct env_host *h)
 		memmove(&h->dials[0], &h->dials[1], --h->ndials * sizeof(h->dials[0]));
 		answer_dial(h, &d, cid);
 	}
+}
+
+static void serve_notes(void)
+{
+	/* Whatever they are answered with is sent in the next round. */
+	for (uint32_t i = 0; i < env.nnotes; i++) {
+		struct ulp_note note = env.notes[i], back = note;
+
+		if (note.family != AF_INET || note.remote[3] - 1U >= ENV_HOSTS)
+			continue;
+		memcpy(note.local, back.remote, 16);
+		memcpy(note.remote, back.local, 16);
+		turn("a note", true);
+		rdma_ulp_ops.note(env.host[note.local[3] - 1].r, &note, "");
+		turn("a note", false);
+	}
+	env.nnotes = 0;
 }
 
 /* Who hangs up ends the other end, too; both have had a round to send what they owed. */
@@ -243,9 +305,17 @@ static void host_round(struct env_host *h)
 			fcore_acked(c->core, env.now);
 		c->dirty = false;
 	}
+	turn("the RDMA layer", true);
 	if (!h->still)
 		rdma_ulp_ops.pump(h->r, env.now);
+	turn("the RDMA layer", false);
+	turn("the other layer", true);
+	if (h->other.ops)
+		h->other.ops->pump(h->other.self, env.now);
+	turn("the other layer", false);
+	turn("the core", true);
 	fcore_run(h->core, env.now, 64);
+	turn("the core", false);
 }
 
 void env_step(void)
@@ -254,7 +324,9 @@ void env_step(void)
 	while (env.in_flight && env.flight[0].at <= env.now) {
 		struct env_packet p = env_pop();
 
+		turn("a packet", true);
 		receive(&p);
+		turn("a packet", false);
 	}
 	for (int i = 0; i < ENV_HOSTS; i++)
 		host_round(&env.host[i]);
@@ -262,6 +334,7 @@ void env_step(void)
 		serve_dials(&env.host[i]);
 		serve_hangups(&env.host[i]);
 	}
+	serve_notes();
 }
 
 void env_steps(unsigned int n)

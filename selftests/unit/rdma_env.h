@@ -23,6 +23,8 @@ enum {
 	ENV_MAX_LEN = 1024,		/* bytes of a transaction */
 	ENV_SHM = 1 << 22,		/* bytes of an application's area 0 */
 	ENV_EVENTS = 64,
+	ENV_NOTES = 256,		/* between connection managers, under way */
+	ENV_AREA = 1 << 16,		/* bytes of an application's other areas */
 };
 
 struct env_faults {
@@ -36,13 +38,16 @@ struct env_conn {
 	struct falcon_conn shared;
 	uint32_t peer_host, peer_cid;
 	bool ordered;
+	bool other;			/* it belongs to the host's other layer */
 	bool dirty, hung;
 } FALCON_ALIGNED;
 
 struct env_host {
 	int index;
 	struct rdma *r;
+	struct ulp other;		/* a layer of the test's own; without ops: none */
 	struct fcore *core;
+	long fds;			/* not closed; the test counts up what commands came with */
 	long frames;			/* lent to the core */
 	struct env_conn conns[ENV_CONNS];
 	uint32_t ncids;
@@ -60,10 +65,12 @@ struct env_host {
 /* A process: its memory, and what it shares with the agent. */
 struct env_app {
 	struct env_host *host;
+	uint32_t uid;
 	struct rdma_ctx *ctx;
 	uint8_t *memory;		/* "process memory" */
 	size_t size;			/* bytes of it */
 	bool dead;			/* the process is no more */
+	bool full;			/* its sockets have no room */
 	uint8_t *shm;
 	uint64_t shm_next;		/* bytes of area 0 that are given */
 	uint32_t pd;
@@ -117,6 +124,12 @@ struct env {
 	uint32_t (*tamper)(uint8_t *bytes, uint32_t len);
 	/* Looks at each packet of |host|, from the Falcon header on. NULL: nothing does. */
 	void (*tap)(const struct env_host *host, const uint8_t *packet, uint32_t len);
+	/* A call into a layer, or with a packet into the core, begins or ends. NULL: nobody wants to know. */
+	void (*turn)(const char *what, bool begins);
+	/* |uid| is to hold |amount| more of |what|, or less. False: that is too much. NULL: nothing is. */
+	bool (*charge)(const struct env_host *host, uint32_t uid, enum rdma_charge what, int64_t amount);
+	struct ulp_note notes[ENV_NOTES];	/* that arrive with the next step */
+	uint32_t nnotes;
 	bool foreign;			/* hosts are of different makes: no offer has extensions */
 	bool hostile;			/* packets need not be what a strict receiver takes */
 	void *garbage[256];		/* rdma_hostile.h: payloads that the core may still read */
@@ -134,10 +147,13 @@ void env_step(void);
 bool env_run(bool (*done)(void *arg), void *arg, unsigned int limit);
 /* The connection of |h| with CID |cid| ends, from one step to the next; what is on the wire is lost. */
 void env_end_conn(struct env_host *h, uint32_t cid);
+/* Connection |cid|, which is free at both hosts, comes up between their other layers. */
+void env_join_other(uint32_t cid);
 /* So many steps. */
 void env_steps(unsigned int n);
 
 void env_app_open(struct env_app *app, struct env_host *host, size_t memory);
+void env_app_open_as(struct env_app *app, struct env_host *host, size_t memory, uint32_t uid);
 void env_app_close(struct env_app *app);
 /* A command. Returns the answer's errno value; the answer in |out|, |outlen| bytes. */
 int env_cmd(struct env_app *app, uint16_t op, const void *req, size_t len, void *out, size_t outlen);

@@ -8,7 +8,12 @@
 
 void env_app_open(struct env_app *app, struct env_host *host, size_t memory)
 {
-	struct rdma_owner owner = { .proc = app, .uid = 1000, .pid = 42 };
+	env_app_open_as(app, host, memory, 1000);
+}
+
+void env_app_open_as(struct env_app *app, struct env_host *host, size_t memory, uint32_t uid)
+{
+	struct rdma_owner owner = { .proc = app, .uid = uid, .pid = 42 };
 	struct fverbs_hello hello = { .version = FVERBS_ABI_VERSION };
 	struct fverbs_ctx_shm *shm;
 	struct fverbs_handle h = { 0 };
@@ -16,6 +21,7 @@ void env_app_open(struct env_app *app, struct env_host *host, size_t memory)
 
 	memset(app, 0, sizeof(*app));
 	app->host = host;
+	app->uid = uid;
 	app->size = memory;
 	app->memory = calloc(1, memory);
 	app->shm = mmap(NULL, ENV_SHM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

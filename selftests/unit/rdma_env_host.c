@@ -6,13 +6,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <falcon/rdmacm_abi.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 /* ---- what the agent is to the core ---- */
 
 static struct env_conn *conn_of(struct env_host *h, struct fcore_conn *c)
 {
 	return &h->conns[fcore_conn_cid(c)];
+}
+
+/* Whose connection |c| is. */
+static struct ulp layer_of(struct env_host *h, struct fcore_conn *c)
+{
+	return conn_of(h, c)->other ? h->other : (struct ulp){ &rdma_ulp_ops, h->r };
 }
 
 static int transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *p)
@@ -29,7 +37,7 @@ static int transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *
 	assert_true(len + p->payload_len <= ENV_BYTES);
 	if (p->payload_len)
 		memcpy(buf + len, p->payload, p->payload_len);
-	if (!env.hostile)
+	if (!env.hostile && !conn_of(arg, c)->other)
 		env_rules_check(arg, fcore_conn_cid(c), buf, len + p->payload_len);
 	if (env.tap)
 		env.tap(arg, buf, len + p->payload_len);
@@ -46,25 +54,32 @@ static void frame_put(void *arg, void *frame)
 static void on_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn,
 		    const void *payload, uint32_t len)
 {
-	assert_int_equal(proto, FALCON_PROTO_RDMA);
-	rdma_ulp_ops.on_push(((struct env_host *)arg)->r, c, rsn, payload, len, env.now);
+	struct ulp u = layer_of(arg, c);
+
+	assert_int_equal(proto, u.ops->proto);
+	u.ops->on_push(u.self, c, rsn, payload, len, env.now);
 }
 
 static void on_pull(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t rsn, const void *hdr,
 		    uint32_t hdr_len, uint16_t request_len)
 {
-	assert_int_equal(proto, FALCON_PROTO_RDMA);
-	rdma_ulp_ops.on_pull(((struct env_host *)arg)->r, c, rsn, hdr, hdr_len, request_len, env.now);
+	struct ulp u = layer_of(arg, c);
+
+	assert_int_equal(proto, u.ops->proto);
+	u.ops->on_pull(u.self, c, rsn, hdr, hdr_len, request_len, env.now);
 }
 
 static void on_response_done(void *arg, struct fcore_conn *c, uint64_t cookie)
 {
-	rdma_ulp_ops.on_response_done(((struct env_host *)arg)->r, c, cookie);
+	struct ulp u = layer_of(arg, c);
+
+	u.ops->on_response_done(u.self, c, cookie);
 }
 
 static void on_pull_data(void *arg, struct fcore_conn *c, uint64_t cookie, const void *payload,
 			 uint32_t len)
 {
+	struct ulp u = layer_of(arg, c);
 	uint8_t bytes[ENV_BYTES];
 
 	if (!cookie)
@@ -74,26 +89,32 @@ static void on_pull_data(void *arg, struct fcore_conn *c, uint64_t cookie, const
 		payload = bytes;
 		len = env.tamper(bytes, len);
 	}
-	rdma_ulp_ops.on_pull_data(((struct env_host *)arg)->r, c, cookie, payload, len);
+	u.ops->on_pull_data(u.self, c, cookie, payload, len);
 }
 
 static void on_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
 			  enum falcon_completion_code code, uint8_t ulp_code)
 {
+	struct ulp u = layer_of(arg, c);
+
 	/* A transaction that a test has made itself. */
 	if (!cookie)
 		return;
-	rdma_ulp_ops.on_completion(((struct env_host *)arg)->r, c, cookie, code, ulp_code);
+	u.ops->on_completion(u.self, c, cookie, code, ulp_code);
 }
 
 static void on_xon(void *arg, struct fcore_conn *c)
 {
-	rdma_ulp_ops.on_xon(((struct env_host *)arg)->r, c);
+	struct ulp u = layer_of(arg, c);
+
+	u.ops->on_xon(u.self, c);
 }
 
 static bool on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t times)
 {
-	return cookie && rdma_ulp_ops.on_rnr(((struct env_host *)arg)->r, c, cookie, times);
+	struct ulp u = layer_of(arg, c);
+
+	return cookie && u.ops->on_rnr && u.ops->on_rnr(u.self, c, cookie, times);
 }
 
 static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
@@ -118,7 +139,6 @@ uint32_t env_new_cid(struct env_host *h)
 		if (!h->conns[cid].core && !h->conns[cid].hung && !h->conns[cid].peer_cid)
 			return cid;
 	}
-	fail_msg("out of CIDs");
 	return 0;
 }
 
@@ -127,7 +147,10 @@ static int dial(void *agent, const struct ulp_dial *d, char *err, size_t errlen)
 	struct env_host *h = agent;
 	uint32_t cid = env_new_cid(h);
 
-	(void)err, (void)errlen;
+	if (!cid) {
+		snprintf(err, errlen, "out of CIDs");
+		return -ENOSPC;
+	}
 	h->conns[cid].peer_cid = UINT32_MAX;
 	h->dials[h->ndials].dial = *d;
 	h->dials[h->ndials++].cid = cid;
@@ -142,7 +165,18 @@ static void hangup(void *agent, uint32_t cid, const char *why)
 	h->conns[cid].hung = true;
 }
 
-static const struct ulp_host ulp_host = { .dial = dial, .hangup = hangup };
+static int send_note(void *agent, uint8_t proto, const struct ulp_note *note, char *err, size_t errlen)
+{
+	(void)agent, (void)proto;
+	if (env.nnotes == ENV_NOTES) {
+		snprintf(err, errlen, "too many notes wait");
+		return -ENOBUFS;
+	}
+	env.notes[env.nnotes++] = *note;
+	return 0;
+}
+
+static const struct ulp_host ulp_host = { .dial = dial, .hangup = hangup, .note = send_note };
 
 static unsigned int devices(void *arg, struct fverbs_device *out)
 {
@@ -219,6 +253,8 @@ static int host_send(void *arg, int fd, const void *data, size_t len)
 	struct env_app *app = app_of_fd[fd];
 
 	(void)arg;
+	if (app->full)
+		return -EAGAIN;
 	if (len == sizeof(app->events[0])) {
 		assert_true(app->nevents < ENV_EVENTS);
 		memcpy(&app->events[app->nevents++], data, len);
@@ -232,9 +268,53 @@ static void host_unmap(void *arg, void *base, uint64_t size)
 	munmap(base, size);
 }
 
+static void *host_map(void *arg, int fd, uint64_t *size, char *err, size_t errlen)
+{
+	void *base = mmap(NULL, ENV_AREA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)fd, (void)err, (void)errlen;
+	assert_true(base != MAP_FAILED);
+	((struct env_host *)arg)->fds--;
+	*size = ENV_AREA;
+	return base;
+}
+
 static void host_close(void *arg, uint32_t uid, int fd)
 {
-	(void)arg, (void)uid, (void)fd;
+	(void)uid, (void)fd;
+	((struct env_host *)arg)->fds--;
+}
+
+/* All descriptors are of one file. */
+static int host_file_id(void *arg, int fd, struct rdma_file_id *out)
+{
+	(void)arg, (void)fd;
+	*out = (struct rdma_file_id){ .inode = 1 };
+	return 0;
+}
+
+static int host_charge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err,
+		       size_t errlen)
+{
+	if (!env.charge || env.charge(arg, uid, what, (int64_t)amount))
+		return 0;
+	snprintf(err, errlen, "that is too much");
+	return -EDQUOT;
+}
+
+static void host_uncharge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount)
+{
+	if (env.charge)
+		env.charge(arg, uid, what, -(int64_t)amount);
+}
+
+/* The one address that there is. */
+static int host_source(void *arg, const struct fverbs_cm_addr *dst, struct fverbs_cm_addr *src)
+{
+	if (dst->family != AF_INET)
+		return -ENETUNREACH;
+	memcpy(src->addr, (uint8_t[4]){ 10, 0, 0, (uint8_t)(((struct env_host *)arg)->index + 1) }, 4);
+	return 0;
 }
 
 static bool host_is_socket(void *arg, int fd)
@@ -248,8 +328,10 @@ void env_host_open(struct env_host *h, int index)
 	struct fcore_config cfg;
 	struct rdma_host rh = {
 		.ulp = &ulp_host, .agent = h, .read = host_read, .write = host_write,
-		.devices = devices, .send = host_send, .unmap = host_unmap, .close = host_close,
-		.is_socket = host_is_socket, .boot = 0x1234 + (uint64_t)index, .arg = h,
+		.devices = devices, .source = host_source, .send = host_send, .map = host_map,
+		.unmap = host_unmap, .close = host_close, .file_id = host_file_id,
+		.is_socket = host_is_socket, .charge = host_charge, .uncharge = host_uncharge,
+		.boot = 0x1234 + (uint64_t)index, .arg = h,
 	};
 
 	h->index = index;

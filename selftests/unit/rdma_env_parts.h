@@ -32,7 +32,7 @@ void env_rules_check(const struct env_host *host, uint32_t cid, const uint8_t *p
 
 /* ---- rdma_env_host.c ---- */
 
-/* A CID of |h| that nobody has. */
+/* A CID of |h| that nobody has, or 0. */
 uint32_t env_new_cid(struct env_host *h);
 void env_host_open(struct env_host *h, int index);
 

@@ -2,6 +2,8 @@
 /* What keys open, and what they do not: regions, windows, protection domains, stale keys. */
 #include "rdma_obj_env.h"
 
+#include <sanitizer/asan_interface.h>
+
 enum {
 	BASE = ENV_PROC_BASE,
 	RW = IBV_ACCESS_LOCAL_WRITE,
@@ -10,7 +12,7 @@ enum {
 	READ = IBV_ACCESS_REMOTE_READ,
 };
 
-static uint32_t pd, other_pd, cq, qp_handle;
+static uint32_t pd, other_pd, cq, qp_handle, other_qp_handle;
 static struct rdma_qp *qp, *other_qp;
 
 static int set_up(void **state)
@@ -21,7 +23,8 @@ static int set_up(void **state)
 	cq = env_cq(&app, 16, 0, NULL);
 	qp_handle = env_qp(&app, pd, cq, 1);
 	qp = env_qp_of(&app, qp_handle);
-	other_qp = env_qp_of(&app, env_qp(&app, pd, cq, 2));
+	other_qp_handle = env_qp(&app, pd, cq, 2);
+	other_qp = env_qp_of(&app, other_qp_handle);
 	return 0;
 }
 
@@ -340,6 +343,22 @@ static void windows_of_type_2(void **state)
 	assert_int_equal(env_drop(&app, FVERBS_DEREG_MR, mr.handle), 0);
 }
 
+/* However many an application has bound, a queue pair that goes looks at its own only. */
+static void windows_of_other_queue_pairs(void **state)
+{
+	struct fverbs_mr mr = env_reg(&app, pd, BASE, 4096, ALL), mw = alloc_mw(pd, IBV_MW_TYPE_2);
+	uint32_t key = ibv_inc_rkey(mw.rkey);
+	struct rdma_mr *window;
+
+	(void)state;
+	assert_int_equal(bind_to(qp, &mw, key, &mr, BASE, 64, READ), 0);
+	window = rdma_key_find(app.ctx->r, key);
+	ASAN_POISON_MEMORY_REGION(window, sizeof(*window));
+	assert_int_equal(env_drop(&app, FVERBS_DESTROY_QP, other_qp_handle), 0);
+	ASAN_UNPOISON_MEMORY_REGION(window, sizeof(*window));
+	assert_int_equal(remote(key, BASE, 1, READ), RDMA_FAULT_NONE);
+}
+
 static void bindings_that_are_refused(void **state)
 {
 	struct fverbs_mr all = env_reg(&app, pd, BASE, 4096, ALL), mw = alloc_mw(pd, IBV_MW_TYPE_2),
@@ -377,7 +396,8 @@ int main(void)
 		TEST(access_flags_that_do_not_go_together), TEST(protection_domains),
 		TEST(stale_keys), TEST(a_span_outlives_its_region), TEST(reregistration),
 		TEST(memory_that_is_not_there), TEST(all_of_memory), TEST(memory_in_an_area),
-		TEST(windows_of_type_1), TEST(windows_of_type_2), TEST(bindings_that_are_refused),
+		TEST(windows_of_type_1), TEST(windows_of_type_2),
+		TEST(windows_of_other_queue_pairs), TEST(bindings_that_are_refused),
 	};
 
 	return unit_run(tests);

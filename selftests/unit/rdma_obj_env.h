@@ -63,6 +63,7 @@ struct env_app {
 
 struct rdma_qp {
 	struct rdma_qp_init init;
+	struct rdma_mr *windows;
 	uint32_t num;
 	unsigned int rung, fatal;
 	int event;			/* of the latest rdma_qp_fatal() */

@@ -180,6 +180,11 @@ const struct rdma_qp_init *rdma_qp_parts(const struct rdma_qp *qp)
 	return &qp->init;
 }
 
+struct rdma_mr **rdma_qp_windows(struct rdma_qp *qp)
+{
+	return &qp->windows;
+}
+
 uint32_t rdma_links_dial_for(const struct ulp_data *data)
 {
 	(void)data;

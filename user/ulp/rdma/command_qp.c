@@ -198,7 +198,7 @@ static void unmake_qp(struct rdma_qp_object *o)
 	*o->pprev = o->next;
 	if (o->next)
 		o->next->pprev = o->pprev;
-	rdma_mws_qp_gone(ctx, o->qp);
+	rdma_mws_qp_gone(o->qp);
 	rdma_qp_destroy(o->qp);
 	use_parts(&parts, -1);
 	if (parts.xrcd)

@@ -13,23 +13,22 @@ void rdma_mw_unbind(struct rdma_mr *mw)
 	if (!mw->bound)
 		return;
 	mw->bound = false;
-	mw->qp = NULL;
 	mw->region->windows--;
 	mw->region = NULL;
+	if (!mw->qp)
+		return;
+	mw->qp = NULL;
 	*mw->pprev = mw->next;
 	if (mw->next)
 		mw->next->pprev = mw->pprev;
 }
 
-void rdma_mws_qp_gone(struct rdma_ctx *ctx, const struct rdma_qp *qp)
+void rdma_mws_qp_gone(struct rdma_qp *qp)
 {
-	struct rdma_mr *mw = ctx->windows, *next;
+	struct rdma_mr **windows = rdma_qp_windows(qp);
 
-	for (; mw; mw = next) {
-		next = mw->next;
-		if (mw->qp == qp)
-			rdma_mw_unbind(mw);
-	}
+	while (*windows)
+		rdma_mw_unbind(*windows);
 }
 
 /* The region may have |wqe|'s range opened by a window with its access. */
@@ -57,7 +56,7 @@ static bool may_open(const struct rdma_mr *region, const struct rdma_mr *mw,
 static void bind(struct rdma_mr *mw, struct rdma_mr *region, struct rdma_qp *qp,
 		 const struct fverbs_send_wqe *wqe)
 {
-	struct rdma_ctx *ctx = mw->ctx;
+	struct rdma_mr **windows = rdma_qp_windows(qp);
 
 	mw->bound = true;
 	mw->access = wqe->bind_access;
@@ -65,13 +64,16 @@ static void bind(struct rdma_mr *mw, struct rdma_mr *region, struct rdma_qp *qp,
 	mw->iova = wqe->bind_access & IBV_ACCESS_ZERO_BASED ? 0 : wqe->bind_addr;
 	mw->length = wqe->bind_len;
 	mw->region = region;
-	mw->qp = mw->kind == RDMA_MR_WINDOW_2 ? qp : NULL;
 	region->windows++;
-	mw->next = ctx->windows;
-	mw->pprev = &ctx->windows;
+	/* All queue pairs may use one of type 1. */
+	if (mw->kind != RDMA_MR_WINDOW_2)
+		return;
+	mw->qp = qp;
+	mw->next = *windows;
+	mw->pprev = windows;
 	if (mw->next)
 		mw->next->pprev = &mw->next;
-	ctx->windows = mw;
+	*windows = mw;
 }
 
 int rdma_mw_bind(struct rdma_qp *qp, const struct fverbs_send_wqe *wqe)

@@ -83,7 +83,6 @@ struct rdma_ctx {
 	struct rdma_area *areas[RDMA_MAX_AREAS];
 	struct rdma_qp_object *qps;	/* that it has created: command_qp.c */
 	struct rdma_qp *slots[FVERBS_SLOTS];	/* whose bit in |rung| it is; NULL: nobody's */
-	struct rdma_mr *windows;	/* that are bound */
 	struct rdma_copy *copies, **copies_tail;	/* queued: mover.c */
 	struct rdma_ctx *copying_next;
 	bool copying;			/* in r->copying */
@@ -132,7 +131,7 @@ struct rdma_mr {
 	uint32_t windows;		/* region: windows bound to it */
 	struct rdma_mr *region;		/* window: that it is bound to */
 	struct rdma_qp *qp;		/* window of type 2: whose peers may use it */
-	struct rdma_mr *next, **pprev;	/* bound window: in its context's list */
+	struct rdma_mr *next, **pprev;	/* bound window of type 2: in its queue pair's list */
 };
 
 struct rdma_channel {
@@ -260,7 +259,7 @@ void rdma_mr_kill(struct rdma_mr *mr);
 bool rdma_access_valid(uint32_t access);
 void rdma_mw_unbind(struct rdma_mr *mw);
 /* |qp| is no more: what is bound to it opens nothing. */
-void rdma_mws_qp_gone(struct rdma_ctx *ctx, const struct rdma_qp *qp);
+void rdma_mws_qp_gone(struct rdma_qp *qp);
 
 /* ---- mover.c --------------------------------------------------------------------------------- */
 

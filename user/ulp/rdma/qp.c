@@ -115,6 +115,11 @@ const struct rdma_qp_init *rdma_qp_parts(const struct rdma_qp *qp)
 	return &qp->init;
 }
 
+struct rdma_mr **rdma_qp_windows(struct rdma_qp *qp)
+{
+	return &qp->windows;
+}
+
 /* ---- life ---- */
 
 static const char *check_init(const struct rdma_qp_init *init)

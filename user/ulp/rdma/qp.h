@@ -211,6 +211,7 @@ struct rdma_qp {
 	struct rdma_qps *qps;
 	struct rdma *r;
 	struct rdma_qp_init init;
+	struct rdma_mr *windows;	/* mw.c's */
 	uint32_t num;
 	uint8_t type;			/* enum ibv_qp_type */
 	uint8_t state;			/* enum ibv_qp_state */

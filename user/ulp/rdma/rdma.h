@@ -411,6 +411,8 @@ void rdma_qp_drain_begin(struct rdma *r, uint32_t num, struct rdma_drain *d);
 enum rdma_drain_state rdma_qp_drain(struct rdma *r, uint32_t num, struct rdma_drain *d);
 
 const struct rdma_qp_init *rdma_qp_parts(const struct rdma_qp *qp);
+/* The list of what mw.c has bound to it. */
+struct rdma_mr **rdma_qp_windows(struct rdma_qp *qp);
 
 /* ---- link.c: connections ------------------------------------------------------------------------- */
 
