@@ -38,8 +38,6 @@ enum {
 #define SETTLE_STEP_NS 500000000ULL
 #define PAUSE_NS 10000000ULL
 
-bool strict;
-
 /* What is left of an action; zeros behind its end. */
 static const uint8_t *input;
 static size_t left;
@@ -60,11 +58,10 @@ struct census {
 
 static struct census census(const struct env_host *h)
 {
-	struct census c = { .ctxs = h->r->nctxs, .ids = tenants_ids(h), .dials = h->ndials, .fds = h->fds };
-	const struct rcm_channel *ch;
+	struct tenants_cm cm = tenants_cm(h);
+	struct census c = { .ctxs = h->r->nctxs, .ids = cm.ids, .channels = cm.channels, .dials = h->ndials,
+			    .fds = h->fds };
 
-	LIST_FOREACH(ch, &h->r->cm->channels, entry)
-		c.channels++;
 	for (uint32_t cid = 1; cid < ENV_CONNS; cid++)
 		c.conns += h->conns[cid].peer_cid != 0;
 	return c;
@@ -208,6 +205,7 @@ static void run(const uint8_t *data, size_t size)
 	tenants_close();
 	settle();
 	good_check();
+	tenants_settled();
 	for (int i = 0; i < ENV_HOSTS; i++) {
 		is = census(&env.host[i]);
 		check_census(&was[i], &is);
@@ -221,7 +219,6 @@ static void run(const uint8_t *data, size_t size)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;
-	strict = getenv("FUZZ_TENANTS_STRICT");
 	meter_open();
 	return 0;
 }

@@ -18,12 +18,6 @@ enum tenants_const {
 
 /* A number of |bytes| from what is left of it; zeros behind its end. */
 uint64_t number(size_t bytes);
-/*
- * FUZZ_TENANTS_STRICT is in the environment: what the agent has no limit for yet is done without
- * limit. Else applications refrain from it, for every run would find it: destinations of address
- * handles (AH_TARGETS), ids and events of the connection manager (CM_IDS_MAX, CM_EVENTS_MAX).
- */
-extern bool strict;
 
 /* ---- tenants_meter.c ---- */
 
@@ -39,6 +33,8 @@ void tenants_open(void);
 /* The one called |which| does what the input says. */
 void tenant_act(unsigned int which);
 void tenants_close(void);
+/* That is long ago: nothing is charged to them any more. */
+void tenants_settled(void);
 /* Connection managers' messages of the peer's, for |env.host[0]|. */
 void tenants_note(void);
 /* Bytes of the heap that may be there for what applications have, of both hosts. */

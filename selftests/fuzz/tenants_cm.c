@@ -8,40 +8,28 @@
 
 enum {
 	SQUATTED = 16,			/* ids, of one of the input */
-	/* Of a host, unless |strict|: they are charged to nobody. */
-	CM_IDS_MAX = 128,
-	CM_EVENTS_MAX = 1024,
 	CHOSEN = RCM_PORT_LAST - RCM_PORT_FIRST + 1,
 	PORTS = 4,			/* that all use, from 1 on; more are those that are chosen */
 };
 
-uint32_t tenants_ids(const struct env_host *h)
-{
-	const struct rcm_id *id;
-	uint32_t n = 0;
-
-	LIST_FOREACH(id, &h->r->cm->ids, entry)
-		n++;
-	return n;
-}
-
-uint32_t tenants_events(const struct env_host *h)
+struct tenants_cm tenants_cm(const struct env_host *h)
 {
 	const struct rcm_channel *ch;
+	const struct rdma_ctx *ctx;
 	const struct rcm_event *e;
-	uint32_t n = 0;
+	const struct rcm_id *id;
+	struct tenants_cm n = { 0 };
 
-	LIST_FOREACH(ch, &h->r->cm->channels, entry)
-		STAILQ_FOREACH(e, &ch->events, entry)
-			n++;
+	for (ctx = h->r->ctxs; ctx; ctx = ctx->next) {
+		LIST_FOREACH(ch, &ctx->cm_channels, entry) {
+			n.channels++;
+			LIST_FOREACH(id, &ch->ids, in_channel)
+				n.ids++;
+			TAILQ_FOREACH(e, &ch->events, entry)
+				n.events++;
+		}
+	}
 	return n;
-}
-
-bool tenant_may_have_more(const struct tenant *t)
-{
-	const struct env_host *h = t->app.host;
-
-	return strict || (tenants_ids(h) < CM_IDS_MAX && tenants_events(h) < CM_EVENTS_MAX);
 }
 
 static struct fverbs_cm_addr an_address(void)
@@ -79,8 +67,6 @@ void tenant_cm(struct tenant *t)
 
 	if (q.what == FVERBS_CM_GET_EVENT || q.what == FVERBS_CM_CLOSE_CHANNEL)
 		q.id = q.channel;
-	if (q.what == FVERBS_CM_CREATE_ID && !tenant_may_have_more(t))
-		return;
 	if (ask(t, &q, answer, sizeof(answer)))
 		return;
 	memcpy(&a, answer, sizeof(a));
@@ -100,7 +86,7 @@ static bool squat(struct tenant *t, uint32_t channel, uint16_t port)
 				   .src = { .family = AF_INET, .port = htons(port) } };
 	struct fverbs_cm_answer a;
 
-	if (!tenant_may_have_more(t) || ask(t, &q, &a, sizeof(a)))
+	if (ask(t, &q, &a, sizeof(a)))
 		return false;
 	known_add(&t->ids, a.id);
 	q.id = a.id;

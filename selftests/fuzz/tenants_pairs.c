@@ -171,7 +171,7 @@ void tenant_post(struct tenant *t)
 void tenant_modify(struct tenant *t)
 {
 	struct fverbs_qp_attr attr = { .qp_state = (uint8_t)(number(1) % 8), .sq_psn = (uint32_t)number(1) };
-	uint32_t mask = IBV_QP_STATE | (strict ? (uint32_t)number(3) : 0);
+	uint32_t mask = IBV_QP_STATE | (uint32_t)number(3);
 	struct env_qp *qp = pick(t);
 
 	if (qp)

@@ -13,8 +13,7 @@ enum {
 	SHM_RINGS = 1 << 21,		/* where rings that commands name lie, bytes into the shared memory */
 	RING_BYTES = 1 << 14,
 	REPEAT = 8,			/* times, of one of the input */
-	HOSTS_NOWHERE = 250,		/* last byte of addresses that nobody has, unless ... */
-	AH_TARGETS = 4,			/* ... not |strict|: so many, for their CIDs are charged to nobody */
+	HOSTS_NOWHERE = 250,		/* last byte of addresses that nobody has */
 	CHARGES = 8,
 	CHARGE_MAX = 12,		/* of what is counted, and of any kind that is new; ... */
 	CHARGE_BYTES = 16 << 20,	/* ... of memory */
@@ -22,7 +21,6 @@ enum {
 	PER_OBJECT = 512,
 	PER_QP = 256 << 10,
 	POOLS = 2 << 20,		/* of a host: pools, tables and packets, which all share */
-	EVENTS_OF_ID = 64,		/* that wait, if |strict| */
 };
 
 struct tenant tenants[TENANTS];
@@ -83,8 +81,9 @@ static void close_tenant(struct tenant *t)
 	env_app_close(&t->app);
 	meter_turn("the end of an application", false);
 	pairs_forget(t);
+	/* Datagrams' links are kept for a while. */
 	for (int i = 0; i < CHARGES; i++)
-		CHECK(charged[t - tenants][i] == 0);
+		CHECK(i == RDMA_CHARGE_LINKS || charged[t - tenants][i] == 0);
 }
 
 void tenants_open(void)
@@ -100,6 +99,12 @@ void tenants_close(void)
 {
 	for (int i = 0; i < TENANTS; i++)
 		close_tenant(&tenants[i]);
+}
+
+void tenants_settled(void)
+{
+	for (int i = 0; i < TENANTS; i++)
+		CHECK(charged[i][RDMA_CHARGE_LINKS] == 0);
 }
 
 int tenant_command(struct tenant *t, uint16_t op, const void *req, size_t len, bool fd, void *out,
@@ -134,7 +139,7 @@ void tenant_target(uint8_t gid[16])
 	memset(gid, 0, 16);
 	gid[10] = gid[11] = 0xff;
 	gid[12] = 10;
-	gid[15] = (uint8_t)(v < 128 ? 1 + v % ENV_HOSTS : 3 + v % (strict ? HOSTS_NOWHERE : AH_TARGETS));
+	gid[15] = (uint8_t)(v < 128 ? 1 + v % ENV_HOSTS : 3 + v % HOSTS_NOWHERE);
 }
 
 /* ---- commands ---- */
@@ -286,9 +291,6 @@ static void garbage(struct tenant *t)
 			v = (uint32_t)number(4);
 		memcpy(req + at, &v, 4);
 	}
-	/* Then it would be an id, or an address, without limit. */
-	if ((op == FVERBS_CM || op == FVERBS_CREATE_AH || op == FVERBS_MODIFY_QP) && !strict)
-		return;
 	tenant_command(t, op, req, len, number(1) & 1, NULL, 0);
 }
 
@@ -298,11 +300,8 @@ static void repeat(struct tenant *t)
 	struct fverbs_cmd cmd;
 
 	memcpy(&cmd, t->msg, sizeof(cmd));
-	for (uint64_t n = number(1) * REPEAT; t->len && n; n--) {
-		if (cmd.op == FVERBS_CM && !tenant_may_have_more(t))
-			return;
+	for (uint64_t n = number(1) * REPEAT; t->len && n; n--)
 		tenant_command(t, cmd.op, t->msg + 1, t->len - sizeof(cmd), t->fd, NULL, 0);
-	}
 }
 
 void tenant_act(unsigned int which)
@@ -348,16 +347,14 @@ static int64_t heap_of_ctx(const struct rdma_ctx *ctx)
 	return n;
 }
 
-static int64_t heap_of_events(const struct env_host *h)
+/* A request is an id, too: its event is counted with that. */
+static int64_t heap_of_cm(const struct env_host *h)
 {
-	const struct rcm_channel *ch;
-	int64_t n = tenants_events(h), max = tenants_ids(h) * (int64_t)EVENTS_OF_ID;
+	struct tenants_cm cm = tenants_cm(h);
+	int64_t max = cm.ids * (int64_t)RCM_EVENTS_MAX;
 
-	n = strict && n > max ? max : n;
-	n *= (int64_t)sizeof(struct rcm_event);
-	LIST_FOREACH(ch, &h->r->cm->channels, entry)
-		n += (int64_t)sizeof(*ch);
-	return n;
+	return (cm.events < max ? cm.events : max) * (int64_t)sizeof(struct rcm_event) +
+	       cm.channels * (int64_t)sizeof(struct rcm_channel) + cm.ids * (int64_t)sizeof(struct rcm_id);
 }
 
 int64_t tenants_heap(void)
@@ -367,8 +364,7 @@ int64_t tenants_heap(void)
 	for (int i = 0; i < ENV_HOSTS; i++) {
 		const struct rdma *r = env.host[i].r;
 
-		n += POOLS + heap_of_events(&env.host[i]);
-		n += tenants_ids(&env.host[i]) * (int64_t)sizeof(struct rcm_id);
+		n += POOLS + heap_of_cm(&env.host[i]);
 		for (const struct rdma_ctx *ctx = r->ctxs; ctx; ctx = ctx->next)
 			n += heap_of_ctx(ctx);
 	}

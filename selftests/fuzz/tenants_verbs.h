@@ -46,11 +46,13 @@ void tenant_target(uint8_t gid[16]);
 void tenant_cm(struct tenant *t);
 /* As many ids as the input says, each bound to a port in a row. */
 void tenant_squat(struct tenant *t);
-/* Of a host: ids, and events that nobody has fetched. */
-uint32_t tenants_ids(const struct env_host *h);
-uint32_t tenants_events(const struct env_host *h);
-/* Ids or events: it is |strict|, or there are few. */
-bool tenant_may_have_more(const struct tenant *t);
+/* What the connection manager of a host has for its applications. */
+struct tenants_cm {
+	uint32_t channels, ids;
+	uint32_t events;		/* that nobody has fetched */
+};
+
+struct tenants_cm tenants_cm(const struct env_host *h);
 
 /* ---- tenants_pairs.c: queue pairs that work, and what is done with them ---- */
 
