@@ -117,8 +117,8 @@ void falcon_message_done(struct falcon *f);
 /*
  * Divide the range that peers may reach into slots of |bytes| each, the last perhaps shorter. From then on
  * an operation has to keep to one slot, and to one that is granted to whoever sends it: none is yet. 0;
- * -EINVAL: more than FALCON_GRANTS_MAX slots; -EOPNOTSUPP: the agent is older than this library, and would let
- * all peers reach all of it.
+ * -EINVAL: more than FALCON_GRANTS_MAX slots; -EOPNOTSUPP: the agent is older than this library, and would
+ * let all peers reach all of it.
  */
 int falcon_divide(struct falcon *f, uint64_t bytes);
 

@@ -38,7 +38,7 @@ enum falcon_shm_feature {
 	FALCON_SHM_GRANTS = 1,		/* |slot_bytes| and |grants| */
 };
 
-/* A grant: the slot is for operations on connection |conn|, a handle, of |service| at the far end; 0: for none. */
+/* A grant: the slot is for operations on connection |conn|, a handle, of |service| there; 0: for none. */
 #define FALCON_GRANT(conn, service) ((__u64)(conn) << 32 | (__u64)(service) << 16 | 1)
 
 #define FALCON_ARENA_MAX (1ULL << 36)	/* bytes of arena that an agent accepts */
