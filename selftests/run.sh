@@ -254,7 +254,9 @@ machine_report
 together=() alone=()
 for t in "${tests[@]}"; do
 	[[ $t == /* ]] || t=./$t
-	if needs_no_quiet "$t"; then
+	if [[ $t == */model/* ]]; then
+		together=("$t" "${together[@]}")	# the one that takes longest
+	elif needs_no_quiet "$t"; then
 		together+=("$t")
 	else
 		alone+=("$t")

@@ -10,7 +10,8 @@ $(NET_HELPERS): $(B)/selftests/net/%: $(B)/obj/selftests/net/%.o
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LDLIBS)
 
 $(B)/selftests/net/stuck_memory: LDLIBS := -libverbs
-$(B)/selftests/net/durable: $(B)/libfalcon.a
+$(B)/selftests/net/durable $(B)/selftests/net/lingering_event: $(B)/libfalcon.a
+$(B)/selftests/net/lingering_event: LDLIBS := -lcmocka -ljansson
 $(B)/selftests/net/durable: LDLIBS := -ljansson
 
 $(B)/selftests/net/%.bpf.o: selftests/net/%.bpf.c

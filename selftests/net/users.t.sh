@@ -124,6 +124,21 @@ serving()
 tap_wait 10 serving
 tap_run "its owner can use it" as $ALICE falcon-perf mine --count 100
 tap_run "root can, too" on a falcon-perf mine --count 100
+
+# What she leaves to be closed takes as long as she likes.
+no_clients()
+{
+	[ "$(on a timeout 20 falconctl -j client show | jq length)" = 0 ]
+}
+install -t "$SCRATCH/bin" "$TAP_BUILD/selftests/net/lingering_event"
+mkfifo "$SCRATCH/hold"
+exec {hold}<>"$SCRATCH/hold"
+tap_run "an application leaves a descriptor behind that does not close" as $ALICE lingering_event \
+	<"$SCRATCH/hold"
+tap_wait 20 no_clients
+tap_run "the agent is there for others" no_clients
+tap_run "and carries what they send" on a timeout 60 falcon-perf mine --count 100
+exec {hold}>&-
 kill $server
 tap_run "its owner deletes it" as $ALICE falconctl conn del mine
 tap_run "and may have another" as $ALICE falconctl conn add third "${ENDS[@]}"

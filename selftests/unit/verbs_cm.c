@@ -9,7 +9,10 @@
 #include <infiniband/verbs.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <rdma/rdma_user_cm.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,6 +34,9 @@ static struct fverbs_cm_answer answer;
 static struct fverbs_cm_event event;
 static unsigned int events;		/* that wait */
 static int agent_end = -1;		/* of the channel's socket */
+static int chan;
+static bool closes_meanwhile;		/* another thread, before the agent answers for an event */
+static bool asked_for_event;
 
 int fv_agent_open(struct fv_agent *agent, void (*lost)(struct fv_agent *agent))
 {
@@ -73,6 +79,12 @@ int fv_call(struct fv_agent *agent, enum fverbs_op op, const void *req, size_t l
 		((struct fverbs_cm_answer *)out)->id = CHANNEL;
 		return 0;
 	}
+	if (asked.what == FVERBS_CM_GET_EVENT && closes_meanwhile) {
+		__atomic_store_n(&asked_for_event, true, __ATOMIC_RELEASE);
+		while (fv_cm_channel(chan))
+			sched_yield();
+		return errno = EINVAL;
+	}
 	if (asked.what == FVERBS_CM_GET_EVENT) {
 		errno = EAGAIN;
 		if (!events)
@@ -86,8 +98,6 @@ int fv_call(struct fv_agent *agent, enum fverbs_op op, const void *req, size_t l
 		memcpy(out, &answer, out_len);
 	return fail;
 }
-
-static int chan;
 
 static int setup(void **state)
 {
@@ -165,6 +175,49 @@ static void closed(void **state)
 	assert_int_equal(write(fd, "x", 1), 1);
 	assert_int_equal(fstat(fd, &st), 0);
 	close(fd);
+}
+
+static unsigned int woken;
+static bool returned;
+
+static void wake(int sig)
+{
+	(void)sig;
+	__atomic_fetch_add(&woken, 1, __ATOMIC_RELEASE);
+}
+
+static void *take_event(void *arg)
+{
+	struct rdma_ucm_event_resp resp;
+
+	command(RDMA_USER_CM_CMD_GET_EVENT, &resp, sizeof(resp));
+	__atomic_store_n(&returned, true, __ATOMIC_RELEASE);
+	return arg;
+}
+
+/* Who waits for an event while another thread closes the channel is never told, as the kernel has it. */
+static void closed_meanwhile(void **state)
+{
+	pthread_t reader;
+
+	(void)state;
+	signal(SIGUSR1, wake);
+	closes_meanwhile = true;
+	assert_int_equal(send(agent_end, "x", 1, 0), 1);
+	assert_int_equal(pthread_create(&reader, NULL, take_event, NULL), 0);
+	while (!__atomic_load_n(&asked_for_event, __ATOMIC_ACQUIRE))
+		sched_yield();
+	assert_int_equal(close(chan), 0);
+	/* It wakes for signals, and goes on waiting. */
+	while (!__atomic_load_n(&returned, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&woken, __ATOMIC_ACQUIRE) < 100) {
+		pthread_kill(reader, SIGUSR1);
+		sched_yield();
+	}
+	assert_false(returned);
+	pthread_cancel(reader);
+	pthread_join(reader, NULL);
+	closes_meanwhile = false;
 }
 
 /* What a child closes that has our memory stays open here. */
@@ -361,7 +414,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(is_a_device), T(closed),    T(vforked),    T(replaced),    T(malformed),
+		T(is_a_device), T(closed),    T(closed_meanwhile), T(vforked), T(replaced), T(malformed),
 		T(ids),		T(addresses), T(short_room), T(queue_pairs), T(events_come),
 	};
 

@@ -400,6 +400,13 @@ static void ud_out(const struct fverbs_cm_event *e, struct rdma_ucm_ud_param *ou
 		path_of(&a, &out->ah_attr);
 }
 
+/* If another thread has closed the channel: the kernel would not tell, and programs rely on that. */
+static void stay_if_closed(const struct command *c)
+{
+	while (fv_cm_channel(c->fd) != c->channel)
+		pause();
+}
+
 static int get_event(const struct command *c)
 {
 	const struct rdma_ucm_get_event *in = c->in;
@@ -413,17 +420,21 @@ static int get_event(const struct command *c)
 	/* Its event may have moved to another channel, or gone with its id. */
 	do {
 		n = recv(c->fd, &byte, 1, 0);
-		/* Another thread has closed it: the kernel would not tell, and programs rely on that. */
-		while (n == 0 && fv_cm_channel(c->fd) != c->channel)
-			pause();
-		if (n == 0)
+		if (n == 0) {
+			stay_if_closed(c);
 			errno = EIO;
+		}
 		if (n <= 0)
 			return -1;
 		rc = fv_cm_ask(&q, &e, sizeof(e));
 	} while (rc && errno == EAGAIN);
-	if (rc)
+	if (rc) {
+		int err = errno;
+
+		stay_if_closed(c);
+		errno = err;
 		return -1;
+	}
 	resp.uid = e.cookie;
 	resp.id = e.id;
 	resp.event = e.type;
