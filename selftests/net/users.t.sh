@@ -108,7 +108,7 @@ serving_at_a()
 	[ "$(on a falconctl -j client show | jq 'length')" = 1 ]
 }
 behind a setpriv --reuid $ALICE --regid $ALICE --clear-groups "$SCRATCH/bin/falcon-perf" --serve \
-	>/dev/null 2>&1
+	--arena 1M >/dev/null 2>&1
 server=$!
 tap_wait 10 serving_at_a
 tap_is "$(as $ALICE falconctl -j client show | jq length), $(as $BOB falconctl -j client show | jq length)" \
