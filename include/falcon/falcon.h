@@ -123,10 +123,11 @@ void falcon_message_done(struct falcon *f);
 int falcon_divide(struct falcon *f, uint64_t bytes);
 
 /*
- * Grant |slot| to service |service| behind connection |conn|, as a message has them, and to nobody else;
- * |conn| 0: to nobody. Operations that came before may still be under way. 0, or -EINVAL: no such slot.
+ * Grant |slot| to service |service| behind connection |conn|, as a message has them, and to nobody else; or
+ * take it back. Operations that came before may still be under way. 0, or -EINVAL: no such slot.
  */
 int falcon_grant(struct falcon *f, unsigned int slot, uint32_t conn, uint16_t service);
+int falcon_revoke(struct falcon *f, unsigned int slot);
 
 /*
  * Wait until there is a completion or a message, at most |timeout_ms| (-1: forever).

@@ -76,7 +76,15 @@ int falcon_grant(struct falcon *f, unsigned int slot, uint32_t conn, uint16_t se
 {
 	(void)f;
 	CHECK(slot < CP_SESSIONS);
-	grants[slot] = conn ? FALCON_GRANT(conn, service) : 0;
+	grants[slot] = FALCON_GRANT(conn, service);
+	return 0;
+}
+
+int falcon_revoke(struct falcon *f, unsigned int slot)
+{
+	(void)f;
+	CHECK(slot < CP_SESSIONS);
+	grants[slot] = 0;
 	return 0;
 }
 

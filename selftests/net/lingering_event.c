@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * An application that leaves the agent a descriptor to close for it, in its event socket: one that closes when
- * a process it has left behind ends, which that does when its standard input does.
+ * An application that leaves the agent a descriptor to close for it, in its event socket: one that closes
+ * when a process it has left behind ends, which that does when its standard input does.
  */
 #include <fcntl.h>
 #include <stdio.h>

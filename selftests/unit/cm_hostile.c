@@ -457,8 +457,8 @@ static void mutated(void **state)
 		close(fd);
 	}
 	/*
-	 * On a busy machine some of them wait to be accepted yet, and one address has no more than its share of
-	 * what is accepted at once. Who comes behind them all is heard of behind them all.
+	 * On a busy machine some of them wait to be accepted yet, and one address has no more than its
+	 * share of what is accepted at once. Who comes behind them all is heard of behind them all.
 	 */
 	assert_closed(tcp_from(C));
 	assert_true(env_until(&b, NULL, no_guest, NULL));

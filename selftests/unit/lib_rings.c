@@ -290,7 +290,7 @@ static void grants(void **state)
 	put.remote = 8192;
 	assert_int_equal(falcon_submit(near, &put), 0);
 	assert_int_equal(next(near).status, kCmplTargetNackCIE);
-	assert_int_equal(falcon_grant(far, 1, 0, 0), 0);
+	assert_int_equal(falcon_revoke(far, 1), 0);
 	put.remote = 4096;
 	assert_int_equal(falcon_submit(near, &put), 0);
 	assert_int_equal(next(near).status, kCmplTargetNackCIE);

@@ -34,7 +34,7 @@ static void session_send(struct cp_server *s, const struct cp_session *ses, stru
 
 static void session_close(struct cp_server *s, struct cp_session *ses)
 {
-	falcon_grant(s->f, (unsigned int)(ses - s->sessions), 0, 0);
+	falcon_revoke(s->f, (unsigned int)(ses - s->sessions));
 	if (ses->kind == CP_SESSION_SINK)
 		cp_sink_close(&ses->sink);
 	else if (ses->kind == CP_SESSION_SOURCE)

@@ -253,12 +253,22 @@ int falcon_divide(struct falcon *f, uint64_t bytes)
 	return 0;
 }
 
-int falcon_grant(struct falcon *f, unsigned int slot, uint32_t conn, uint16_t service)
+static int set_grant(struct falcon *f, unsigned int slot, uint64_t grant)
 {
 	if (slot >= FALCON_GRANTS_MAX)
 		return lib_fail(f, -EINVAL, "there can be %d slots, not more", FALCON_GRANTS_MAX);
-	__atomic_store_n(&f->shm->grants[slot], conn ? FALCON_GRANT(conn, service) : 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&f->shm->grants[slot], grant, __ATOMIC_RELEASE);
 	return 0;
+}
+
+int falcon_grant(struct falcon *f, unsigned int slot, uint32_t conn, uint16_t service)
+{
+	return set_grant(f, slot, FALCON_GRANT(conn, service));
+}
+
+int falcon_revoke(struct falcon *f, unsigned int slot)
+{
+	return set_grant(f, slot, 0);
 }
 
 int falcon_lookup(struct falcon *f, const char *name, uint32_t *conn)
