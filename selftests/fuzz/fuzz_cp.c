@@ -80,14 +80,6 @@ int falcon_grant(struct falcon *f, unsigned int slot, uint32_t conn, uint16_t se
 	return 0;
 }
 
-int falcon_revoke(struct falcon *f, unsigned int slot)
-{
-	(void)f;
-	CHECK(slot < CP_SESSIONS);
-	grants[slot] = 0;
-	return 0;
-}
-
 void falcon_flush(struct falcon *f)
 {
 	(void)f;
@@ -211,7 +203,7 @@ static void check_sessions(void)
 	for (int i = 0; i < CP_SESSIONS; i++) {
 		const struct cp_session *s = &server.sessions[i];
 
-		CHECK(grants[i] == (s->kind == CP_SESSION_FREE ? 0 : FALCON_GRANT(s->conn, s->service)));
+		CHECK(s->kind == CP_SESSION_FREE || grants[i] == FALCON_GRANT(s->conn, s->service));
 		if (s->kind == CP_SESSION_SINK) {
 			check_beneath(s->sink.dir);
 			check_beneath(s->sink.fd);

@@ -32,9 +32,8 @@ static void session_send(struct cp_server *s, const struct cp_session *ses, stru
 	send_msg(s, ses->conn, ses->service, owner_of(s, ses), m);
 }
 
-static void session_close(struct cp_server *s, struct cp_session *ses)
+static void session_close(struct cp_session *ses)
 {
-	falcon_revoke(s->f, (unsigned int)(ses - s->sessions));
 	if (ses->kind == CP_SESSION_SINK)
 		cp_sink_close(&ses->sink);
 	else if (ses->kind == CP_SESSION_SOURCE)
@@ -49,7 +48,7 @@ static void session_abort(struct cp_server *s, struct cp_session *ses, const cha
 
 	snprintf(m.text, sizeof(m.text), "%s", why);
 	session_send(s, ses, &m);
-	session_close(s, ses);
+	session_close(ses);
 }
 
 static void refuse(struct cp_server *s, const struct falcon_msg *to, const char *why)
@@ -100,6 +99,7 @@ static void handle_open(struct cp_server *s, const struct falcon_msg *from,
 		refuse(s, from, cp_strerror(rc));
 		return;
 	}
+	/* It has the place until the next client does: why it ends a message tells, not a refused write. */
 	falcon_grant(s->f, (unsigned int)(ses - s->sessions), ses->conn, ses->service);
 	ready.offset = ses->base;
 	if (m->type == CP_OPEN_PUT) {
@@ -164,7 +164,7 @@ static void handle_end(struct cp_server *s, struct cp_session *ses, const struct
 		return;
 	}
 	session_send(s, ses, &done);
-	session_close(s, ses);
+	session_close(ses);
 }
 
 static void send_end(struct cp_server *s, struct cp_session *ses)
@@ -231,7 +231,7 @@ static void handle_in_session(struct cp_server *s, struct cp_session *ses, const
 	else if (m->type == CP_FILL && !sink)
 		handle_fill(s, ses, m);
 	else if (m->type == CP_ABORT || (m->type == CP_DONE && !sink))
-		session_close(s, ses);
+		session_close(ses);
 	else
 		session_abort(s, ses, "a message that has no place here");
 }
@@ -268,7 +268,7 @@ void cp_session_undelivered(struct cp_server *s, uint32_t owner)
 		return;
 	ses = &s->sessions[place - 1];
 	if (ses->kind != CP_SESSION_FREE && owner_of(s, ses) == owner)
-		session_close(s, ses);
+		session_close(ses);
 }
 
 static void watch(struct cp_server *s, struct cp_session *ses)
