@@ -93,9 +93,10 @@ random_file small 300000
 serve b
 tap_run "a file arrives" put a b b small
 tap_run "Prometheus has what the agent has counted" tap_wait 20 same_value
-tap_run "rates grow" tap_wait 20 holds 'sum by (instance) (rate(falcon_transport_rx_packets_total[10s])) > 0'
+# Over minutes: where the machine is held up, or its clock is set, all of ten seconds may be over.
+tap_run "rates grow" tap_wait 20 holds 'sum by (instance) (rate(falcon_transport_rx_packets_total[5m])) > 0'
 tap_run "and round-trip times" tap_wait 20 holds \
-	'histogram_quantile(0.5, sum by (le) (rate(falcon_rtt_seconds_bucket[1m]))) > 0'
+	'histogram_quantile(0.5, sum by (le) (rate(falcon_rtt_seconds_bucket[5m]))) > 0'
 tap_is "$(refused)" "" "it understands all $(asked | wc -l) questions of the dashboard"
 tap_run "no alert" eval '! holds "ALERTS"'
 falcon-lab agent b stop
