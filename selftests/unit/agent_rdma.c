@@ -309,6 +309,16 @@ static void accounts(void **state)
 	process();
 }
 
+/* An application that has attached and said hello. */
+static void begin(struct app *app)
+{
+	prepare(app);
+	assert_int_equal(attach(app), 0);
+	send_hello(app);
+	process();
+	assert_int_equal(answer_of(app), 0);
+}
+
 /* A domain named by a file is for those who have opened the file, not for all who see its path. */
 static void a_path_is_no_file(void **state)
 {
@@ -322,11 +332,7 @@ static void a_path_is_no_file(void **state)
 	struct app app;
 
 	(void)state;
-	prepare(&app);
-	assert_int_equal(attach(&app), 0);
-	send_hello(&app);
-	process();
-	assert_int_equal(answer_of(&app), 0);
+	begin(&app);
 	for (int i = 0; i < 2; i++) {
 		assert_true(fds[i] >= 0);
 		assert_int_equal(fdpass_send(app.command, &iov, 1, &fds[i], 1, 0), sizeof(msg));
@@ -350,11 +356,7 @@ static void objects_of_others(void **state)
 	struct app app;
 
 	(void)state;
-	prepare(&app);
-	assert_int_equal(attach(&app), 0);
-	send_hello(&app);
-	process();
-	assert_int_equal(answer_of(&app), 0);
+	begin(&app);
 	assert_int_equal(send(app.command, &msg, sizeof(msg), 0), sizeof(msg));
 	process();
 	assert_int_equal(answer_of(&app), 0);
@@ -455,11 +457,7 @@ static void a_descriptor_too_many(void **state)
 	int before;
 
 	(void)state;
-	prepare(&app);
-	assert_int_equal(attach(&app), 0);
-	send_hello(&app);
-	process();
-	assert_int_equal(answer_of(&app), 0);
+	begin(&app);
 	before = open_count();
 	send_fds(app.command, &msg, sizeof(msg), 1);
 	process();

@@ -310,11 +310,7 @@ static void explain(const struct quota *q, const struct quota_section *s, uid_t 
 	held = (unsigned long long)a->use.held[kind];
 	if (s == &nobody)
 		snprintf(err, errlen, "no [user] or [group] section is for user %u any more", uid);
-	else if (s && !within_limit(a, kind, 1))
-		snprintf(err, errlen, "user %u may hold %llu %s ([%s %s]), and holds %llu", uid,
-			 (unsigned long long)s->limit[kind], kind_names[kind],
-			 s->group ? "group" : "user", s->name, held);
-	else if (!within_share(q, a, kind, 1))
+	else if (within_limit(a, kind, 1) && !within_share(q, a, kind, 1))
 		snprintf(err, errlen, "user %u holds %llu %s: one more, and fewer were left for others", uid,
 			 held, kind_names[kind]);
 	else if (s)
