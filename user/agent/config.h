@@ -16,6 +16,7 @@
 #include "agent/config_set.h"
 #include "base/log.h"
 #include "agent/priority.h"
+#include "agent/sandbox.h"
 #include "agent/quota.h"
 #include "cm/chan.h"
 #include "core/core.h"
@@ -75,7 +76,7 @@ struct agent_options {
 	char socket[CONFIG_SOCKET_MAX];		/* control socket */
 	char socket_group[32];			/* may use the socket too; "": the owner alone */
 	char pin_path[CONFIG_PATH_MAX];		/* where falcon_* maps are pinned; "": search */
-	bool sandbox;				/* give up privileges at the start */
+	enum sandbox_mode sandbox;		/* privileges that are given up at the start */
 	bool verbs;				/* serve verbs applications */
 	bool offload;				/* false: XDP only steers */
 	uint32_t threads;			/* that carry packets, 1..CONFIG_THREADS_MAX */

@@ -22,6 +22,7 @@
 
 static const char *const off_on[] = {"off", "on", NULL};
 static const char *const on_off[] = {"on", "off", NULL};	/* of fields that say "no" */
+static const char *const sandboxes[] = {"off", "on", "strict", NULL};
 static const char *const protections[] = {"off", "type1", "type2", "type3", NULL};
 static const char *const block_sizes[] = {"512", "4096", NULL};
 static const char *const orderings[] = {"unordered", "ordered", NULL};
@@ -66,8 +67,9 @@ static const struct config_key agent_keys[] = {
 	 .help = "group that may use the control socket; empty: its owner alone"},
 	{"pin_path", STRING, AT(struct agent_options, pin_path), .def = "",
 	 .help = "directory of the pinned falcon_* maps; empty: search"},
-	{"sandbox", ENUM(off_on), AT(struct agent_options, sandbox), .def = "on",
-	 .help = "off: keep all capabilities and system calls, for debuggers"},
+	{"sandbox", ENUM(sandboxes), AT(struct agent_options, sandbox), .def = "on",
+	 .help = "off: keep all capabilities and system calls, for debuggers; strict: a call that is not "
+		 "allowed ends the agent"},
 	{"verbs", ENUM(off_on), AT(struct agent_options, verbs), .def = "on",
 	 .help = "serve verbs applications, whose memory the agent reads and writes"},
 	{"offload", ENUM(off_on), AT(struct agent_options, offload), .def = "on",

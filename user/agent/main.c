@@ -416,9 +416,11 @@ static int give_up(struct agent *a)
 		keep |= SANDBOX_SYS_PTRACE;
 	if (!priority_allow(o->priority))
 		keep |= SANDBOX_SYS_NICE;
-	if (rc < 0 || !o->sandbox)
+	if (a->config.nnamespaces > 0)
+		keep |= SANDBOX_IO_URING;
+	if (rc < 0 || o->sandbox == SANDBOX_OFF)
 		return rc;
-	rc = sandbox_enter(keep, err, sizeof(err));
+	rc = sandbox_enter(keep, o->sandbox == SANDBOX_STRICT, err, sizeof(err));
 	if (rc < 0)
 		log_err("%s", err);
 	return rc;
