@@ -23,4 +23,5 @@ $(B)/tsan/falcond: $(patsubst %.c,$(B)/tsan/%.o,$(AGENT_SRCS) $(wildcard user/co
 $(B)/tsan/falcond: WARN += -Wno-tsan
 
 DAEMONS += $(B)/falcond
+INSTALLED += $(call put,644,user/agent/own-user.conf,$(DATADIR)/falcon)
 TESTS += $(B)/asan/falcond $(B)/tsan/falcond

@@ -92,7 +92,7 @@ static const int of_sanitizers[] = {
 };
 
 static const unsigned int families[] = {
-	AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_XDP,
+	AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, AF_XDP,
 };
 
 static const unsigned int map_commands[] = {
