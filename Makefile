@@ -22,7 +22,8 @@ TRIPLET := $(shell $(CC) -print-multiarch 2>/dev/null)
 # Packages are built by compilers that this tree has not seen: WERROR= lets them warn.
 WERROR  ?= -Werror
 WARN    := -Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes $(WERROR)
-COMMON  := -std=gnu11 -D_GNU_SOURCE -DFALCON_CONNS=$(CONNS) -Iinclude -Iuser -I$(B)
+# What is built does not tell where.
+COMMON  := -std=gnu11 -D_GNU_SOURCE -DFALCON_CONNS=$(CONNS) -Iinclude -Iuser -I$(B) -ffile-prefix-map=$(CURDIR)=.
 
 # One place has the version. The libraries' ABI goes by its first number.
 VERSION := $(shell sed -n 's/.*FALCON_VERSION_STRING "\(.*\)"/\1/p' user/base/version.h)
