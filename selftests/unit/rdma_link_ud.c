@@ -187,8 +187,10 @@ static struct rdma_link *try_handle(struct rdma_ctx *ctx, const struct env_host 
 
 	env_path(to, gid, &ah);
 	link = rdma_link_datagram(ctx, 0, &ah, 0, true, err, sizeof(err));
-	if (!link)
+	if (!link) {
+		assert_int_equal(errno, EDQUOT);
 		assert_string_equal(err, "no more for user 0");
+	}
 	return link;
 }
 

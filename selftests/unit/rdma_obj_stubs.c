@@ -259,6 +259,7 @@ struct rdma_link *rdma_link_datagram(struct rdma_ctx *ctx, uint32_t device, cons
 	(void)ctx, (void)device, (void)peer_member, (void)ordered;
 	if (!ah->is_global) {
 		snprintf(err, errlen, "no GID");
+		errno = EINVAL;
 		return NULL;
 	}
 	env.links++;

@@ -382,9 +382,10 @@ static int create_ah(struct rdma_call *call)
 	ah->pd = pd;
 	ah->attr = req->attr;
 	if (!ah_link(ah, 0, !pd->loose, call->err, sizeof(call->err))) {
+		rc = -errno;
 		rdma_handle_free(call->ctx, handle);
 		free(ah);
-		return -EINVAL;
+		return rc;
 	}
 	pd->uses++;
 	answer = rdma_call_answer(call, sizeof(*answer));

@@ -115,6 +115,13 @@ void rdma_links_close(struct rdma *r)
 	r->links = NULL;
 }
 
+/* For who cannot have a link because of |rc|: applications know EINVAL, and what they can do about the others. */
+static struct rdma_link *none(int rc)
+{
+	errno = rc == -EDQUOT || rc == -ENOMEM ? -rc : EINVAL;
+	return NULL;
+}
+
 struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_attr *ah,
 				    uint32_t dest_qpn, uint8_t modes, uint64_t timeout_ns,
 				    const struct rdma_link_ops *ops, void *owner, char *err,
@@ -125,23 +132,27 @@ struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_a
 	uint32_t qpn = rdma_qp_num(qp);
 	struct rdma_link *link;
 	struct ulp_ends ends;
+	int rc;
 
 	if (link_ends(r, parts->device, ah, &ends, err, errlen) < 0)
-		return NULL;
+		return none(-EINVAL);
 	ends.ordered = modes & RDMA_LINK_ORDERED;
 	link = link_new(r, LINK_RC, &ends, qpn, dest_qpn);
 	if (!link) {
 		snprintf(err, errlen, "out of memory");
-		return NULL;
+		return none(-ENOMEM);
 	}
 	link->qp = qp;
 	link->modes = modes;
 	link->ops = ops;
 	link->owner = owner;
 	link->timeout = timeout_ns;
-	if (link_pay(link, parts->ctx->owner.uid, err, errlen) < 0 || link_dial(link, err, errlen) < 0) {
+	rc = link_pay(link, parts->ctx->owner.uid, err, errlen);
+	if (rc == 0)
+		rc = link_dial(link, err, errlen);
+	if (rc < 0) {
 		link_free(link, err);
-		return NULL;
+		return none(rc);
 	}
 	return link;
 }
@@ -153,25 +164,25 @@ struct rdma_link *rdma_link_datagram(struct rdma_ctx *ctx, uint32_t device, cons
 	struct rdma *r = ctx->r;
 	struct rdma_link *link;
 	struct ulp_ends ends;
+	int rc;
 
 	if (link_ends(r, device, ah, &ends, err, errlen) < 0)
-		return NULL;
+		return none(-EINVAL);
 	ends.ordered = ordered;
 	link = link_find(r->links, LINK_DATAGRAM, &ends, r->member, peer_member);
 	if (!link)
 		link = link_new_datagram(r, &ends, r->member, peer_member);
 	if (!link) {
 		snprintf(err, errlen, "out of memory");
-		return NULL;
+		return none(-ENOMEM);
 	}
-	if (link_pay(link, ctx->owner.uid, err, errlen) < 0) {
+	rc = link_pay(link, ctx->owner.uid, err, errlen);
+	if (rc == 0 && link->state == LINK_IDLE)
+		rc = link_dial(link, err, errlen);
+	if (rc < 0) {
 		if (link->state == LINK_IDLE)
 			link_free(link, err);
-		return NULL;
-	}
-	if (link->state == LINK_IDLE && link_dial(link, err, errlen) < 0) {
-		link_free(link, err);
-		return NULL;
+		return none(rc);
 	}
 	link->handles++;
 	link->give_up_at = 0;

@@ -142,7 +142,7 @@ static int connect(struct rdma_qp *qp, const struct fverbs_qp_attr *attr, uint32
 							      qp->attr.dest_qp_num,
 				     modes_of(qp), 0, &link_ops, qp, err, errlen);
 	if (!qp->link)
-		return -EINVAL;
+		return -errno;
 	if (rdma_link_core(qp->link))
 		link_up(qp, qp->link);
 	return 0;

@@ -442,7 +442,8 @@ struct rdma_link_ops {
 /*
  * For |qp| at RTR: the connection to queue pair |dest_qpn| behind |ah|. |modes|: enum rdma_link_mode,
  * which the peer's queue pair must have, too. |timeout_ns|: down() if it is not up until then, 0: when it
- * is lost only. NULL with a sentence in |err| if it cannot be made. It is charged to |qp|'s user.
+ * is lost only. It is charged to |qp|'s user. NULL with a sentence in |err| and errno set if it cannot be made:
+ * EDQUOT or ENOMEM; EINVAL for all else.
  */
 struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_attr *ah,
 				    uint32_t dest_qpn, uint8_t modes, uint64_t timeout_ns,
@@ -451,7 +452,7 @@ struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_a
 /*
  * For address handles: the connection shared by all datagrams to |ah|'s host that are strongly ordered, or by
  * all others, to layer |peer_member| there (group.h). It is made anew by itself when it is lost.
- * rdma_link_put_datagram() ends it. It is charged to |ctx|'s user.
+ * rdma_link_put_datagram() ends it. It is charged to |ctx|'s user. Fails like rdma_link_connect().
  */
 struct rdma_link *rdma_link_datagram(struct rdma_ctx *ctx, uint32_t device, const struct fverbs_ah_attr *ah,
 				     uint32_t peer_member, bool ordered, char *err, size_t errlen);
