@@ -28,7 +28,7 @@ enum {
 	STEPS = 400,		/* of an input */
 	APPS = 2,
 	KNOWN = 16,		/* numbers that were given, the latest */
-	IDS_MAX = 64,		/* that the applications may have */
+	CHARGE_MAX = 64,	/* ids, and channels, that the applications may have */
 };
 
 static struct {
@@ -38,7 +38,7 @@ static struct {
 	uint32_t nids, nchannels;
 	struct rcm_msg heard;	/* by the peer, last */
 	unsigned int opened, closed;
-	uint64_t charged;		/* ids */
+	uint64_t charged[RDMA_CHARGES];
 	bool full;
 } t;
 
@@ -105,19 +105,19 @@ static const struct ulp_host host = { .note = send_note };
 
 static int charge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err, size_t errlen)
 {
-	(void)arg, (void)uid, (void)what;
+	(void)arg, (void)uid;
 	snprintf(err, errlen, "no more");
-	if (t.charged + amount > IDS_MAX)
+	if (t.charged[what] + amount > CHARGE_MAX)
 		return -EDQUOT;
-	t.charged += amount;
+	t.charged[what] += amount;
 	return 0;
 }
 
 static void uncharge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount)
 {
-	(void)arg, (void)uid, (void)what;
-	CHECK(t.charged >= amount);
-	t.charged -= amount;
+	(void)arg, (void)uid;
+	CHECK(t.charged[what] >= amount);
+	t.charged[what] -= amount;
 }
 
 static void start(void)
@@ -243,7 +243,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(LIST_EMPTY(&t.r.cm->timed) && LIST_EMPTY(&t.r.cm->owing));
 	for (uint32_t port = 0; port < RCM_PORTS; port++)
 		CHECK(LIST_EMPTY(&t.r.cm->by_port[port]));
-	CHECK(t.opened == t.closed && !t.charged);
+	CHECK(t.opened == t.closed);
+	for (int i = 0; i < RDMA_CHARGES; i++)
+		CHECK(!t.charged[i]);
 	rdma_cm_close(&t.r);
 	return 0;
 }

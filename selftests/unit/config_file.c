@@ -245,6 +245,9 @@ static void users_and_groups(void **state)
 	assert_true(cfg.users[1].group);
 	assert_int_equal(cfg.users[1].limit[QUOTA_CLIENTS], 0);
 	assert_string_equal(cfg.users[2].name, "any");
+	/* Each kind has a key, with a default. */
+	for (int k = 0; k < QUOTA_KINDS; k++)
+		assert_true(cfg.users[2].limit[k] > 0);
 	config_free(&cfg);
 	assert_null(cfg.users);
 }

@@ -57,7 +57,8 @@ static void sections_apply(void **state)
 	assert_int_equal(quota_charge(q, BOB, QUOTA_QPS, 4), 0);
 	assert_int_equal(quota_charge(q, BOB, QUOTA_QPS, 1), -EDQUOT);
 	quota_explain(q, BOB, QUOTA_QPS, err, sizeof(err));
-	assert_string_equal(err, "user 4000002 may hold 4 queue pairs ([group 4000011]), and holds 4");
+	assert_string_equal(err, "user 4000002 may hold 4 queue pairs and shared receive queues "
+				 "([group 4000011]), and holds 4");
 	assert_int_equal(admit(CAROL, 7, 8), -EACCES);
 	assert_non_null(strstr(err, "user 4000003 may not use this agent"));
 	assert_int_equal(quota_held(q, CAROL, QUOTA_CLIENTS), 0);

@@ -172,7 +172,7 @@ static void deaths(void **state)
 	rdma_cm_ctx_gone(&a.ctx);
 	settle(5000);
 	expect(&b, RDMA_CM_EVENT_DISCONNECTED, 5, 0);
-	assert_int_equal(a.ids, 0);
+	assert_int_equal(a.charged[RDMA_CHARGE_CM_IDS], 0);
 }
 
 static void datagrams(void **state)
@@ -241,7 +241,7 @@ static void all_ports(void **state)
 	assert_int_equal(bind_to(&a, id, A, 0), -EADDRNOTAVAIL);
 	assert_int_equal(bind_to(&a, id, A, 5000), 0);
 	assert_int_equal(ask_id(&a, FVERBS_CM_CLOSE_CHANNEL, a.channel), 0);
-	assert_int_equal(a.ids, 0);
+	assert_int_equal(a.charged[RDMA_CHARGE_CM_IDS], 0);
 }
 
 /* What fails again and again, and is not fetched, does not pile up. */
@@ -262,6 +262,18 @@ static void unfetched_events(void **state)
 	assert_int_equal(ask_id(&a, FVERBS_CM_GET_EVENT, a.channel), -EAGAIN);
 }
 
+/* A channel keeps a descriptor of the agent's. */
+static void charges_channels(void **state)
+{
+	(void)state;
+	assert_int_equal(b.charged[RDMA_CHARGE_CHANNELS], 1);
+	b.max[RDMA_CHARGE_CHANNELS] = 2;
+	assert_int_equal(ask_id(&b, FVERBS_CM_OPEN_CHANNEL, 0), 0);
+	assert_int_equal(ask_id(&b, FVERBS_CM_OPEN_CHANNEL, 0), -EDQUOT);
+	assert_int_equal(ask_id(&b, FVERBS_CM_CLOSE_CHANNEL, b.channel), 0);
+	assert_int_equal(ask_id(&b, FVERBS_CM_OPEN_CHANNEL, 0), 0);
+}
+
 /* Ids are their user's, and so are requests that peers make. */
 static void charges(void **state)
 {
@@ -269,23 +281,23 @@ static void charges(void **state)
 	uint32_t id;
 
 	(void)state;
-	a.max_ids = 2;
+	a.max[RDMA_CHARGE_CM_IDS] = 2;
 	id = make_id(&a, 1, false);
 	make_id(&a, 2, false);
 	assert_int_equal(ask(&a, &q), -EDQUOT);
 	assert_int_equal(ask_id(&a, FVERBS_CM_DESTROY_ID, id), 0);
 	make_id(&a, 3, false);
-	a.max_ids = 100;
-	b.max_ids = 2;
+	a.max[RDMA_CHARGE_CM_IDS] = 100;
+	b.max[RDMA_CHARGE_CM_IDS] = 2;
 	listen_at(&b, B, 7471, false);
 	for (int i = 0; i < 2; i++)
 		dial(&a, A, B, 7471, false);
 	settle(2000);
 	expect(&b, RDMA_CM_EVENT_CONNECT_REQUEST, 100, 0);
 	expect(&a, RDMA_CM_EVENT_REJECTED, 200, RCM_REJ_NO_RESOURCES);
-	assert_int_equal(b.ids, 2);
+	assert_int_equal(b.charged[RDMA_CHARGE_CM_IDS], 2);
 	assert_int_equal(ask_id(&b, FVERBS_CM_CLOSE_CHANNEL, b.channel), 0);
-	assert_int_equal(b.ids, 0);
+	assert_int_equal(b.charged[RDMA_CHARGE_CM_IDS], 0);
 }
 
 /* Events move with their id, and wait for sockets without room. */
@@ -386,6 +398,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(all_ports, setup, teardown),
 		cmocka_unit_test_setup_teardown(unfetched_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(charges, setup, teardown),
+		cmocka_unit_test_setup_teardown(charges_channels, setup, teardown),
 		cmocka_unit_test_setup_teardown(channels, setup, teardown),
 		cmocka_unit_test_setup_teardown(bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(nonsense, setup, teardown),

@@ -149,7 +149,7 @@ static void withdrawn_by_its_maker(void **state)
 		take_back(x);
 	}
 	expect_none(&b);
-	assert_int_equal(b.ids, 1);
+	assert_int_equal(b.charged[RDMA_CHARGE_CM_IDS], 1);
 	/* Before it was accepted: that fails. Until then the id is not known by a cookie. */
 	x = dial(&a, A, B, 80, false);
 	settle(a.r.now + 1000);

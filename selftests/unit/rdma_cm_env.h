@@ -29,7 +29,8 @@ struct side {
 	uint32_t channel;
 	uint32_t qpn;			/* the queue pair that there is, ... */
 	enum rdma_drain_state drain;	/* ... and how far it is */
-	uint64_t ids, max_ids;		/* charged, and that may be */
+	uint64_t charged[RDMA_CHARGES];
+	uint64_t max[RDMA_CHARGES];	/* that may be charged */
 };
 
 static struct side a, b;
@@ -62,25 +63,27 @@ static void close_fd(void *arg, uint32_t uid, int fd)
 	((struct side *)arg)->closed++;
 }
 
-static int charge_id(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err,
-		     size_t errlen)
+static int charge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err, size_t errlen)
 {
 	struct side *s = arg;
 
 	(void)uid;
-	assert_int_equal(what, RDMA_CHARGE_CM_IDS);
-	if (s->ids + amount > s->max_ids) {
+	assert_true(what == RDMA_CHARGE_CM_IDS || what == RDMA_CHARGE_CHANNELS);
+	if (s->charged[what] + amount > s->max[what]) {
 		snprintf(err, errlen, "no more");
 		return -EDQUOT;
 	}
-	s->ids += amount;
+	s->charged[what] += amount;
 	return 0;
 }
 
-static void uncharge_id(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount)
+static void uncharge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount)
 {
-	(void)uid, (void)what;
-	((struct side *)arg)->ids -= amount;
+	struct side *s = arg;
+
+	(void)uid;
+	assert_true(s->charged[what] >= amount);
+	s->charged[what] -= amount;
 }
 
 void rdma_devices_refresh(struct rdma *r)
@@ -151,9 +154,10 @@ static void side_open(struct side *s, struct side *peer, const char *ip)
 	s->peer = peer;
 	s->r.now = 1000;
 	s->r.host = (struct rdma_host){ .ulp = &host, .agent = s, .arg = s, .send = send_byte,
-					.close = close_fd, .charge = charge_id,
-					.uncharge = uncharge_id };
-	s->max_ids = UINT64_MAX;
+					.close = close_fd, .charge = charge,
+					.uncharge = uncharge };
+	for (int i = 0; i < RDMA_CHARGES; i++)
+		s->max[i] = UINT64_MAX;
 	s->r.ndevices = 1;
 	d->ngids = 1;
 	d->guid = 77;

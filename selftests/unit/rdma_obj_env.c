@@ -276,7 +276,7 @@ void env_close(void)
 	rdma_destroy(env.r);
 	assert_int_equal(env.maps, 0);
 	assert_int_equal(env.links, 0);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < RDMA_CHARGES; i++)
 		assert_int_equal(env.charged[i], 0);
 	for (int i = 0; i < ENV_QPS; i++)
 		assert_null(env.qps[i]);

@@ -258,7 +258,8 @@ static const struct ctl_column agent_columns[] = {
 static const struct ctl_column user_columns[] = {
 	{"uid", "UID"},		{"kind", "BY"},			{"section", "SECTION"},
 	{"clients", "CLIENTS"}, {"connections", "CONNECTIONS"}, {"links", "LINKS"},
-	{"qps", "QPS"},		{"mrs", "MRS"},			{"cm_ids", "CM_IDS"},
+	{"qps", "QPS"},		{"mrs", "MRS"},			{"objects", "OBJECTS"},
+	{"cm_ids", "CM_IDS"},	{"channels", "CHANNELS"},
 	{"memory", "MEMORY"},	{"max_memory", "MAX_MEMORY"},
 	{NULL, NULL},
 };

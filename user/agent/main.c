@@ -25,6 +25,9 @@
 #include "io/memory.h"
 #include "base/spin.h"
 
+/* QUOTA_OBJECTS of all users: some hundred megabytes of the agent's memory. */
+enum { OBJECTS_MAX = 1 << 20 };
+
 struct options {
 	const char *config;
 	int offload;		/* -1: as configured */
@@ -324,6 +327,24 @@ static int open_shards(struct agent *a)
 	return rc;
 }
 
+/* What this host has for all users together. */
+static void share_out(struct agent *a)
+{
+	struct rlimit files;
+
+	/* Number 0 is nobody's. */
+	quota_set_room(a->quota, QUOTA_LINKS, a->maps.nconns - 1);
+	/* A thread that is full is not asked for by those who do not care. */
+	quota_set_room(a->quota, QUOTA_CLIENTS, (uint64_t)a->nshards * RDMA_CTXS_MAX);
+	quota_set_room(a->quota, QUOTA_QPS, RDMA_NUMBERS_MAX);
+	quota_set_room(a->quota, QUOTA_MRS, RDMA_KEYS_MAX);
+	quota_set_room(a->quota, QUOTA_CM_IDS, RDMA_CM_IDS_MAX);
+	quota_set_room(a->quota, QUOTA_OBJECTS, OBJECTS_MAX);
+	/* The other half is for clients, peers' sessions, and what waits to be closed. */
+	getrlimit(RLIMIT_NOFILE, &files);
+	quota_set_room(a->quota, QUOTA_CHANNELS, files.rlim_cur / 2);
+}
+
 static int run(struct agent *a)
 {
 	char err[512];
@@ -345,9 +366,7 @@ static int run(struct agent *a)
 	if ((rc = open_control(a)) < 0)
 		goto out_keys;
 	adopt_maps(a);
-	/* Number 0 is nobody's. */
-	quota_set_room(a->quota, QUOTA_LINKS, a->maps.nconns - 1);
-	quota_set_room(a->quota, QUOTA_CM_IDS, RDMA_CM_IDS_MAX);
+	share_out(a);
 	if ((rc = open_rings(a)) < 0)
 		goto out_ports;
 	/* Before the core, whose pools are as large as the sockets' buffers. */

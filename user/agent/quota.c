@@ -24,15 +24,6 @@ struct account {
 	UT_hash_handle hh;	/* by use.uid */
 };
 
-/* What kinds have one room; of those with POOL_NONE there is no end. */
-enum pool { POOL_NONE, POOL_CONNECTIONS, POOL_CM_IDS, POOLS };
-
-static const enum pool pools[QUOTA_KINDS] = {
-	[QUOTA_CONNECTIONS] = POOL_CONNECTIONS,
-	[QUOTA_LINKS] = POOL_CONNECTIONS,
-	[QUOTA_CM_IDS] = POOL_CM_IDS,
-};
-
 struct quota {
 	pthread_mutex_t lock;	/* of all below */
 	const struct quota_section *sections;
@@ -40,26 +31,43 @@ struct quota {
 	uint32_t *id;		/* of each section: uid or gid */
 	const struct quota_section *any;	/* [user any], or NULL */
 	struct account *accounts;
-	uint64_t room[POOLS];	/* that the host has */
-	uint64_t taken[POOLS];	/* that all users hold */
+	/* By pool_of(). */
+	uint64_t room[QUOTA_KINDS];	/* that the host has; UINT64_MAX: there is no end of it */
+	uint64_t taken[QUOTA_KINDS];	/* that all users hold */
 };
 
 /* Of those whom a section was for, and none is any more: they keep what they hold. */
 static const struct quota_section nobody = { .name = "" };
 
-static const char *const kind_names[QUOTA_KINDS] = {
-	[QUOTA_CLIENTS] = "clients",
-	[QUOTA_CONNECTIONS] = "connections",
-	[QUOTA_LINKS] = "connections of queue pairs and address handles",
-	[QUOTA_QPS] = "queue pairs",
-	[QUOTA_MRS] = "memory regions",
-	[QUOTA_CM_IDS] = "rdma_cm ids",
-	[QUOTA_MEMORY] = "bytes of memory",
+static const struct kind_words {
+	const char *name, *key;
+} kinds[QUOTA_KINDS] = {
+	[QUOTA_CLIENTS] = { "clients", "clients" },
+	[QUOTA_CONNECTIONS] = { "connections", "connections" },
+	[QUOTA_LINKS] = { "connections of queue pairs and address handles", "links" },
+	[QUOTA_QPS] = { "queue pairs and shared receive queues", "qps" },
+	[QUOTA_MRS] = { "memory regions and windows", "mrs" },
+	[QUOTA_CM_IDS] = { "rdma_cm ids", "cm_ids" },
+	[QUOTA_MEMORY] = { "bytes of memory", "memory" },
+	[QUOTA_CHANNELS] = { "channels", "channels" },
+	[QUOTA_OBJECTS] = { "verbs objects", "objects" },
 };
+_Static_assert(QUOTA_KINDS == 9, "each kind has its words");
 
 const char *quota_kind_name(enum quota_kind kind)
 {
-	return kind_names[kind];
+	return kinds[kind].name;
+}
+
+const char *quota_kind_key(enum quota_kind kind)
+{
+	return kinds[kind].key;
+}
+
+/* Kinds that have one room have one pool. */
+static enum quota_kind pool_of(enum quota_kind kind)
+{
+	return kind == QUOTA_LINKS ? QUOTA_CONNECTIONS : kind;
 }
 
 /* 0 and the number in |*id|, or negative: neither a number nor a name that the host knows. */
@@ -112,8 +120,8 @@ int quota_open(struct quota **out, const struct quota_section *sections, unsigne
 	snprintf(err, errlen, "out of memory");
 	if (q) {
 		pthread_mutex_init(&q->lock, NULL);
-		for (int p = 0; p < POOLS; p++)
-			q->room[p] = UINT64_MAX;
+		for (int k = 0; k < QUOTA_KINDS; k++)
+			q->room[k] = UINT64_MAX;
 		q->sections = sections;
 		q->nsections = n;
 		q->id = calloc(n + 1, sizeof(*q->id));
@@ -150,7 +158,7 @@ void quota_close(struct quota *q)
 
 void quota_set_room(struct quota *q, enum quota_kind kind, uint64_t room)
 {
-	q->room[pools[kind]] = room;
+	q->room[pool_of(kind)] = room;
 }
 
 bool quota_restricts(const struct quota *q)
@@ -242,16 +250,16 @@ static bool within_limit(const struct account *a, enum quota_kind kind, uint64_t
 static bool within_share(const struct quota *q, const struct account *a, enum quota_kind kind,
 			 uint64_t amount)
 {
-	enum pool pool = pools[kind];
+	enum quota_kind pool = pool_of(kind);
 	uint64_t left, held = amount;
 
-	if (pool == POOL_NONE || privileged(a->use.uid))
+	if (q->room[pool] == UINT64_MAX || privileged(a->use.uid))
 		return true;
 	if (q->taken[pool] > q->room[pool] || amount > q->room[pool] - q->taken[pool])
 		return false;
 	left = q->room[pool] - q->taken[pool] - amount;
 	for (int k = 0; k < QUOTA_KINDS; k++)
-		held += pools[k] == pool ? a->use.held[k] : 0;
+		held += pool_of((enum quota_kind)k) == pool ? a->use.held[k] : 0;
 	return held <= left;
 }
 
@@ -264,7 +272,7 @@ static int charge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t amo
 		return -ENOMEM;
 	if (within_limit(a, kind, amount) && within_share(q, a, kind, amount)) {
 		a->use.held[kind] += amount;
-		q->taken[pools[kind]] += amount;
+		q->taken[pool_of(kind)] += amount;
 	} else {
 		ret = -EDQUOT;
 	}
@@ -291,7 +299,7 @@ void quota_uncharge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t a
 	if (a) {
 		amount = amount < a->use.held[kind] ? amount : a->use.held[kind];
 		a->use.held[kind] -= amount;
-		q->taken[pools[kind]] -= amount;
+		q->taken[pool_of(kind)] -= amount;
 		drop_if_empty(q, a);
 	}
 	pthread_mutex_unlock(&q->lock);
@@ -312,10 +320,10 @@ static void explain(const struct quota *q, const struct quota_section *s, uid_t 
 		snprintf(err, errlen, "no [user] or [group] section is for user %u any more", uid);
 	else if (within_limit(a, kind, 1) && !within_share(q, a, kind, 1))
 		snprintf(err, errlen, "user %u holds %llu %s: one more, and fewer were left for others", uid,
-			 held, kind_names[kind]);
+			 held, kinds[kind].name);
 	else if (s)
 		snprintf(err, errlen, "user %u may hold %llu %s ([%s %s]), and holds %llu", uid,
-			 (unsigned long long)s->limit[kind], kind_names[kind],
+			 (unsigned long long)s->limit[kind], kinds[kind].name,
 			 s->group ? "group" : "user", s->name, held);
 	else
 		snprintf(err, errlen, "out of memory");

@@ -15,8 +15,14 @@
  * everybody who can connect is admitted, and has no such limits. The agent's own user and root are
  * limited by sections of their own alone.
  *
- * Of some kinds the host has one set for all users, who could take each other's. Of these nobody but
- * root and the agent's own user may hold more than are left: whoever comes next finds some.
+ * Kinds are chosen by what can run out. What verbs applications make is counted so, not by what each is
+ * called: queue pairs and shared receive queues have a number of 16 bits; regions and windows have a key; a
+ * channel keeps a descriptor open; all else (protection domains, completion queues, address handles, XRC
+ * domains, areas) takes a few hundred bytes. These are not bytes of QUOTA_MEMORY: that is memory of the
+ * user's own, which the agent maps, and its limits would allow millions of objects in the agent's memory.
+ *
+ * Of most kinds the host has one set for all users, who could take each other's: see quota_set_room(). Of
+ * these nobody but root and the agent's own user may hold more than are left: whoever comes next finds some.
  *
  * Any thread may call; knows nothing of the agent.
  */
@@ -30,15 +36,20 @@
 
 #include "agent/config_set.h"
 
-/* What is counted. A new kind needs a name in quota.c and a key in config_keys.c. */
+/*
+ * What is counted. A new kind needs a name in quota.c, a key in config_keys.c and falcon.conf(5), a column in
+ * falconctl, and a case in selftests/unit/quota_tenants.c.
+ */
 enum quota_kind {
-	QUOTA_CLIENTS,		/* connections to the control socket */
+	QUOTA_CLIENTS,		/* connections to the control socket, and verbs applications */
 	QUOTA_CONNECTIONS,	/* Falcon connections that he has added */
-	QUOTA_QPS,		/* queue pairs */
-	QUOTA_MRS,		/* memory regions */
+	QUOTA_QPS,		/* queue pairs and shared receive queues */
+	QUOTA_MRS,		/* memory regions and windows */
 	QUOTA_MEMORY,		/* bytes: mapped arenas and rings, registered regions */
 	QUOTA_LINKS,		/* Falcon connections that his queue pairs and address handles have */
 	QUOTA_CM_IDS,		/* ids of rdma_cm */
+	QUOTA_CHANNELS,		/* channels for completions and for events of rdma_cm */
+	QUOTA_OBJECTS,		/* what else verbs applications make */
 	QUOTA_KINDS,
 };
 
@@ -86,7 +97,8 @@ void quota_close(struct quota *q);
 
 /*
  * The host has |room| of |kind| for all users together; connections and links have one room. Until this
- * is said of a kind there is no end of it.
+ * is said of a kind there is no end of it. What each of several threads has, and an application gets from the
+ * thread it asks for, is to count once: the share of a user must not be all that one thread has.
  */
 void quota_set_room(struct quota *q, enum quota_kind kind, uint64_t room);
 
@@ -123,5 +135,7 @@ void quota_each(struct quota *q, void (*fn)(void *arg, const struct quota_usage 
 
 /* In words, plural: "queue pairs". */
 const char *quota_kind_name(enum quota_kind kind);
+/* As in rows for falconctl: "qps", of which "max_qps" is the limit. */
+const char *quota_kind_key(enum quota_kind kind);
 
 #endif /* FALCON_AGENT_QUOTA_H */

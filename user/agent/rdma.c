@@ -149,6 +149,8 @@ static const enum quota_kind quota_kinds[RDMA_CHARGES] = {
 	[RDMA_CHARGE_MEMORY] = QUOTA_MEMORY,
 	[RDMA_CHARGE_LINKS] = QUOTA_LINKS,
 	[RDMA_CHARGE_CM_IDS] = QUOTA_CM_IDS,
+	[RDMA_CHARGE_CHANNELS] = QUOTA_CHANNELS,
+	[RDMA_CHARGE_OBJECTS] = QUOTA_OBJECTS,
 };
 
 static int host_charge(void *arg, uint32_t uid, enum rdma_charge what, uint64_t amount, char *err,

@@ -305,12 +305,8 @@ static void show_client(struct agent *a, const struct show_query *q, json_t *row
 /* What a user holds, and may hold; without a limit, the kind's limit is left out. */
 static void show_one_user(void *arg, const struct quota_usage *u)
 {
-	static const char *const held[QUOTA_KINDS] = { "clients", "connections", "qps", "mrs",
-						       "memory", "links", "cm_ids" };
-	static const char *const max[QUOTA_KINDS] = { "max_clients", "max_connections", "max_qps",
-						      "max_mrs", "max_memory", "max_links",
-						      "max_cm_ids" };
 	const struct own_rows *o = arg;
+	char max[32];
 	json_t *row;
 
 	if (!his(o->q, u->uid))
@@ -322,9 +318,12 @@ static void show_one_user(void *arg, const struct quota_usage *u)
 				u->section ? u->section->name : "");
 
 	for (int k = 0; k < QUOTA_KINDS; k++) {
-		put(row, held[k], u->held[k]);
+		const char *key = quota_kind_key((enum quota_kind)k);
+
+		put(row, key, u->held[k]);
+		snprintf(max, sizeof(max), "max_%s", key);
 		if (u->section)
-			put(row, max[k], u->section->limit[k]);
+			put(row, max, u->section->limit[k]);
 	}
 	json_array_append_new(o->rows, row);
 }

@@ -182,7 +182,8 @@ void rcm_id_free(struct rcm_id *id);
 /* It is a request that waits on its channel: nobody has seen it. */
 bool rcm_is_unfetched(const struct rcm_id *id);
 struct rcm_id *rcm_id_find(const struct rdma *r, uint32_t number);
-struct rcm_channel *rcm_channel_new(struct rdma *r, struct rdma_ctx *ctx, int fd);
+/* A channel of |ctx|, charged to its user, over |fd|, which it takes over. Fails like rcm_id_new(). */
+int rcm_channel_new(struct rdma_ctx *ctx, int fd, struct rcm_channel **out, char *err, size_t errlen);
 void rcm_channel_free(struct rcm_channel *ch);
 struct rcm_channel *rcm_channel_find(const struct rdma_ctx *ctx, uint32_t number);
 /* An event of |id| with its |remote| parameters; |child|: connection request. */

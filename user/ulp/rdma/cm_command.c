@@ -22,14 +22,14 @@ static struct fverbs_cm_answer *answer(struct rdma_call *call, const struct rcm_
 static int open_channel(struct rdma_call *call, const struct fverbs_cm_req *q, struct rcm_id *id)
 {
 	struct rcm_channel *ch;
+	int rc;
 
 	(void)q;
 	if (call->fd < 0)
 		return rdma_call_fail(call, -EINVAL, "a channel needs a socket");
-	ch = rcm_channel_new(call->r, call->ctx, call->fd);
-	if (!ch)
-		return rdma_call_fail(call, -ENOSPC, "no more than %u event channels",
-				      RCM_CHANNELS_MAX);
+	rc = rcm_channel_new(call->ctx, call->fd, &ch, call->err, sizeof(call->err));
+	if (rc < 0)
+		return rc;
 	call->fd = -1;
 	answer(call, id)->id = ch->number;
 	return 0;

@@ -16,21 +16,6 @@ bool rcm_same_addr(const struct fverbs_cm_addr *a, const struct fverbs_cm_addr *
 
 /* ---- ids ---- */
 
-static int charge(const struct rdma_ctx *ctx, char *err, size_t errlen)
-{
-	const struct rdma_host *h = &ctx->r->host;
-
-	return h->charge ? h->charge(h->arg, ctx->owner.uid, RDMA_CHARGE_CM_IDS, 1, err, errlen) : 0;
-}
-
-static void uncharge(const struct rdma_ctx *ctx)
-{
-	const struct rdma_host *h = &ctx->r->host;
-
-	if (h->charge)
-		h->uncharge(h->arg, ctx->owner.uid, RDMA_CHARGE_CM_IDS, 1);
-}
-
 /* A place and its number. False: there is none. */
 static bool give_number(struct rdma_cm *cm, struct rcm_id *id)
 {
@@ -50,7 +35,7 @@ int rcm_id_new(struct rcm_channel *ch, uint16_t ps, uint8_t qp_type, struct rcm_
 	       size_t errlen)
 {
 	struct rcm_id *id;
-	int rc = charge(ch->ctx, err, errlen);
+	int rc = rdma_ctx_charge(ch->ctx, RDMA_CHARGE_CM_IDS, 1, err, errlen);
 
 	if (rc < 0)
 		return rc;
@@ -62,7 +47,7 @@ int rcm_id_new(struct rcm_channel *ch, uint16_t ps, uint8_t qp_type, struct rcm_
 	}
 	if (!id || !give_number(id->r->cm, id)) {
 		snprintf(err, errlen, "%s", id ? "there are too many rdma_cm ids" : "out of memory");
-		uncharge(ch->ctx);
+		rdma_ctx_uncharge(ch->ctx, RDMA_CHARGE_CM_IDS, 1);
 		free(id);
 		return rc;
 	}
@@ -158,26 +143,39 @@ void rcm_id_free(struct rcm_id *id)
 		LIST_REMOVE(id, in_port);
 	cm->by_place[id->number % RCM_IDS] = NULL;
 	LIST_REMOVE(id, in_channel);
-	uncharge(id->channel->ctx);
+	rdma_ctx_uncharge(id->channel->ctx, RDMA_CHARGE_CM_IDS, 1);
 	free(id);
 }
 
 /* ---- channels ---- */
 
-struct rcm_channel *rcm_channel_new(struct rdma *r, struct rdma_ctx *ctx, int fd)
+int rcm_channel_new(struct rdma_ctx *ctx, int fd, struct rcm_channel **out, char *err, size_t errlen)
 {
+	struct rdma *r = ctx->r;
 	struct rcm_channel *ch;
+	int rc = rdma_ctx_charge(ctx, RDMA_CHARGE_CHANNELS, 1, err, errlen);
 
-	ch = ctx->ncm_channels < RCM_CHANNELS_MAX ? calloc(1, sizeof(*ch)) : NULL;
-	if (!ch)
-		return NULL;
+	if (rc < 0)
+		return rc;
+	if (ctx->ncm_channels == RCM_CHANNELS_MAX) {
+		snprintf(err, errlen, "no more than %u event channels an application", RCM_CHANNELS_MAX);
+		rc = -ENOSPC;
+	} else if (!(ch = calloc(1, sizeof(*ch)))) {
+		snprintf(err, errlen, "out of memory");
+		rc = -ENOMEM;
+	}
+	if (rc < 0) {
+		rdma_ctx_uncharge(ctx, RDMA_CHARGE_CHANNELS, 1);
+		return rc;
+	}
 	ch->ctx = ctx;
 	ch->fd = fd;
 	ch->number = ++r->cm->last_channel;
 	TAILQ_INIT(&ch->events);
 	LIST_INSERT_HEAD(&ctx->cm_channels, ch, entry);
 	ctx->ncm_channels++;
-	return ch;
+	*out = ch;
+	return 0;
 }
 
 void rcm_channel_free(struct rcm_channel *ch)
@@ -189,6 +187,7 @@ void rcm_channel_free(struct rcm_channel *ch)
 		rcm_id_free(id);
 	LIST_REMOVE(ch, entry);
 	ch->ctx->ncm_channels--;
+	rdma_ctx_uncharge(ch->ctx, RDMA_CHARGE_CHANNELS, 1);
 	if (ch->owed)
 		LIST_REMOVE(ch, in_owing);
 	r->host.close(r->host.arg, ch->ctx->owner.uid, ch->fd);

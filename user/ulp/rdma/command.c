@@ -40,12 +40,24 @@ void *rdma_call_object(struct rdma_call *call, enum rdma_kind kind, uint32_t han
 	return object;
 }
 
+int rdma_call_charge(struct rdma_call *call, enum rdma_charge what, uint64_t amount)
+{
+	return rdma_ctx_charge(call->ctx, what, amount, call->err, sizeof(call->err));
+}
+
 int rdma_call_handle(struct rdma_call *call, enum rdma_kind kind, void *object, uint32_t max,
 		     uint32_t *handle)
 {
+	enum rdma_charge what = rdma_kind_charge(kind);
+	int rc = what == RDMA_CHARGES ? 0 : rdma_call_charge(call, what, 1);
+
+	if (rc < 0)
+		return rc;
 	*handle = rdma_handle_new(call->ctx, kind, object, max);
 	if (*handle)
 		return 0;
+	if (what != RDMA_CHARGES)
+		rdma_ctx_uncharge(call->ctx, what, 1);
 	return rdma_call_fail(call, -ENOSPC, "no more than %u %ss, and %u objects, an application",
 			      max, kind_names[kind], RDMA_MAX_HANDLES);
 }

@@ -63,23 +63,6 @@ static void answer_handle(struct rdma_call *call, uint32_t handle)
 	answer->handle = handle;
 }
 
-/* Charge the application's user. */
-static int charge(struct rdma_call *call, enum rdma_charge what, uint64_t amount)
-{
-	const struct rdma_host *h = &call->r->host;
-
-	return h->charge ? h->charge(h->arg, call->ctx->owner.uid, what, amount, call->err,
-				     sizeof(call->err)) : 0;
-}
-
-static void uncharge(const struct rdma_ctx *ctx, enum rdma_charge what, uint64_t amount)
-{
-	const struct rdma_host *h = &ctx->r->host;
-
-	if (h->charge)
-		h->uncharge(h->arg, ctx->owner.uid, what, amount);
-}
-
 static int free_area(struct rdma_call *call, uint32_t *number)
 {
 	for (uint32_t i = 1; i < RDMA_MAX_AREAS; i++) {
@@ -89,6 +72,25 @@ static int free_area(struct rdma_call *call, uint32_t *number)
 		return 0;
 	}
 	return rdma_call_fail(call, -ENOSPC, "no more than %u areas an application", RDMA_MAX_AREAS);
+}
+
+/* An area of |size| bytes. */
+static int charge_area(struct rdma_call *call, uint64_t size)
+{
+	int rc = rdma_call_charge(call, RDMA_CHARGE_OBJECTS, 1);
+
+	if (rc < 0)
+		return rc;
+	rc = rdma_call_charge(call, RDMA_CHARGE_MEMORY, size);
+	if (rc < 0)
+		rdma_ctx_uncharge(call->ctx, RDMA_CHARGE_OBJECTS, 1);
+	return rc;
+}
+
+static void uncharge_area(const struct rdma_ctx *ctx, uint64_t size)
+{
+	rdma_ctx_uncharge(ctx, RDMA_CHARGE_MEMORY, size);
+	rdma_ctx_uncharge(ctx, RDMA_CHARGE_OBJECTS, 1);
 }
 
 static int add_area(struct rdma_call *call)
@@ -107,11 +109,11 @@ static int add_area(struct rdma_call *call)
 	if (!base)
 		return -EINVAL;
 	call->fd = -1;
-	rc = charge(call, RDMA_CHARGE_MEMORY, size);
+	rc = charge_area(call, size);
 	if (rc == 0) {
 		call->ctx->areas[number] = rdma_area_new(call->r, base, size);
 		if (!call->ctx->areas[number]) {
-			uncharge(call->ctx, RDMA_CHARGE_MEMORY, size);
+			uncharge_area(call->ctx, size);
 			rc = rdma_call_fail(call, -ENOMEM, "out of memory");
 		}
 	}
@@ -178,12 +180,12 @@ static int new_area(struct rdma_call *call)
 	if (!size)
 		return rdma_call_fail(call, -EINVAL, "offload memory comes in pieces of 1 to %llu bytes",
 				      (unsigned long long)MEMORY_MAX);
-	rc = charge(call, RDMA_CHARGE_MEMORY, size);
+	rc = charge_area(call, size);
 	if (rc < 0)
 		return rc;
 	rc = make_memory(call, size, number);
 	if (rc < 0) {
-		uncharge(call->ctx, RDMA_CHARGE_MEMORY, size);
+		uncharge_area(call->ctx, size);
 		return rc;
 	}
 	answer = rdma_call_answer(call, sizeof(*answer));
@@ -200,7 +202,7 @@ void rdma_area_drop(struct rdma_ctx *ctx, uint32_t number)
 		return;
 	/* Area 0 is charged by whoever attached the application. */
 	if (number)
-		uncharge(ctx, RDMA_CHARGE_MEMORY, area->size);
+		uncharge_area(ctx, area->size);
 	ctx->areas[number] = NULL;
 	rdma_area_put(area);
 }
@@ -310,7 +312,7 @@ static struct rdma_mr *make_region(struct rdma_call *call, const struct fverbs_r
 	mr = calloc(1, sizeof(*mr));
 	*rc = mr ? place_region(call, req, mr) : rdma_call_fail(call, -ENOMEM, "out of memory");
 	if (*rc == 0)
-		*rc = charge(call, RDMA_CHARGE_MEMORY, charged(mr));
+		*rc = rdma_call_charge(call, RDMA_CHARGE_MEMORY, charged(mr));
 	if (*rc < 0) {
 		free(mr);
 		return NULL;
@@ -332,7 +334,7 @@ static struct rdma_mr *make_region(struct rdma_call *call, const struct fverbs_r
 static void unmake_region(struct rdma_mr *mr)
 {
 	rdma_unoffload_region(mr);
-	uncharge(mr->ctx, RDMA_CHARGE_MEMORY, charged(mr));
+	rdma_ctx_uncharge(mr->ctx, RDMA_CHARGE_MEMORY, charged(mr));
 	mr->pd->uses--;
 	rdma_mr_kill(mr);
 }
@@ -364,19 +366,14 @@ static int enter_mr(struct rdma_call *call, struct rdma_mr *mr)
 
 static int reg_mr(struct rdma_call *call)
 {
-	struct rdma_mr *mr;
-	int rc = charge(call, RDMA_CHARGE_MRS, 1);
+	int rc;
+	struct rdma_mr *mr = make_region(call, call->req, &rc);
 
-	if (rc < 0)
+	if (!mr)
 		return rc;
-	mr = make_region(call, call->req, &rc);
-	if (mr) {
-		rc = enter_mr(call, mr);
-		if (rc < 0)
-			unmake_region(mr);
-	}
+	rc = enter_mr(call, mr);
 	if (rc < 0) {
-		uncharge(call->ctx, RDMA_CHARGE_MRS, 1);
+		unmake_region(mr);
 		return rc;
 	}
 	rdma_offload_region(mr);
@@ -411,11 +408,11 @@ static int rereg_mr(struct rdma_call *call)
 		to.access = req->flags & IBV_REREG_MR_CHANGE_ACCESS ? to.access : old->made.access;
 	}
 	/* Not both at a time: a user at his limit may exchange what he has. */
-	uncharge(call->ctx, RDMA_CHARGE_MEMORY, charged(old));
+	rdma_ctx_uncharge(call->ctx, RDMA_CHARGE_MEMORY, charged(old));
 	mr = make_region(call, &to, &rc);
 	if (!mr) {
 		/* Nobody has come in between: it is as before. */
-		charge(call, RDMA_CHARGE_MEMORY, charged(old));
+		rdma_call_charge(call, RDMA_CHARGE_MEMORY, charged(old));
 		return rc;
 	}
 	mr->handle = old->handle;
@@ -435,7 +432,6 @@ static void drop_mr(struct rdma_ctx *ctx, uint32_t handle)
 
 	rdma_key_free(ctx->r, mr->key);
 	rdma_handle_free(ctx, handle);
-	uncharge(ctx, RDMA_CHARGE_MRS, 1);
 	unmake_region(mr);
 }
 

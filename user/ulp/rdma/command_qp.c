@@ -22,6 +22,7 @@ struct rdma_qp_handle {
 	struct rdma_ctx *ctx;
 	uint64_t cookie;		/* of this context's */
 	uint32_t handle;
+	bool opened;			/* one more, charged as an object; false: of who has made it */
 };
 
 void rdma_ctx_each_qp(const struct rdma_ctx *ctx, void (*fn)(struct rdma_qp *qp))
@@ -132,22 +133,6 @@ static int prepare(struct rdma_call *call, const struct fverbs_create_qp *req,
 	return rc;
 }
 
-static int charge_qp(struct rdma_call *call)
-{
-	const struct rdma_host *h = &call->r->host;
-
-	return h->charge ? h->charge(h->arg, call->ctx->owner.uid, RDMA_CHARGE_QPS, 1, call->err,
-				     sizeof(call->err)) : 0;
-}
-
-static void uncharge_qp(const struct rdma_ctx *ctx)
-{
-	const struct rdma_host *h = &ctx->r->host;
-
-	if (h->charge)
-		h->uncharge(h->arg, ctx->owner.uid, RDMA_CHARGE_QPS, 1);
-}
-
 /* The queue pair itself, without handle. */
 static struct rdma_qp_object *make_qp(struct rdma_call *call, const struct fverbs_create_qp *req,
 				      int *rc)
@@ -203,12 +188,12 @@ static void unmake_qp(struct rdma_qp_object *o)
 	use_parts(&parts, -1);
 	if (parts.xrcd)
 		rdma_xrcd_put(parts.xrcd, &parts.xrcd->uses);
-	uncharge_qp(ctx);
+	rdma_ctx_uncharge(ctx, RDMA_CHARGE_QPS, 1);
 	free(o);
 }
 
 /* A handle of |call|'s context for |o|, and the answer. */
-static int name_qp(struct rdma_call *call, struct rdma_qp_object *o, uint64_t cookie)
+static int name_qp(struct rdma_call *call, struct rdma_qp_object *o, uint64_t cookie, bool opened)
 {
 	struct rdma_qp_handle *h = calloc(1, sizeof(*h));
 	struct fverbs_handle_num *answer;
@@ -221,6 +206,7 @@ static int name_qp(struct rdma_call *call, struct rdma_qp_object *o, uint64_t co
 		free(h);
 		return rc;
 	}
+	h->opened = opened;
 	h->object = o;
 	h->ctx = call->ctx;
 	h->cookie = cookie;
@@ -236,16 +222,16 @@ static int create_qp(struct rdma_call *call)
 {
 	const struct fverbs_create_qp *req = call->req;
 	struct rdma_qp_object *o;
-	int rc = charge_qp(call);
+	int rc = rdma_call_charge(call, RDMA_CHARGE_QPS, 1);
 
 	if (rc < 0)
 		return rc;
 	o = make_qp(call, req, &rc);
 	if (!o) {
-		uncharge_qp(call->ctx);
+		rdma_ctx_uncharge(call->ctx, RDMA_CHARGE_QPS, 1);
 		return rc;
 	}
-	rc = name_qp(call, o, req->cookie);
+	rc = name_qp(call, o, req->cookie, false);
 	if (rc < 0)
 		unmake_qp(o);
 	return rc;
@@ -268,6 +254,7 @@ static int open_qp(struct rdma_call *call)
 	const struct fverbs_open_qp *req = call->req;
 	struct rdma_xrcd *x = rdma_call_object(call, RDMA_KIND_XRCD, req->xrcd);
 	struct rdma_qp_object *o;
+	int rc;
 
 	if (!x)
 		return -EINVAL;
@@ -276,7 +263,13 @@ static int open_qp(struct rdma_call *call)
 		return rdma_call_fail(call, -EINVAL,
 				      "there is no queue pair %#x that receives for this XRC domain",
 				      req->qp_num);
-	return name_qp(call, o, req->cookie);
+	rc = rdma_call_charge(call, RDMA_CHARGE_OBJECTS, 1);
+	if (rc < 0)
+		return rc;
+	rc = name_qp(call, o, req->cookie, true);
+	if (rc < 0)
+		rdma_ctx_uncharge(call->ctx, RDMA_CHARGE_OBJECTS, 1);
+	return rc;
 }
 
 static int modify_qp(struct rdma_call *call)
@@ -319,6 +312,8 @@ static void drop_qp(struct rdma_ctx *ctx, uint32_t handle)
 		if (!h->object->handles)
 			unmake_qp(h->object);
 	}
+	if (h->opened)
+		rdma_ctx_uncharge(ctx, RDMA_CHARGE_OBJECTS, 1);
 	rdma_handle_free(ctx, handle);
 	free(h);
 }

@@ -30,6 +30,25 @@ static int grow(struct rdma_ctx *ctx)
 	return 0;
 }
 
+enum rdma_charge rdma_kind_charge(enum rdma_kind kind)
+{
+	switch (kind) {
+	case RDMA_KIND_SRQ: return RDMA_CHARGE_QPS;
+	case RDMA_KIND_MR:
+	case RDMA_KIND_MW: return RDMA_CHARGE_MRS;
+	case RDMA_KIND_CHANNEL: return RDMA_CHARGE_CHANNELS;
+	case RDMA_KIND_PD:
+	case RDMA_KIND_CQ:
+	case RDMA_KIND_XRCD:
+	case RDMA_KIND_AH: return RDMA_CHARGE_OBJECTS;
+	/* It may outlive the handle of who has made it: command_qp.c. */
+	case RDMA_KIND_QP:
+	case RDMA_KIND_NONE:
+	case RDMA_KINDS: break;
+	}
+	return RDMA_CHARGES;
+}
+
 uint32_t rdma_handle_new(struct rdma_ctx *ctx, enum rdma_kind kind, void *object, uint32_t max)
 {
 	struct rdma_handle *h;
@@ -55,7 +74,10 @@ void *rdma_handle_get(const struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t 
 void rdma_handle_free(struct rdma_ctx *ctx, uint32_t handle)
 {
 	struct rdma_handle *h = &ctx->handles[handle];
+	enum rdma_charge charged = rdma_kind_charge(h->kind);
 
+	if (charged != RDMA_CHARGES)
+		rdma_ctx_uncharge(ctx, charged, 1);
 	ctx->counts[h->kind]--;
 	*h = (struct rdma_handle){ .next = ctx->handles_free };
 	ctx->handles_free = handle;
@@ -82,7 +104,7 @@ struct rdma_ctx *rdma_ctx_open(struct rdma *r, const struct rdma_owner *owner, v
 
 	if (check_shm(area0, area0_size, err, errlen) < 0)
 		return NULL;
-	if (r->nctxs == RDMA_MAX_CTXS) {
+	if (r->nctxs == RDMA_CTXS_MAX) {
 		snprintf(err, errlen, "%u verbs applications are attached already", r->nctxs);
 		return NULL;
 	}

@@ -7,7 +7,6 @@
 
 /* Limits of one context; what a device says of itself (device.c). */
 enum rdma_limits {
-	RDMA_MAX_CTXS = 1024,
 	RDMA_MAX_HANDLES = 1 << 18,
 	RDMA_MAX_AREAS = 64,
 	RDMA_MAX_PDS = 1024,
@@ -200,7 +199,29 @@ struct rdma_ah {
 
 /* ---- ctx.c ----------------------------------------------------------------------------------- */
 
-/* A handle for |object|, or 0: RDMA_MAX_HANDLES or |max| of its kind are there, or memory is short. */
+/* |ctx|'s user is to hold |amount| more of |what|. 0, or a negative errno with a sentence in |err|. */
+static inline int rdma_ctx_charge(const struct rdma_ctx *ctx, enum rdma_charge what, uint64_t amount,
+				  char *err, size_t errlen)
+{
+	const struct rdma_host *h = &ctx->r->host;
+
+	return h->charge ? h->charge(h->arg, ctx->owner.uid, what, amount, err, errlen) : 0;
+}
+
+static inline void rdma_ctx_uncharge(const struct rdma_ctx *ctx, enum rdma_charge what, uint64_t amount)
+{
+	const struct rdma_host *h = &ctx->r->host;
+
+	if (h->charge)
+		h->uncharge(h->arg, ctx->owner.uid, what, amount);
+}
+
+/* What a user is charged for a handle of |kind|; RDMA_CHARGES: for its object, by whoever makes that. */
+enum rdma_charge rdma_kind_charge(enum rdma_kind kind);
+/*
+ * A handle for |object|, which has been charged; or 0: RDMA_MAX_HANDLES or |max| of its kind are there, or
+ * memory is short. rdma_handle_free() uncharges it.
+ */
 uint32_t rdma_handle_new(struct rdma_ctx *ctx, enum rdma_kind kind, void *object, uint32_t max);
 /* NULL: no such handle, or not of that kind. */
 void *rdma_handle_get(const struct rdma_ctx *ctx, enum rdma_kind kind, uint32_t handle);
@@ -310,7 +331,9 @@ extern const unsigned int rdma_memory_ncommands, rdma_queue_ncommands, rdma_qp_n
 
 /* The object of |handle|, or NULL with the reason in |call|. */
 void *rdma_call_object(struct rdma_call *call, enum rdma_kind kind, uint32_t handle);
-/* Answer with a new handle for |object|: 0, or -ENOSPC with the reason in |call|. */
+/* Charge the application's user: 0, or a negative errno with the reason in |call|. */
+int rdma_call_charge(struct rdma_call *call, enum rdma_charge what, uint64_t amount);
+/* A new handle for |object|, charged: 0, or -EDQUOT, -ENOMEM or -ENOSPC with the reason in |call|. */
 int rdma_call_handle(struct rdma_call *call, enum rdma_kind kind, void *object, uint32_t max,
 		     uint32_t *handle);
 

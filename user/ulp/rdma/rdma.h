@@ -45,15 +45,23 @@ struct rdma_ring;	/* an application's queue */
 struct falcon_region;
 struct rdma_run;	/* copies that are made with one call */
 
-enum { RDMA_CM_IDS_MAX = 65535 };	/* ids of rdma_cm of a layer */
+/* What a layer has of what all its applications share. */
+enum rdma_rooms {
+	RDMA_CTXS_MAX = 1024,		/* applications */
+	RDMA_CM_IDS_MAX = 65535,	/* ids of rdma_cm */
+	RDMA_NUMBERS_MAX = 65534,	/* numbers of queue pairs, and as many of shared receive queues */
+	RDMA_KEYS_MAX = (1 << 21) - 1,	/* of regions and windows; a layer that is alone has more */
+};
 
 /* What a user is charged for (agent/quota.h). */
 enum rdma_charge {
-	RDMA_CHARGE_QPS,
-	RDMA_CHARGE_MRS,
+	RDMA_CHARGE_QPS,		/* queue pairs and shared receive queues */
+	RDMA_CHARGE_MRS,		/* memory regions and windows */
 	RDMA_CHARGE_MEMORY,		/* bytes: areas, and regions of ordinary memory */
 	RDMA_CHARGE_LINKS,		/* Falcon connections that it has */
 	RDMA_CHARGE_CM_IDS,
+	RDMA_CHARGE_CHANNELS,		/* of completions, and of rdma_cm: a descriptor each */
+	RDMA_CHARGE_OBJECTS,		/* all else that has a handle, and areas */
 	RDMA_CHARGES,
 };
 
@@ -442,8 +450,8 @@ struct rdma_link_ops {
 /*
  * For |qp| at RTR: the connection to queue pair |dest_qpn| behind |ah|. |modes|: enum rdma_link_mode,
  * which the peer's queue pair must have, too. |timeout_ns|: down() if it is not up until then, 0: when it
- * is lost only. It is charged to |qp|'s user. NULL with a sentence in |err| and errno set if it cannot be made:
- * EDQUOT or ENOMEM; EINVAL for all else.
+ * is lost only. It is charged to |qp|'s user. NULL with a sentence in |err| and errno set if it cannot be
+ * made: EDQUOT or ENOMEM; EINVAL for all else.
  */
 struct rdma_link *rdma_link_connect(struct rdma_qp *qp, const struct fverbs_ah_attr *ah,
 				    uint32_t dest_qpn, uint8_t modes, uint64_t timeout_ns,
