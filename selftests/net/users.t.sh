@@ -81,6 +81,8 @@ tap_run "and adds his own" as $ALICE falconctl conn add mine "${ENDS[@]}"
 tap_wait 20 is_up $ALICE mine
 tap_run "which comes up" is_up $ALICE mine
 tap_run "and is charged to him" holds $ALICE connections 1
+tap_run "what the section says is shown" holds $ALICE max_connections 2
+tap_run "and what it does not say" holds $ALICE max_objects 16384
 tap_run "not with CIDs of his choice" says "is for root" $ALICE falconctl conn add x "${ENDS[@]}" \
 	local_cid=7 remote_cid=7
 tap_run "not in the clear" says "is for root" $ALICE falconctl conn add x "${ENDS[@]}" security=clear

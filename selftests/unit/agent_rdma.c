@@ -4,123 +4,27 @@
  * a process, whoever still has its descriptors. The agent has no ports and no peers; the application is
  * this process, or a child where it has to end.
  */
-#include "unit.h"
+#include "agent_rdma_env.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <agent/commands.h>
-#include <agent/drop.h>
 #include <agent/own.h>
-#include <agent/quota.h>
-#include <agent/rdma.h>
 #include <agent/rdma_show.h>
-#include <ipc/fdpass.h>
 
 #include "lingering.h"
 
-enum { AREA = 1 << 20, FDS_MAX = 256 };
+enum { FDS_MAX = 256 };
 
-static struct agent agent;
 static struct quota_section section;
-static unsigned int watched;
-
-/* ---- what the agent has around ---------------------------------------------------------- */
-
 const struct ulp_host shard_ulp_host;
-
-void shard_ulp_add(struct shard *s, const struct ulp_ops *ops, void *self)
-{
-	(void)s, (void)self;
-	assert_ptr_equal(ops, &rdma_ulp_ops);
-}
-
-int shard_watch(struct shard *s, int fd)
-{
-	(void)s, (void)fd;
-	watched++;
-	return 0;
-}
-
-void shard_unwatch(struct shard *s, int fd)
-{
-	(void)s, (void)fd;
-	watched--;
-}
-
-int control_error(json_t **reply, int err, const char *fmt, ...)
-{
-	char text[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	assert_int_not_equal(text[0], 0);
-	*reply = json_string(text);
-	return err;
-}
-
-void agent_frame_put(struct shard *s, struct xsk_frame *frame)
-{
-	(void)s, (void)frame;
-	fail();
-}
 
 bool own_all(uid_t uid)
 {
 	return uid == 0;
-}
-
-void stat_put(json_t *row, enum stat_table_id id, const void *base)
-{
-	(void)row, (void)id, (void)base;
-}
-
-/* Control is this file. */
-void news_verbs(struct shard *s)
-{
-	(void)s;
-}
-
-int agent_rdma_source(void *arg, const struct fverbs_cm_addr *dst, struct fverbs_cm_addr *src)
-{
-	(void)arg, (void)dst, (void)src;
-	return -ENETUNREACH;
-}
-
-unsigned int agent_rdma_look(const struct agent *a, struct fverbs_device *out)
-{
-	(void)a;
-	*out = (struct fverbs_device){ .name = "falcon0" };
-	return 1;
-}
-
-/* ---- an application ------------------------------------------------------------------------- */
-
-struct app {
-	int command, events;		/* its ends */
-	int fds[4];			/* the agent's, as they are handed over */
-};
-
-/* What was closed is closed. */
-static void settle(void)
-{
-	while (drop_pending(geteuid()))
-		sched_yield();
 }
 
 static int open_count(void)
@@ -134,70 +38,9 @@ static int open_count(void)
 	return n;
 }
 
-static int make_area(void)
-{
-	int fd = memfd_create("area", MFD_ALLOW_SEALING);
-	struct fverbs_ctx_shm head = { .magic = FVERBS_SHM_MAGIC, .version = FVERBS_SHM_VERSION };
-
-	assert_int_equal(ftruncate(fd, AREA), 0);
-	assert_int_equal(pwrite(fd, &head, 8, 0), 8);
-	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-	return fd;
-}
-
-static void prepare(struct app *app)
-{
-	int pair[2];
-
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
-	app->command = pair[0];
-	app->fds[0] = pair[1];
-	app->fds[1] = make_area();
-	app->fds[2] = eventfd(0, EFD_NONBLOCK);
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-	app->events = pair[0];
-	app->fds[3] = pair[1];
-}
-
-static void drop(struct app *app)
-{
-	close(app->command);
-	close(app->events);
-	for (int i = 0; i < 4; i++)
-		if (app->fds[i] >= 0)
-			close(app->fds[i]);
-}
-
-static int attach_as(struct app *app, pid_t pid, uid_t uid, int nfds)
-{
-	struct control_client cl = { .pid = pid, .uid = uid };
-	json_t *reply = NULL;
-	int rc = agent_rdma_attach(&agent, &cl, NULL, app->fds, nfds, &reply);
-
-	/* A refusal has its reason, and takes nothing. */
-	assert_int_equal(rc < 0, reply != NULL);
-	json_decref(reply);
-	return rc;
-}
-
 static int attach(struct app *app)
 {
 	return attach_as(app, getpid(), getuid(), 4);
-}
-
-static void process(void)
-{
-	agent_rdma_process(&agent.shards[0]);
-}
-
-static void send_hello(const struct app *app)
-{
-	struct {
-		struct fverbs_cmd cmd;
-		struct fverbs_hello hello;
-	} msg = { { .op = FVERBS_HELLO, .tag = 3 }, { .version = FVERBS_ABI_VERSION } };
-
-	assert_int_equal(send(app->command, &msg, sizeof(msg), 0), sizeof(msg));
 }
 
 /* The error of the next answer; -1: none, -2: end. */

@@ -115,7 +115,7 @@ void rdma_links_close(struct rdma *r)
 	r->links = NULL;
 }
 
-/* For who cannot have a link because of |rc|: applications know EINVAL, and what they can do about the others. */
+/* Who cannot have a link because of |rc| is told EINVAL, unless he can do something about it. */
 static struct rdma_link *none(int rc)
 {
 	errno = rc == -EDQUOT || rc == -ENOMEM ? -rc : EINVAL;
