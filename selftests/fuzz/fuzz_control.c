@@ -247,6 +247,8 @@ static void check_round_trip(const struct agent *a, const struct conn_config *cf
 
 int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
 {
+	static const struct ulp_ops raw_ops = { .proto = FALCON_PROTO_RAW };
+	static struct ulp raw = { .ops = &raw_ops };
 	struct agent_conn *c;
 
 	CHECK(config_name_valid(cfg->name));
@@ -262,6 +264,7 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 	c = calloc(1, sizeof(*c));
 	c->agent = a;
 	c->shard = &a->shards[0];
+	c->ulp = &raw;
 	c->cfg = *cfg;
 	if (cfg->local_cid < CONNS) {
 		c->core = &cores[cfg->local_cid];
