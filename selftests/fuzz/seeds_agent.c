@@ -45,6 +45,7 @@ static const char *const requests[] = {
 	"{\"op\":\"lookup\",\"name\":\"b\"}",
 	"{\"op\":\"conn-info\",\"conn\":%u}",
 	"{\"op\":\"show\",\"object\":\"conn\"}",
+	"{\"op\":\"show\",\"object\":\"flow\",\"from\":3}",
 	"{\"op\":\"show\",\"object\":\"window\",\"name\":\"b\"}",
 	"{\"op\":\"show\",\"object\":\"port\"}",
 	"{\"op\":\"show\",\"object\":\"counters\"}",

@@ -84,6 +84,8 @@ round()
 	tap_run "the peer agrees" have b up $((BEFORE + COUNT))
 	up=$(($(now_ms) - start))
 	FULL=$(rss a)
+	tap_is "$(on a falconctl -j conn show | jq 'unique_by(.name) | length')" $((BEFORE + COUNT)) \
+		"all are listed, page after page"
 	start=$(now_ms)
 	tap_run "they are deleted" del
 	for host in a b; do

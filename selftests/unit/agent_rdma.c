@@ -204,14 +204,80 @@ static void objects_of_others(void **state)
 	process();
 	assert_int_equal(answer_of(&app), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {
-		const struct show_query q = { .uid = users[i].uid };
+		uint64_t next = 0;
+		const struct show_query q = { .uid = users[i].uid, .next = &next };
 		json_t *rows = json_array();
 
 		agent_show_pd(&agent, &q, rows);
 		assert_int_equal(json_array_size(rows), users[i].rows);
+		assert_int_equal(next, 0);
 		json_decref(rows);
 	}
 	drop(&app);
+	process();
+}
+
+/* |n| domains more, or the domain |h| less. */
+static void change_domains(const struct app *app, uint16_t op, uint32_t h, unsigned int n)
+{
+	const struct {
+		struct fverbs_cmd cmd;
+		struct fverbs_handle handle;
+	} msg = { { .op = op }, { .handle = h } };
+
+	while (n--) {
+		assert_int_equal(send(app->command, &msg, sizeof(msg), 0), sizeof(msg));
+		process();
+		assert_int_equal(answer_of(app), 0);
+	}
+}
+
+/* The rows of a page, of which each was seen as often as |seen| says, by process number and handle. */
+static size_t page(uint64_t from, uint64_t *next, uint8_t *seen)
+{
+	const struct show_query q = { .uid = getuid(), .from = from, .next = next };
+	json_t *rows = json_array(), *row;
+	size_t i, n;
+
+	*next = 0;
+	agent_show_pd(&agent, &q, rows);
+	n = json_array_size(rows);
+	assert_true(n <= SHOW_ROWS);
+	json_array_foreach (rows, i, row)
+		seen[json_integer_value(json_object_get(row, "handle"))]++;
+	json_decref(rows);
+	return n;
+}
+
+/* Very many objects are shown in pages, whatever comes and goes between them. */
+static void objects_in_pages(void **state)
+{
+	uint8_t seen[1 << 10] = {};
+	uint64_t next = 0;
+	struct app app[2];
+
+	(void)state;
+	begin(&app[0]);
+	begin(&app[1]);
+	for (int i = 0; i < 2; i++)
+		change_domains(&app[i], FVERBS_ALLOC_PD, 0, SHOW_ROWS);
+	change_domains(&app[1], FVERBS_ALLOC_PD, 0, 1);
+	/* Of the second application first. */
+	assert_int_equal(page(0, &next, seen), SHOW_ROWS);
+	change_domains(&app[1], FVERBS_DEALLOC_PD, 7, 1);
+	assert_int_equal(page(next, &next, seen), SHOW_ROWS);
+	for (int h = 1; h <= SHOW_ROWS + 1; h++)
+		assert_int_equal(seen[h], h <= SHOW_ROWS - 1 ? 2 : 1);
+	/* With the application the rest of it goes. */
+	assert_int_not_equal(next, 0);
+	drop(&app[0]);
+	process();
+	assert_int_equal(page(next, &next, seen), 0);
+	assert_int_equal(next, 0);
+	/* What nobody was told. */
+	assert_int_equal(page(UINT64_MAX, &next, seen), 0);
+	assert_int_equal(page(1, &next, seen), 0);
+	drop(&app[1]);
 	process();
 }
 
@@ -405,7 +471,7 @@ int main(void)
 		TEST(attaches_and_leaves), TEST(descriptors_that_are_wrong), TEST(accounts),
 		TEST(misuse), TEST(a_descriptor_too_many), TEST(answers_that_are_not_read),
 		TEST(the_process_ends), TEST(a_path_is_no_file), TEST(objects_of_others),
-		TEST(descriptors_that_do_not_close),
+		TEST(objects_in_pages), TEST(descriptors_that_do_not_close),
 	};
 
 	return unit_run(tests);

@@ -23,6 +23,7 @@ static char path[UNIT_PATH + 28], program[PATH_MAX];
 static struct control *ctl;
 static json_t *asked;		/* the latest request */
 static json_t *answer;		/* the reply to it, or NULL: an error */
+static json_t *more;		/* the reply to one that goes on from somewhere */
 static char out[1 << 20];	/* what falconctl wrote, both streams */
 
 static int handler(void *arg, struct control_client *cl, json_t *req, int *fds, int nfds,
@@ -33,7 +34,7 @@ static int handler(void *arg, struct control_client *cl, json_t *req, int *fds, 
 	asked = json_incref(req);
 	if (!answer)
 		return control_error(reply, -ENOENT, "no connection named \"%s\"", "x");
-	*reply = json_incref(answer);
+	*reply = json_incref(json_object_get(req, "from") ? more : answer);
 	return 0;
 }
 
@@ -134,6 +135,21 @@ static void table(void **state)
 		"NAME       STATE  LOCAL     REMOTE  CID  PEER_CID  ORDERING  SECURITY  PORT  MTU  REASON\n"
 		"b          up     10.0.0.1  -       264  -         -         -         -     -    -\n"
 		"long-name  -      -         -         7  -         -         -         -     -    x y\n");
+}
+
+/* The rest is asked for, with the same words. */
+static void pages(void **state)
+{
+	(void)state;
+	answer_with("{\"rows\":[{\"name\":\"b\"}],\"next\":77}");
+	more = json_loads("{\"rows\":[{\"name\":\"c\"}]}", 0, NULL);
+	assert_int_equal(run("-j window show x"), 0);
+	assert_string_equal(asked_for("name"), "x");
+	assert_string_equal(asked_for("object"), "window");
+	assert_int_equal(json_integer_value(json_object_get(asked, "from")), 77);
+	assert_string_equal(out, "[{\"name\":\"b\"},{\"name\":\"c\"}]\n");
+	json_decref(more);
+	more = NULL;
 }
 
 static void one_in_detail(void **state)
@@ -421,7 +437,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(table),	   TEST(one_in_detail), TEST(json),    TEST(counters),
-		TEST(large_table), TEST(add),		TEST(del_and_reset), TEST(refused),
+		TEST(large_table), TEST(pages), TEST(add),		TEST(del_and_reset), TEST(refused),
 		TEST(abbreviations), TEST(help),	TEST(no_agent), TEST(congestion_control),
 		TEST(abbreviations), TEST(help),	TEST(no_agent), TEST(namespaces),
 		TEST(top),	   TEST(filters),	TEST(metrics),

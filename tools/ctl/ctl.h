@@ -83,6 +83,9 @@ int ctl_connect(struct ipc_client *agent, const char *path);
 /* |pass| goes with the request, unless it is -1. */
 json_t *ctl_call(struct ipc_client *agent, json_t *req, int pass);
 
+/* All rows of |object|, page after page; with |name|, unless it is NULL. NULL with the reason in |agent|. */
+json_t *ctl_pages(struct ipc_client *agent, const char *object, const char *name);
+
 /* Both halves of ctl_call(), for several requests under way. 0, or -1 after a sentence on stderr. */
 int ctl_ask(struct ipc_client *agent, json_t *req);
 json_t *ctl_answer(struct ipc_client *agent);

@@ -55,14 +55,15 @@ int ctl_usage_error(const char *fmt, const char *what)
 
 json_t *ctl_rows(const struct options *o, const char *object, const char *name)
 {
-	json_t *req = json_pack("{s:s, s:s}", "op", "show", "object", object);
-	json_t *reply, *rows;
+	struct ipc_client agent;
+	json_t *rows;
 
-	if (name)
-		json_object_set_new(req, "name", json_string(name));
-	reply = ctl_request(o->socket, req);
-	rows = json_incref(json_object_get(reply, "rows"));
-	json_decref(reply);
+	if (ctl_connect(&agent, o->socket) < 0)
+		return NULL;
+	rows = ctl_pages(&agent, object, name);
+	if (!rows)
+		fprintf(stderr, "falconctl: %s\n", agent.err);
+	ipc_client_close(&agent);
 	return rows;
 }
 

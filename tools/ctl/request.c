@@ -45,6 +45,26 @@ json_t *ctl_call(struct ipc_client *agent, json_t *req, int pass)
 	return reply;
 }
 
+json_t *ctl_pages(struct ipc_client *agent, const char *object, const char *name)
+{
+	json_t *rows = json_array(), *from = NULL, *reply = NULL;
+	int rc;
+
+	do {
+		json_t *req = json_pack("{s:s, s:s, s:s*, s:o*}", "op", "show", "object", object,
+					"name", name, "from", from);
+
+		rc = ipc_client_call(agent, req, NULL, 0, &reply);
+		from = json_incref(json_object_get(reply, "next"));
+		json_array_extend(rows, json_object_get(reply, "rows"));
+		json_decref(reply);
+	} while (!rc && from);
+	if (!rc)
+		return rows;
+	json_decref(rows);
+	return NULL;
+}
+
 json_t *ctl_keys(const char *op, const char *first, const char *usage, int argc, char **argv)
 {
 	json_t *req = json_pack("{s:s}", "op", op);

@@ -10,7 +10,15 @@
 struct show_query {
 	const struct agent_conn *only;	/* this connection; NULL: all */
 	uid_t uid;			/* who asks */
+	uint64_t from;			/* where the rows before have ended; 0: these are the first */
+	uint64_t *next;			/* becomes where these end, unless they are the last */
 };
+
+/*
+ * Of tables that users can make long, a request gets a page: rows until there are SHOW_ROWS, or SHOW_LOOKS
+ * calls have been made to look for some. A call makes ROWS_AT_ONCE of them: no packet moves meanwhile.
+ */
+enum show_page { SHOW_ROWS = 256, SHOW_LOOKS = 64, ROWS_AT_ONCE = 32 };
 
 /*
  * show.c: whether rows about |c| are for whoever asks. Ordinary users see what they may use: their own
@@ -22,12 +30,13 @@ bool show_wants(const struct show_query *q, const struct agent_conn *c);
 /*
  * show.c: {"op":"show","object":O} -> {"rows":[...]}, an array of flat objects. O is one of conn,
  * window and pool (with an optional "name"), port, counters, client, config, version, ... Rows are about
- * what |uid| may know of.
+ * what |uid| may know of. If there are more, the reply has "next", a number, which goes into the same request
+ * as "from".
  */
 int agent_show(struct agent *a, json_t *req, uid_t uid, json_t **reply);
 /*
- * show.c: have |fn| append rows about each connection that |q| is about; only such as are set up if |up|.
- * There may be very many, and while a call is made no packet moves: so a few in a call.
+ * show.c: have |fn| append rows about each connection that |q| is about, a page of them; only such as are set
+ * up if |up|.
  */
 void agent_show_each(struct agent *a, const struct show_query *q, bool up,
 		     void (*fn)(const struct agent_conn *c, void *rows), json_t *rows);

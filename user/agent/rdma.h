@@ -65,6 +65,7 @@ struct rdma_app {
 	int command, doorbell, async;
 	pid_t pid;
 	uid_t uid;
+	uint32_t number;		/* of those of |rdma|, in the order in which they came */
 	uint64_t memory;		/* bytes of area 0 */
 	uint64_t commands;		/* that were answered */
 	struct stall_call call;		/* for its memory */
@@ -121,8 +122,9 @@ struct agent_rdma {
 	struct agent *agent;
 	struct shard *shard;
 	struct rdma *layer;
-	struct rdma_app *apps;
+	struct rdma_app *apps;		/* the latest first */
 	unsigned int napps;
+	uint32_t last_number;		/* that was given to an application */
 	LIST_HEAD(, rdma_user) users;
 	int epoll_fd;
 	struct log_limit limit;		/* control's */

@@ -285,8 +285,9 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 	app = calloc(1, sizeof(*app));
 	if (!app)
 		return control_error(reply, -ENOMEM, "out of memory");
-	*app = (struct rdma_app){ .rdma = v, .command = -1, .doorbell = -1, .async = -1,
-				  .answer_fd = -1, .pid = cl->pid, .uid = cl->uid };
+	*app = (struct rdma_app){ .rdma = v, .number = ++v->last_number, .command = -1,
+				  .doorbell = -1, .async = -1, .answer_fd = -1, .pid = cl->pid,
+				  .uid = cl->uid };
 	app->user = get_user(v, cl->uid);
 	if (!app->user) {
 		free(app);

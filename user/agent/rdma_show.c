@@ -48,32 +48,78 @@ static void put_device(const struct rdma_ctx *ctx, json_t *row, uint32_t index)
 	put_text(row, "device", d ? d->name : "");
 }
 
-/* A row for each object of |kind|, of all applications that |q| is about. */
-static void each_of(const struct agent_rdma *v, const struct show_query *q, enum rdma_kind kind, row_fn fn,
-		    json_t *rows)
+enum {
+	HANDLES_AT_ONCE = 4096,		/* that a call looks at */
+	/* Where a page begins (struct show_query): from the lowest bits handle, application, shard. */
+	HANDLE_BITS = 24,
+	APP_BITS = 32,
+};
+_Static_assert(RDMA_MAX_HANDLES <= 1 << HANDLE_BITS, "a handle has its place");
+
+/* The way through all objects. */
+struct walk {
+	const struct show_query *q;
+	uint32_t kinds;			/* 1 << enum rdma_kind of each that is wanted */
+	row_fn fn;
+	json_t *rows;
+	const struct agent_rdma *v;
+	uint32_t app, handle;		/* the next; of |app|, or of the first one that came before it */
+	bool through;			/* |v| has no more */
+};
+
+static void add_row(const struct walk *w, const struct rdma_app *app)
 {
-	for (const struct rdma_app *app = v ? v->apps : NULL; app; app = app->next) {
-		const struct rdma_ctx *ctx = app->ctx;
+	json_t *row = json_pack("{s:i, s:I, s:I}", "pid", (int)app->pid, "uid", (json_int_t)app->uid,
+				"handle", (json_int_t)w->handle);
 
-		if (app->uid != q->uid && !own_all(q->uid))
-			continue;
-		for (uint32_t h = 1; h < ctx->handles_size; h++) {
-			json_t *row;
-
-			if (ctx->handles[h].kind != kind)
-				continue;
-			row = json_pack("{s:i, s:I, s:I}", "pid", (int)app->pid, "uid",
-					(json_int_t)app->uid, "handle", (json_int_t)h);
-			fn(ctx, h, row);
-			json_array_append_new(rows, row);
-		}
-	}
+	w->fn(app->ctx, w->handle, row);
+	json_array_append_new(w->rows, row);
 }
 
-static void each(struct agent *a, const struct show_query *q, enum rdma_kind kind, row_fn fn, json_t *rows)
+/* In a call: the next rows of |w|. Only applications that |w->q| is about are looked through. */
+static void some_objects(void *arg)
 {
-	for (unsigned int i = 0; i < a->nshards; i++)
-		each_of(a->shards[i].rdma, q, kind, fn, rows);
+	struct walk *w = arg;
+	size_t most = json_array_size(w->rows) + ROWS_AT_ONCE;
+	uint32_t looks = HANDLES_AT_ONCE;
+
+	for (const struct rdma_app *app = w->v->apps; app; app = app->next) {
+		if (app->number > w->app || (app->uid != w->q->uid && !own_all(w->q->uid)))
+			continue;
+		if (app->number < w->app)
+			w->handle = 1;
+		w->app = app->number;
+		for (; w->handle < app->ctx->handles_size; w->handle++) {
+			if (!looks-- || json_array_size(w->rows) == most)
+				return;
+			if (w->kinds >> app->ctx->handles[w->handle].kind & 1)
+				add_row(w, app);
+		}
+	}
+	w->through = true;
+}
+
+/* A page of rows about the objects of |kinds|, of all applications that |q| is about. */
+static void each(struct agent *a, const struct show_query *q, uint32_t kinds, row_fn fn, json_t *rows)
+{
+	struct walk w = { .q = q, .kinds = kinds, .fn = fn, .rows = rows, .app = UINT32_MAX, .handle = 1 };
+	uint64_t shard = q->from >> (HANDLE_BITS + APP_BITS);
+	int looks = 0;
+
+	if (q->from) {
+		w.app = (uint32_t)(q->from >> HANDLE_BITS);
+		w.handle = q->from & ((1U << HANDLE_BITS) - 1);
+	}
+	for (; shard < a->nshards; shard++, w.app = UINT32_MAX, w.handle = 1) {
+		w.v = a->shards[shard].rdma;
+		w.through = !w.v;
+		while (!w.through && looks++ < SHOW_LOOKS && json_array_size(rows) < SHOW_ROWS)
+			call_run(&a->shards[shard].call, some_objects, &w);
+		if (w.through)
+			continue;
+		*q->next = shard << (HANDLE_BITS + APP_BITS) | (uint64_t)w.app << HANDLE_BITS | w.handle;
+		return;
+	}
 }
 
 static const char *name_of(const char *const *names, size_t n, uint32_t i)
@@ -175,6 +221,14 @@ static void mw_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
 		put_range(mw, row);
 }
 
+static void key_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
+{
+	if (ctx->handles[handle].kind == RDMA_KIND_MR)
+		mr_row(ctx, handle, row);
+	else
+		mw_row(ctx, handle, row);
+}
+
 static void pd_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
 {
 	const struct rdma_pd *pd = ctx->handles[handle].object;
@@ -185,23 +239,22 @@ static void pd_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
 
 void agent_show_qp(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	each(a, q, RDMA_KIND_QP, qp_row, rows);
+	each(a, q, 1 << RDMA_KIND_QP, qp_row, rows);
 }
 
 void agent_show_cq(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	each(a, q, RDMA_KIND_CQ, cq_row, rows);
+	each(a, q, 1 << RDMA_KIND_CQ, cq_row, rows);
 }
 
 void agent_show_mr(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	each(a, q, RDMA_KIND_MR, mr_row, rows);
-	each(a, q, RDMA_KIND_MW, mw_row, rows);
+	each(a, q, 1 << RDMA_KIND_MR | 1 << RDMA_KIND_MW, key_row, rows);
 }
 
 void agent_show_pd(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	each(a, q, RDMA_KIND_PD, pd_row, rows);
+	each(a, q, 1 << RDMA_KIND_PD, pd_row, rows);
 }
 
 static unsigned int applications(const struct agent *a)

@@ -29,7 +29,7 @@ struct each_conn {
 	uint32_t cid;			/* the next */
 };
 
-enum { ROWS_AT_ONCE = 32, CIDS_AT_ONCE = 4096 };
+enum { CIDS_AT_ONCE = 4096 };
 
 bool show_wants(const struct show_query *q, const struct agent_conn *c)
 {
@@ -66,11 +66,14 @@ void agent_each_conn(struct agent *a, uint32_t at_once, void (*fn)(const struct 
 void agent_show_each(struct agent *a, const struct show_query *q, bool up,
 		     void (*fn)(const struct agent_conn *c, void *rows), json_t *rows)
 {
-	struct each_conn e = { .agent = a, .q = q, .up = up, .fn = fn, .arg = rows,
-			       .at_once = ROWS_AT_ONCE };
+	struct each_conn e = { .agent = a, .q = q, .up = up, .fn = fn, .arg = rows, .at_once = ROWS_AT_ONCE };
+	size_t most = json_array_size(rows) + SHOW_ROWS;
 
-	while (e.cid < a->maps.nconns)
+	e.cid = q->from < UINT32_MAX ? (uint32_t)q->from : UINT32_MAX;
+	for (int i = 0; i < SHOW_LOOKS && e.cid < a->maps.nconns && json_array_size(rows) < most; i++)
 		agent_call(a, some_conns, &e);
+	if (e.cid < a->maps.nconns)
+		*q->next = e.cid;
 }
 
 static void put_addr(json_t *row, const char *key, int family, const uint8_t *addr)
@@ -354,7 +357,7 @@ static void show_config_of(const struct agent_conn *c, void *rows)
 
 static void show_config(struct agent *a, const struct show_query *q, json_t *rows)
 {
-	json_t *all = q->only ? NULL : config_show(&a->config);
+	json_t *all = q->only || q->from ? NULL : config_show(&a->config);
 
 	if (all)
 		json_array_extend(rows, all);
@@ -443,10 +446,10 @@ static const struct {
 	{ "nvme", agent_show_nvme, false },
 	{ "namespace", agent_show_namespace, false },
 	{ "device", agent_show_device, false },
-	{ "qp", agent_show_qp, false },
-	{ "cq", agent_show_cq, false },
-	{ "mr", agent_show_mr, false },
-	{ "pd", agent_show_pd, false },
+	{ "qp", agent_show_qp, true },
+	{ "cq", agent_show_cq, true },
+	{ "mr", agent_show_mr, true },
+	{ "pd", agent_show_pd, true },
 	{ "xlr", agent_show_xlr, false },
 };
 
@@ -469,8 +472,13 @@ int agent_show(struct agent *a, json_t *req, uid_t uid, json_t **reply)
 {
 	const char *object = json_string_value(json_object_get(req, "object"));
 	const char *name = json_string_value(json_object_get(req, "name"));
-	struct table_call t = { .agent = a, .q = { .uid = uid } };
+	const json_t *from = json_object_get(req, "from");
+	uint64_t next = 0;
+	struct table_call t = { .agent = a, .q = { .uid = uid, .next = &next } };
 
+	if (from && (!json_is_integer(from) || json_integer_value(from) < 0))
+		return control_error(reply, -EINVAL, "from is what a reply had as next");
+	t.q.from = (uint64_t)json_integer_value(from);
 	if (name)
 		t.q.only = agent_conn_find_for(a, name, uid);
 	if (name && (!t.q.only || !own_sees(t.q.only, uid)))
@@ -487,6 +495,8 @@ int agent_show(struct agent *a, json_t *req, uid_t uid, json_t **reply)
 		else
 			agent_call(a, fill_table, &t);
 		*reply = json_pack("{s:o}", "rows", t.rows);
+		if (next)
+			put(*reply, "next", next);
 		return 0;
 	}
 	return control_error(reply, -EINVAL, "unknown object \"%s\"", object ? object : "");

@@ -3,19 +3,9 @@
 #include <string.h>
 
 #include "base/version.h"
+#include "../ctl.h"
 #include "doctor.h"
 #include "ipc/client.h"
-
-/* The rows of |object|, or NULL. */
-static json_t *rows_of(struct ipc_client *agent, const char *object)
-{
-	json_t *reply = NULL, *rows;
-
-	ipc_client_call(agent, json_pack("{s:s, s:s}", "op", "show", "object", object), NULL, 0, &reply);
-	rows = json_incref(json_object_get(reply, "rows"));
-	json_decref(reply);
-	return rows;
-}
 
 static const char *text_of(const json_t *row, const char *key)
 {
@@ -87,8 +77,8 @@ void doctor_agent(struct doctor *d)
 			      "systemctl start falcond; journalctl -u falcond says why it ends, if it does");
 		return;
 	}
-	version = rows_of(&agent, "version");
-	d->conns = rows_of(&agent, "conn");
+	version = ctl_pages(&agent, "version", NULL);
+	d->conns = ctl_pages(&agent, "conn", NULL);
 	if (!version || !d->conns)
 		doctor_say(d, DOCTOR_FAIL, "agent", "%s", agent.err);
 	if (version)
