@@ -262,6 +262,66 @@ static void given_up_unanswered(void **state)
 	assert_int_equal(a.conns[1].losses + b.conns[20].losses, 0);
 }
 
+/* Connection 1 is, by what |b| has accepted last; of what it has accepted before nothing is left but 20. */
+static bool latest_up(void *arg)
+{
+	unsigned int up = 0;
+
+	(void)arg;
+	for (int cid = 20; cid < ENV_CIDS; cid++) {
+		const struct end_conn *c = &b.conns[cid];
+
+		up += c->up;
+		if (c->set_up && !c->up)
+			return false;
+	}
+	return up == 2 && a.conns[1].up && a.conns[1].peer.cid + 1 == b.accept_cid;
+}
+
+/* |dials| of one connection before |a| looks at any answer; the first |answered| have been given by then. */
+static void given_up(int dials, int answered)
+{
+	listen_on(&b, B);
+	dial(&a, A, B, 3, 7);
+	wait_pair(&a, 3, &b, 20);
+	dial(&a, A, B, 1, 7);
+	for (int i = 1; i < dials; i++) {
+		cm_process(a.cm, env_now());
+		for (int turns = 0; i <= answered && turns < 10; turns++)
+			cm_process(b.cm, env_now());
+		cm_reset(a.cm, 1, "changed my mind");
+	}
+	assert_true(env_until(&a, &b, latest_up, NULL));
+	assert_int_equal(a.conns[3].losses + b.conns[20].losses, 0);
+}
+
+/* Its earlier answers are refused: nothing of them stays at the peer. */
+static void given_up_for_another(void **state)
+{
+	(void)state;
+	given_up(5, 0);
+}
+
+static void given_up_when_answered(void **state)
+{
+	(void)state;
+	given_up(5, 2);
+}
+
+static void given_up_and_late(void **state)
+{
+	(void)state;
+	a.delays = true;
+	given_up(5, 0);
+}
+
+static void given_up_and_peer_late(void **state)
+{
+	(void)state;
+	b.delays = true;
+	given_up(5, 0);
+}
+
 static void removed_by_other(void **state)
 {
 	(void)state;
@@ -329,7 +389,8 @@ int main(void)
 		TEST(accepted),	       TEST(dials_up),	     TEST(both_dial),
 		TEST(refused),	       TEST(upper_layers_talk), TEST(not_listening),
 		TEST(removed_by_dialler), TEST(notes), TEST(notes_in_vain),
-		TEST(given_up_unanswered),
+		TEST(given_up_unanswered), TEST(given_up_for_another), TEST(given_up_when_answered),
+		TEST(given_up_and_late), TEST(given_up_and_peer_late),
 		TEST(removed_by_other), TEST(reset_by_each), TEST(outlives_session),
 		TEST(dialler_restarts),
 	};

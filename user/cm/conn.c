@@ -148,15 +148,30 @@ void cm_say(struct cm_msg *m, const char *text)
 	}
 }
 
+void cm_conn_refuse_answer(struct cm_conn *c, enum cm_code code, const char *text)
+{
+	struct cm_msg m = message(c, CM_MSG_REJECT);
+
+	m.incarnation = c->peer_incarnation;
+	m.code = code;
+	cm_say(&m, text);
+	cm_session_send(c->session, &m);
+	c->cfg.remote_cid = 0;
+	c->peer_incarnation = 0;
+}
+
 void cm_conn_close(struct cm_conn *c, enum cm_code code, const char *text)
 {
 	struct cm_msg m = message(c, CM_MSG_CLOSE);
 
 	/*
 	 * A peer that has not answered our dial yet has said no CID of its own to tell it with: its
-	 * answer will be refused.
+	 * answer will be refused. One that has may have answered an earlier dial, of which we know nothing
+	 * any more.
 	 */
-	if (c->session->phase == CM_OPEN && m.incarnation && m.dst_cid) {
+	if (c->session->phase == CM_OPEN && c->dials && c->state != CM_READY && c->cfg.remote_cid) {
+		cm_conn_refuse_answer(c, code, text);
+	} else if (c->session->phase == CM_OPEN && m.incarnation && m.dst_cid) {
 		m.code = code;
 		cm_say(&m, text);
 		cm_session_send(c->session, &m);

@@ -172,6 +172,13 @@ static struct cm_conn *accept_dialled(struct cm *cm, struct cm_session *s, const
 	return c;
 }
 
+/* The peer has answered a dial that we have given up, before the present one, which stands. */
+static void refuse_late_answer(struct cm *cm, struct cm_conn *c)
+{
+	cm_conn_refuse_answer(c, CM_CODE_STALE, "");
+	cm_conn_lose(cm, c, CM_OPENING, "peer answers an earlier dial");
+}
+
 static void on_open(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 {
 	struct cm_conn *c = m->dst_cid ? lookup(cm, s, m->dst_cid) : accept_dialled(cm, s, m);
@@ -183,6 +190,9 @@ static void on_open(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 		return;
 	if (!c)
 		return send_reject(s, m, CM_CODE_UNKNOWN_CID, "");
+	/* Answers come in the order of the dials: the one that we have is for an earlier one. */
+	if (c->dials && c->state != CM_READY && c->cfg.remote_cid && c->cfg.remote_cid != m->src_cid)
+		refuse_late_answer(cm, c);
 	if (c->dials && !c->cfg.remote_cid)
 		c->cfg.remote_cid = m->src_cid;
 	if (!cm_conn_entitled(cm, c))
@@ -214,9 +224,12 @@ static void become_ready(struct cm *cm, struct cm_conn *c)
 
 static void on_ready(struct cm *cm, struct cm_conn *c, const struct cm_msg *m)
 {
-	if (c->state == CM_RECEIVING && m->incarnation == c->peer_incarnation &&
-	    m->peer_incarnation == c->ours.incarnation)
+	if (c->state != CM_RECEIVING || m->incarnation != c->peer_incarnation)
+		return;
+	if (m->peer_incarnation == c->ours.incarnation)
 		become_ready(cm, c);
+	else if (c->dials)
+		refuse_late_answer(cm, c);
 }
 
 void cm_heard(struct cm *cm, uint32_t cid)

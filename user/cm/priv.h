@@ -278,6 +278,8 @@ void cm_conn_free(struct cm_conn *c);
 /* Have cm_run_pending() look at it. */
 void cm_conn_due(struct cm_conn *c);
 void cm_conn_close(struct cm_conn *c, enum cm_code code, const char *text);
+/* Refuse the peer's latest OPEN, an answer to our dial: there may be another answer yet, from another CID. */
+void cm_conn_refuse_answer(struct cm_conn *c, enum cm_code code, const char *text);
 /* Give up, and offer anew as soon as there is a session. */
 void cm_conn_restart(struct cm_conn *c);
 /* Give a connection whose reopen_at has come a new offer, and find out when the next one is due. */

@@ -49,7 +49,7 @@ enum cm_code {
 	CM_CODE_ORDERING = 5,		/* REJECT: ordered against unordered */
 	CM_CODE_SECURITY = 6,		/* REJECT: another security than configured */
 	CM_CODE_FAILED = 7,		/* REJECT: setting it up failed; it is tried again */
-	CM_CODE_STALE = 8,		/* REJECT: RESUME of a pair that is not up here */
+	CM_CODE_STALE = 8,		/* REJECT: RESUME of a pair that is not up here, late answer */
 	CM_CODE_PEER = 9,		/* REJECT: the connection is for another peer's name */
 	CM_CODE_POLICY = 10,		/* REJECT: the peer may not connect so */
 	CM_CODE_ULP = 11,		/* REJECT: the connection is another upper layer's */
