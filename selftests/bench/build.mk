@@ -23,3 +23,12 @@ $(BENCH)/nvme_load: $(B)/obj/selftests/bench/nvme_load.o $(B)/obj/tools/common/h
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(B)/libfalcon.a -ljansson -luring
 
 TESTS += $(BENCH)/nvme_load
+
+# Tenants that misbehave.
+MISBEHAVE_SRC := $(wildcard selftests/bench/misbehave*.c) user/verbs/agent.c user/verbs/area.c user/verbs/env.c
+$(BENCH)/misbehave: $(MISBEHAVE_SRC:%.c=$(B)/obj/%.o) $(B)/libfalcon.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(B)/libfalcon.a -libverbs -ljansson -lcmocka -lpthread
+
+TESTS += $(BENCH)/misbehave
