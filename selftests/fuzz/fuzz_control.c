@@ -245,7 +245,7 @@ static void check_round_trip(const struct agent *a, const struct conn_config *cf
 	json_decref(req);
 }
 
-int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+int agent_conn_add(struct agent *a, const struct conn_config *cfg, uid_t owner, char *err, size_t errlen)
 {
 	static const struct ulp_ops raw_ops = { .proto = FALCON_PROTO_RAW };
 	static struct ulp raw = { .ops = &raw_ops };
@@ -266,6 +266,7 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 	c->shard = &a->shards[0];
 	c->ulp = &raw;
 	c->cfg = *cfg;
+	c->owner = owner;
 	if (cfg->local_cid < CONNS) {
 		c->core = &cores[cfg->local_cid];
 		c->shared = calloc(1, sizeof(*c->shared));

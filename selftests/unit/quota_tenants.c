@@ -101,7 +101,7 @@ ssize_t rdma_proc_write(struct rdma_proc *p, const struct iovec *local, unsigned
 	return rdma_proc_read(p, local, nlocal, remote, nremote);
 }
 
-int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+int agent_conn_add(struct agent *a, const struct conn_config *cfg, uid_t owner, char *err, size_t errlen)
 {
 	struct agent_conn *c = conns;
 
@@ -110,6 +110,7 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 		assert_true(++c < conns + CONNS);
 	c->agent = a;
 	c->cfg = *cfg;
+	c->owner = owner;
 	return 0;
 }
 

@@ -58,8 +58,8 @@ struct agent_conn {
 	struct conn_noted noted;	/* the shard's, for control */
 	bool accepted;			/* the peer has dialled; it goes when it is lost */
 	bool configured;		/* a section of the file has made it */
-	bool owned;			/* |owner| has added it, and nobody else but root may use it */
-	uid_t owner;
+	uid_t owner;			/* who has added it, or for whom it was dialled; else 0 */
+	bool owned;			/* ... and nobody else but root may use it */
 	bool gone;			/* agent_conn_drop() was called, agent_conns_run() was not */
 	bool reaping;			/* agent_conns_run() is to look at it: in agent.reap */
 	bool leaving;			/* removed, but its shared state and CID: in agent.leaving */
@@ -176,10 +176,10 @@ int agent_conns_open(struct agent *a);
 /* xlr.c: |c| is deleted, and filters that name it with it. */
 void agent_xlr_conn_gone(struct agent_conn *c);
 /*
- * conn.c: the life of connections. agent_conn_add() takes a copy of |cfg|; on failure a negative
- * errno with the reason in |err|. agent_conn_reset() starts the handshake over.
+ * conn.c: the life of connections. agent_conn_add() takes a copy of |cfg|, for |owner|; on failure a
+ * negative errno with the reason in |err|. agent_conn_reset() starts the handshake over.
  */
-int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen);
+int agent_conn_add(struct agent *a, const struct conn_config *cfg, uid_t owner, char *err, size_t errlen);
 /* The same of a section of the configuration file. */
 int agent_conn_configure(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen);
 /* The object of a connection of |ulp| that is to be set up, or NULL with the reason in |err|. */

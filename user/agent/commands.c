@@ -85,7 +85,7 @@ static int conn_add(struct agent *a, struct control_client *cl, json_t *req, int
 
 	(void)fds, (void)nfds;
 	if (rc == 0 && own_all(cl->uid))
-		rc = agent_conn_add(a, &cfg, err, sizeof(err));
+		rc = agent_conn_add(a, &cfg, cl->uid, err, sizeof(err));
 	else if (rc == 0)
 		rc = own_add(a, cl->uid, req, &cfg, err, sizeof(err));
 	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;

@@ -245,15 +245,18 @@ struct shard *agent_quietest_shard(struct agent *a)
 }
 
 /* Configured connections carry raw transactions. */
-static int add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+static int add(struct agent *a, const struct conn_config *cfg, uid_t owner, char *err, size_t errlen)
 {
 	struct shard *s = agent_quietest_shard(a);
 	struct agent_conn *c = agent_conn_new(s, cfg, agent_ulp(s, FALCON_PROTO_RAW), err, errlen);
 
-	return c ? agent_conn_start(c, err, errlen) : -EINVAL;
+	if (!c)
+		return -EINVAL;
+	c->owner = owner;
+	return agent_conn_start(c, err, errlen);
 }
 
-int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+int agent_conn_add(struct agent *a, const struct conn_config *cfg, uid_t owner, char *err, size_t errlen)
 {
 	int rc = check_conflicts(a, cfg, err, errlen);
 	struct conn_config chosen = *cfg;
@@ -272,12 +275,12 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, char *err, si
 		rc = agent_cid_choose(a, err, errlen);
 		chosen.local_cid = (uint32_t)rc;
 	}
-	return rc < 0 ? rc : add(a, &chosen, err, errlen);
+	return rc < 0 ? rc : add(a, &chosen, owner, err, errlen);
 }
 
 int agent_conn_configure(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
 {
-	int rc = agent_conn_add(a, cfg, err, errlen);
+	int rc = agent_conn_add(a, cfg, 0, err, errlen);
 	struct agent_conn *c = rc < 0 ? NULL : agent_conn_named(a, cfg->name);
 
 	if (c)

@@ -41,8 +41,10 @@ static struct agent_conn *make(struct shard *s, int cid, const struct ulp_dial *
 
 	configure(s->agent, ulp, d, cid, &cfg);
 	c = agent_conn_new(s, &cfg, ulp, err, errlen);
-	if (c)
+	if (c) {
 		agent_conn_set_data(c, &d->data);
+		c->owner = d->uid;
+	}
 	return c;
 }
 

@@ -44,7 +44,6 @@ int own_add(struct agent *a, uid_t uid, const json_t *req, const struct conn_con
 	    size_t errlen)
 {
 	const char *key = forbidden_key(req);
-	struct agent_conn *c;
 	int rc;
 
 	if (!quota_restricts(a->quota)) {
@@ -61,13 +60,11 @@ int own_add(struct agent *a, uid_t uid, const json_t *req, const struct conn_con
 		quota_explain(a->quota, uid, QUOTA_CONNECTIONS, err, errlen);
 		return rc;
 	}
-	rc = agent_conn_add(a, cfg, err, errlen);
+	rc = agent_conn_add(a, cfg, uid, err, errlen);
 	if (rc < 0) {
 		quota_uncharge(a->quota, uid, QUOTA_CONNECTIONS, 1);
 		return rc;
 	}
-	c = agent_conn_named(a, cfg->name);
-	c->owned = true;
-	c->owner = uid;
+	agent_conn_named(a, cfg->name)->owned = true;
 	return 0;
 }

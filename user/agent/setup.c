@@ -374,6 +374,7 @@ void agent_conn_offer(struct agent_conn *c, struct cm_local *out)
 		.remote_cid = c->cfg.remote_cid,
 		.ordered = c->cfg.params.ordered,
 		.function = c->cfg.params.function,
+		.owner = c->owner,
 		.security = cm_security_kind(config_encap(c->cfg.security)),
 		.ulp = c->ulp_data,
 		.params = {

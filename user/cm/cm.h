@@ -106,6 +106,7 @@ struct cm_local {
 	uint32_t remote_cid;		/* 0: dial, the peer chooses one */
 	uint32_t function;		/* Destination Function of the packets we send, 24 bits */
 	char peer[CHAN_NAME_MAX];	/* name that the peer must prove; "": that of its address */
+	uint32_t owner;			/* whose: owners of connections to a peer take turns with it */
 	bool ordered;
 	enum cm_security_kind security;
 	struct cm_ulp ulp;

@@ -3,7 +3,7 @@
  * The life of connections: their offers, and what becomes of them when sessions come and go.
  * handshake.c has what messages do to one.
  *
- * A session that comes up may have very many connections to offer. They wait in its |pending| list
+ * A session that comes up may have very many connections to offer. They wait in their owners' lists
  * and are begun a few at a time, as the peer takes them.
  */
 #include <errno.h>
@@ -198,14 +198,6 @@ bool cm_conn_entitled(struct cm *cm, struct cm_conn *c)
 	return false;
 }
 
-void cm_conn_due(struct cm_conn *c)
-{
-	if (c->pending)
-		return;
-	c->pending = true;
-	TAILQ_INSERT_TAIL(&c->session->pending, c, in_pending);
-}
-
 void cm_conn_restart(struct cm_conn *c)
 {
 	cm_conn_forget_rekey(c);
@@ -251,9 +243,7 @@ void cm_on_down(struct cm *cm, struct cm_session *s, const char *reason)
 
 	snprintf(s->lost, sizeof(s->lost), "%s", reason);
 	LIST_FOREACH(c, &s->conns, of_session) {
-		if (c->pending)
-			TAILQ_REMOVE(&s->pending, c, in_pending);
-		c->pending = false;
+		cm_conn_not_due(c);
 		reopen_never(c);
 		if (c->state == CM_READY && cm->opt.grace_ms) {
 			grace = true;
@@ -317,8 +307,8 @@ static void begin(struct cm *cm, struct cm_conn *c)
 		return;
 	if (c->state != CM_READY) {
 		/* The peer's OPEN may have drawn ours already. */
-		if (c->state == CM_OPENING && !c->ours.incarnation)
-			cm_conn_send_open(cm, c);
+		if (cm_conn_to_offer(c) && cm_conn_send_open(cm, c))
+			cm_conn_offered(c);
 		return;
 	}
 	if (c->resume_due) {
@@ -336,11 +326,10 @@ bool cm_run_pending(struct cm *cm, struct cm_session *s)
 {
 	struct cm_conn *c;
 
-	for (int n = 0; (c = TAILQ_FIRST(&s->pending)) && s->out_len < CM_OUT_PAUSE; n++) {
+	for (int n = 0; s->out_len < CM_OUT_PAUSE && (c = cm_owner_next(s)); n++) {
 		if (n == CM_STARTS_AT_ONCE)
 			return true;
-		TAILQ_REMOVE(&s->pending, c, in_pending);
-		c->pending = false;
+		cm_owner_took_turn(s, c);
 		begin(cm, c);
 	}
 	return false;
@@ -371,6 +360,10 @@ struct cm_conn *cm_conn_new(const struct cm_local *local, struct cm_session *s)
 	c->cfg = *local;
 	c->reopen_at = UINT64_MAX;
 	c->session = s;
+	if (!cm_owner_join(c)) {
+		free(c);
+		return NULL;
+	}
 	c->dials = !local->remote_cid;
 	STAILQ_INIT(&c->held);
 	LIST_INSERT_HEAD(&s->conns, c, of_session);
@@ -379,8 +372,7 @@ struct cm_conn *cm_conn_new(const struct cm_local *local, struct cm_session *s)
 
 void cm_conn_free(struct cm_conn *c)
 {
-	if (c->pending)
-		TAILQ_REMOVE(&c->session->pending, c, in_pending);
+	cm_owner_leave(c);
 	LIST_REMOVE(c, of_session);
 	reopen_never(c);
 	cm_conn_forget_rekey(c);

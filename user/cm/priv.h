@@ -19,6 +19,7 @@ enum cm_session_const {
 	CM_OUT_PAUSE = 64 * 1024,	/* with so many bytes unsent nothing more is read or begun */
 	CM_HELD_MAX = 8,		/* messages that wait for one connection */
 	CM_STARTS_AT_ONCE = 64,		/* connections that cm_process() offers or resumes a session */
+	CM_OFFERS_MAX = 256,		/* of an owner on a session, begun here and not answered */
 };
 
 enum cm_phase {
@@ -82,7 +83,8 @@ struct cm_session {
 	char lost[CM_REASON_MAX];	/* why the last one ended */
 	struct cm_listener *listener;	/* NULL: there are no channels */
 	LIST_HEAD(, cm_conn) conns;
-	TAILQ_HEAD(, cm_conn) pending;	/* to be offered, resumed or rekeyed when there is room */
+	LIST_HEAD(, cm_owner) owners;	/* of |conns| */
+	TAILQ_HEAD(, cm_owner) turns;	/* who have connections to begin, the next first */
 	STAILQ_HEAD(, cm_queued_note) notes;	/* that wait for the session */
 	unsigned int nnotes;
 	uint64_t noted;			/* ns, when the last note went or came; 0: never */
@@ -100,13 +102,27 @@ struct cm_queued_note {
 	uint8_t data[];
 };
 
+/* A user's connections on a session. */
+struct cm_owner {
+	uint32_t id;			/* struct cm_local's |owner| */
+	unsigned int nconns;
+	unsigned int noffered;		/* on |offered| */
+	TAILQ_HEAD(, cm_conn) pending;	/* to be offered, resumed or rekeyed when there is room */
+	TAILQ_HEAD(, cm_conn) offered;	/* whose offer was begun here, and some that were answered since */
+	LIST_ENTRY(cm_owner) of_session;
+	TAILQ_ENTRY(cm_owner) in_turns;	/* unless |pending| is empty */
+};
+
 struct cm_conn {
 	struct cm_session *session;
+	struct cm_owner *owner;
 	LIST_ENTRY(cm_conn) of_session;
 	TAILQ_ENTRY(cm_conn) in_pending;
+	TAILQ_ENTRY(cm_conn) in_offered;
 	struct cm_local cfg;
 	enum cm_state state;
-	bool pending;			/* it is in the session's list */
+	bool pending;			/* it is in its owner's list */
+	bool offered;			/* likewise */
 	bool accepted;			/* the peer has dialled it */
 	bool dials;			/* the peer chooses its CID, each time */
 	struct cm_values ours;		/* of the OPEN sent; incarnation 0: none is outstanding */
@@ -157,6 +173,24 @@ void cm_unhold(struct cm_conn *c);
 /* Have epoll report |events| of |fd| as |what|, whose first member is its enum cm_watch. */
 int cm_watch_fd(struct cm *cm, int op, int fd, uint32_t events, void *what);
 uint64_t cm_after_ms(const struct cm *cm, uint64_t ms);
+
+/* owners.c: whose connection is begun next */
+
+/* |c|, of cfg.owner, has been given its session. False: there is no memory. */
+bool cm_owner_join(struct cm_conn *c);
+/* ... and leaves it. */
+void cm_owner_leave(struct cm_conn *c);
+/* |c| is to be offered, resumed or rekeyed when it is its turn; it is not any more. */
+void cm_conn_due(struct cm_conn *c);
+void cm_conn_not_due(struct cm_conn *c);
+/* Whether it would be offered. */
+bool cm_conn_to_offer(const struct cm_conn *c);
+/* It was. */
+void cm_conn_offered(struct cm_conn *c);
+/* The connection whose turn it is; NULL: there is none, or its owner waits for answers. */
+struct cm_conn *cm_owner_next(const struct cm_session *s);
+/* |c|, which that was, is begun. */
+void cm_owner_took_turn(struct cm_session *s, struct cm_conn *c);
 
 /* session.c */
 

@@ -406,7 +406,7 @@ void cm_session_run(struct cm *cm, struct cm_session *s)
 	cm_session_flush(cm, s);
 	if (s->failure[0])
 		act_on_failure(cm, s);
-	else if (more || (s->phase == CM_OPEN && !s->out_len && !TAILQ_EMPTY(&s->pending)))
+	else if (more || (s->phase == CM_OPEN && !s->out_len && cm_owner_next(s)))
 		s->deadline = cm->now;
 	else if (s->phase == CM_OPEN)
 		s->deadline = open_deadline(s);
@@ -448,7 +448,8 @@ struct cm_session *cm_session_new(struct cm *cm, int family, const uint8_t *loca
 	s->backoff_ms = CM_RETRY_MIN_MS;
 	s->grace_end = UINT64_MAX;
 	LIST_INIT(&s->conns);
-	TAILQ_INIT(&s->pending);
+	LIST_INIT(&s->owners);
+	TAILQ_INIT(&s->turns);
 	STAILQ_INIT(&s->notes);
 	s->lower = memcmp(s->local, s->peer, 16) < 0;
 	if (cm->chan) {

@@ -60,6 +60,7 @@ struct ulp_dial {
 	uint8_t proto;			/* enum falcon_protocol_type */
 	struct ulp_ends ends;
 	const char *peer;		/* name that the peer must prove; "": that of its address */
+	uint32_t uid;			/* of the user for whom it is dialled: users take turns with a peer */
 	struct ulp_data data;		/* for the peer's upper layer */
 };
 

@@ -141,6 +141,8 @@ uint64_t link_leave_deadline(const struct rdma_links *l);
 int link_pay(struct rdma_link *link, uint32_t uid, char *err, size_t errlen);
 /* One less. */
 void link_unpay(struct rdma_link *link, uint32_t uid);
+/* A user who pays for |link|; nobody does: 0. */
+uint32_t link_payer(const struct rdma_link *link);
 /* It goes. */
 void link_unpay_all(struct rdma_link *link);
 

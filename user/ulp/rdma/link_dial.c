@@ -117,7 +117,8 @@ static void offer(const struct rdma_link *link, struct ulp_data *out)
 int link_dial(struct rdma_link *link, char *err, size_t errlen)
 {
 	const struct rdma_host *host = &link->r->host;
-	struct ulp_dial d = { .proto = FALCON_PROTO_RDMA, .ends = link->ends, .peer = "" };
+	struct ulp_dial d = { .proto = FALCON_PROTO_RDMA, .ends = link->ends, .peer = "",
+			      .uid = link_payer(link) };
 	int cid;
 
 	if (!host->ulp) {

@@ -94,6 +94,11 @@ void link_unpay(struct rdma_link *link, uint32_t uid)
 		drop_idle(link);
 }
 
+uint32_t link_payer(const struct rdma_link *link)
+{
+	return link->payers ? link->payers->uid : 0;
+}
+
 void link_unpay_all(struct rdma_link *link)
 {
 	while (link->payers)
