@@ -65,10 +65,11 @@ TESTS += $(B)/selftests/unit/metrics_write
 
 # The receive path for redirected frames, keys and their rotation.
 SEC_OBJS := call keys ../base/log rekey sec sec_keys steer ../io/frame
-$(patsubst %,$(B)/selftests/unit/agent_%.t,attack attack_esp path rekey steer): $(B)/asan/libfcrypto.a
+$(patsubst %,$(B)/selftests/unit/agent_%.t,attack attack_esp path rekey setup steer): $(B)/asan/libfcrypto.a
 $(eval $(call agent_test,agent_attack,$(SEC_OBJS),$$(CRYPTO_LIBS) -ljansson))
 $(eval $(call agent_test,agent_attack_esp,$(SEC_OBJS),$$(CRYPTO_LIBS) -ljansson))
 $(eval $(call agent_test,agent_rekey,$(SEC_OBJS),$$(CRYPTO_LIBS) -ljansson))
+$(eval $(call agent_test,agent_setup,cid conn lookup remotes setup $(SEC_OBJS),$$(CRYPTO_LIBS) -ljansson))
 $(eval $(call agent_test,agent_steer,$(SEC_OBJS),$$(CRYPTO_LIBS) -ljansson))
 $(eval $(call agent_test,agent_path,call path ../base/log ../io/frame,$$(CRYPTO_LIBS)))
 

@@ -125,6 +125,8 @@ static void leave_cid(void *arg)
 
 	if (c->noted.what)
 		TAILQ_REMOVE(&s->news.conns, c, noted.link);
+	/* Of an offer that was not taken. */
+	sec_close(&c->sec);
 	if (s->conns[c->cfg.local_cid] != c)
 		return;
 	memset(c->shared, 0, sizeof(*c->shared));

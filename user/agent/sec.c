@@ -182,12 +182,17 @@ int sec_export(const struct sec *s, const struct sec_keys *k, uint32_t spi, uint
 	return 0;
 }
 
+void sec_tx_retire(struct sec *s)
+{
+	sa_free(s->tx);
+	s->tx = NULL;
+}
+
 void sec_close(struct sec *s)
 {
 	sec_rx_retire(s);
 	drop_rx(s, &s->rx_cur);
-	sa_free(s->tx);
-	s->tx = NULL;
+	sec_tx_retire(s);
 	locked_free(s->kept, sizeof(*s->kept));
 	s->kept = NULL;
 }

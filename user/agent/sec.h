@@ -91,6 +91,8 @@ enum falcon_verdict sec_open(struct sec *s, uint8_t *frame, struct falcon_frame 
  */
 int sec_export(const struct sec *s, const struct sec_keys *k, uint32_t spi, uint8_t key[SA_KEY_MAX]);
 
+/* Wipe and forget the peer's key. What we have offered to receive under stays. */
+void sec_tx_retire(struct sec *s);
 /* Wipe and forget all keys. */
 void sec_close(struct sec *s);
 

@@ -29,6 +29,7 @@ const char *agent_conn_state_name(enum agent_conn_state s)
 static void close_core(void *arg)
 {
 	struct agent_conn *c = arg;
+	bool was_up = c->state == AGENT_CONN_UP;
 
 	c->state = AGENT_CONN_WAITING;
 	falcon_store(&c->shared->id.flags, 0);
@@ -37,7 +38,14 @@ static void close_core(void *arg)
 	c->core = NULL;
 	agent_rue_stop(c);
 	news_forget(c);
-	sec_close(&c->sec);
+	/*
+	 * An offer that has carried nothing may meet another one of the peer's, who has its key
+	 * (cm/PROTOCOL.md). Its key ends with the next offer, or with the connection.
+	 */
+	if (was_up)
+		sec_close(&c->sec);
+	else
+		sec_tx_retire(&c->sec);
 }
 
 void agent_conn_take_down(struct agent_conn *c, const char *why)
