@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -249,6 +252,75 @@ static void descriptors_that_are_no_memory(void **state)
 	assert_int_equal(try_both(o), 1);
 }
 
+/* Somebody who hands over |file| under the name mem, which he has mounted it at in |dir|. */
+static void hand_over_as_mem(const char *file, const char *dir, int talk)
+{
+	char at[64], end;
+	int fd;
+
+	snprintf(at, sizeof(at), "%s/mem", dir);
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", dir, "tmpfs", 0, NULL))
+		_exit(1);
+	fd = open(at, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	close(fd);
+	if (mount(file, at, NULL, MS_BIND, NULL))
+		_exit(2);
+	fd = open(at, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		_exit(3);
+	send_fd(talk, fd);
+	/* The descriptor has a name as long as the mount is there. */
+	(void)!read(talk, &end, 1);
+	_exit(0);
+}
+
+/* What becomes of |name| of |o|'s process, if it is handed over so. */
+static int offered_as_mem(struct other *o, const char *name)
+{
+	char dir[] = "/tmp/falcon-mem-XXXXXX", file[64], err[256] = "";
+	int talk[2], fd, rc;
+	pid_t pid;
+
+	snprintf(file, sizeof(file), "/proc/%d/%s", (int)o->pid, name);
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, talk), 0);
+	pid = fork();
+	if (pid == 0) {
+		close(talk[0]);
+		hand_over_as_mem(file, dir, talk[1]);
+	}
+	close(talk[1]);
+	fd = receive_fd(talk[0]);
+	rc = rdma_proc_memory(o->proc, fd, err, sizeof(err));
+	if (rc < 0)
+		close(fd);
+	close(talk[0]);
+	waitpid(pid, NULL, 0);
+	rmdir(dir);
+	return rc;
+}
+
+/* Files of a process that it can write, under the name of the one that is asked for. */
+static void files_mounted_as_mem(void **state)
+{
+	struct other *o = *state;
+	char err[256] = "";
+
+	if (getuid()) {
+		print_message("needs root, to mount\n");
+		skip();
+	}
+	assert_int_equal(rdma_proc_open(&o->proc, o->pid, getuid(), o->sock, err, sizeof(err)), 0);
+	rdma_proc_distrust(o->proc);
+	assert_int_equal(offered_as_mem(o, "timerslack_ns"), -EACCES);
+	assert_int_equal(offered_as_mem(o, "oom_score_adj"), -EACCES);
+	assert_int_equal(offered_as_mem(o, "coredump_filter"), -EACCES);
+	assert_int_equal(offered_as_mem(o, "comm"), -EACCES);
+	/* Its memory may be mounted anywhere. */
+	assert_int_equal(offered_as_mem(o, "mem"), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -258,7 +330,7 @@ int main(void)
 		TEST(stops_at_the_hole_by_number), TEST(stops_at_the_hole_by_descriptor),
 		TEST(ends_by_number), TEST(ends_by_descriptor), TEST(becomes_another_by_number),
 		TEST(becomes_another_by_descriptor), TEST(a_socket_of_somebody_else),
-		TEST(descriptors_that_are_no_memory),
+		TEST(descriptors_that_are_no_memory), TEST(files_mounted_as_mem),
 	};
 
 	return unit_run(tests);

@@ -137,20 +137,14 @@ int rdma_proc_open(struct rdma_proc **out, pid_t pid, uid_t uid, int sock, char 
 	return 0;
 }
 
-/*
- * |fd| is of procfs, as |p|'s process has it mounted. The file system itself is not asked, which may be
- * anybody's and not answer.
- */
-static bool is_procfs(const struct rdma_proc *p, int fd)
+/* The file system of |st| is procfs, as |p|'s process has it mounted. */
+static bool is_procfs(const struct rdma_proc *p, const struct statx *st)
 {
 	char path[64], dev[32], line[1024];
-	struct statx st;
 	bool found = false;
 	FILE *f;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
-		return false;
-	snprintf(dev, sizeof(dev), "%u:%u", st.stx_dev_major, st.stx_dev_minor);
+	snprintf(dev, sizeof(dev), "%u:%u", st->stx_dev_major, st->stx_dev_minor);
 	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)p->pid);
 	f = fopen(path, "re");
 	while (f && !found && fgets(line, sizeof(line), f)) {
@@ -165,14 +159,21 @@ static bool is_procfs(const struct rdma_proc *p, int fd)
 	return found;
 }
 
-/* |fd| is a process's memory: of that name there is nothing else in procfs. */
+/*
+ * |fd| is a process's memory. Another file of procfs may be mounted at that name, and would be written with
+ * the agent's rights; but of the files of a process that can be read and written none else is for its owner
+ * alone. The file system itself is not asked, which may be anybody's and not answer.
+ */
 static bool is_memory(const struct rdma_proc *p, int fd)
 {
 	char path[64], link[PATH_MAX] = "";
 	const char *name;
+	struct statx st;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (readlink(path, link, sizeof(link) - 1) < 0 || !is_procfs(p, fd))
+	if (readlink(path, link, sizeof(link) - 1) < 0 ||
+	    statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MODE, &st) < 0 ||
+	    st.stx_mode != (S_IFREG | 0600) || !is_procfs(p, &st))
 		return false;
 	name = strrchr(link, '/');
 	return name && strcmp(name, "/mem") == 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
