@@ -28,7 +28,8 @@ enum chan_const {
 	CHAN_CONNECT_MS = 1000,
 	CHAN_HANDSHAKE_MS = 3000,	/* and then to shake hands */
 	CHAN_PENDING_MAX = 64,		/* handshakes of accepted connections at once ... */
-	CHAN_PENDING_PEER_MAX = 4,	/* ... and of one source address */
+	CHAN_PENDING_PEER_MAX = 4,	/* ... of one source address ... */
+	CHAN_PENDING_NET_MAX = 16,	/* ... and of one IPv6 /64, all of which one host may have */
 	CHAN_EVENTS_MAX = 256,		/* failures that are kept for an owner who is busy */
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/capability.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -118,27 +119,50 @@ static bool same_peer(const struct relay *r, const struct tls_ends *ends)
 	return r->ends.family == ends->family && memcmp(r->ends.peer, ends->peer, 16) == 0;
 }
 
+static bool same_net(const struct relay *r, const struct tls_ends *ends)
+{
+	return r->ends.family == AF_INET6 && ends->family == AF_INET6 &&
+	       memcmp(r->ends.peer, ends->peer, 8) == 0;
+}
+
+/* Handshakes of peers that have connected, and which of them has taken longest. */
+struct pending {
+	unsigned int n;
+	struct relay *oldest;
+};
+
+static void count(struct pending *p, struct relay *r)
+{
+	p->n++;
+	if (!p->oldest || r->deadline < p->oldest->deadline)
+		p->oldest = r;
+}
+
 /*
- * Room for one more handshake with a peer that has connected. One address gets no more than its
- * share; if the whole is used up, whoever has taken longest makes room.
+ * Room for one more handshake with a peer that has connected. One address gets no more than its share. If
+ * that of its /64 is used up, or the whole, whoever of these has taken longest makes room: neighbours of a
+ * peer that takes all it can get still come in.
  */
 static bool make_room(struct chan_service *s, const struct tls_ends *ends)
 {
-	struct relay *r, *oldest = NULL;
-	unsigned int all = 0, peers = 0;
+	struct pending all = {}, net = {}, peer = {};
+	struct relay *r;
 
 	LIST_FOREACH(r, &s->relays, list) {
 		if (!r->accepted || r->phase == RELAY_OPEN || r->phase == RELAY_DEAD)
 			continue;
-		all++;
-		peers += same_peer(r, ends);
-		if (!oldest || r->deadline < oldest->deadline)
-			oldest = r;
+		count(&all, r);
+		if (same_net(r, ends))
+			count(&net, r);
+		if (same_peer(r, ends))
+			count(&peer, r);
 	}
-	if (peers >= CHAN_PENDING_PEER_MAX)
+	if (peer.n >= CHAN_PENDING_PEER_MAX)
 		return false;
-	if (all >= CHAN_PENDING_MAX)
-		relay_fail(s, oldest, "too many handshakes at once");
+	if (net.n >= CHAN_PENDING_NET_MAX)
+		relay_fail(s, net.oldest, "too many handshakes at once from its network");
+	else if (all.n >= CHAN_PENDING_MAX)
+		relay_fail(s, all.oldest, "too many handshakes at once");
 	return true;
 }
 
