@@ -124,6 +124,32 @@ static void keeps_errno(void **state)
 	assert_string_equal(timed(), "info Broken pipe\n");
 }
 
+/* Nobody reads: no thread is held up, and who reads later learns what he has missed. */
+static void nobody_reads(void **state)
+{
+	enum { LINES = 4096 };
+	static char text[1 << 20];
+	unsigned int lines = 0, lost = 0;
+	ssize_t n;
+
+	(void)state;
+	for (int i = 0; i < LINES; i++)
+		log_info("line %d, which is long enough to fill a pipe before so many have been written", i);
+	n = read(pipe_fds[0], text, sizeof(text) - 1);
+	assert_true(n > 0);
+	text[n] = 0;
+	for (const char *p = text; (p = strchr(p, '\n')); p++)
+		lines++;
+	assert_true(lines < LINES);
+	log_info("and one more");
+	n = read(pipe_fds[0], text, sizeof(text) - 1);
+	assert_true(n > 0);
+	text[n] = 0;
+	assert_non_null(strstr(text, "and one more\n"));
+	assert_int_equal(sscanf(strstr(text, "count="), "count=%u", &lost), 1);
+	assert_int_equal(lines + lost, LINES);
+}
+
 static void limit(void **state)
 {
 	struct log_limit l = {0};
@@ -161,7 +187,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(levels),	   TEST(journal), TEST(forged_and_long),
-		TEST(keeps_errno), TEST(limit),	  TEST(ratelimited),
+		TEST(keeps_errno), TEST(nobody_reads), TEST(limit),	  TEST(ratelimited),
 	};
 
 	return unit_run(tests);

@@ -3,6 +3,9 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +84,41 @@ static void write_line(const char *line, size_t len)
 	}
 }
 
+/* A pipe that has room has it for PIPE_BUF bytes, which is more than a line. */
+_Static_assert(LOG_LINE_MAX <= PIPE_BUF, "a line fits");
+
+static bool has_room(void)
+{
+	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+/* Threads take turns, so that each finds the room that it has been told of. */
+static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t lost;
+
+/* Nobody waits for whoever reads: what finds no room is counted, and told of as soon as there is some. */
+static void write_or_count(enum log_level level, const char *line, size_t len)
+{
+	char missing[128];
+	size_t n;
+
+	pthread_mutex_lock(&writing);
+	if (lost && has_room()) {
+		n = put_prefix(missing, sizeof(missing), level);
+		n += (size_t)snprintf(missing + n, sizeof(missing) - n,
+				      "log lines lost, for want of a reader count=%u\n", lost);
+		lost = 0;
+		write_line(missing, n);
+	}
+	if (has_room())
+		write_line(line, len);
+	else
+		lost++;
+	pthread_mutex_unlock(&writing);
+}
+
 __attribute__((format(printf, 2, 0)))
 static void log_vmsg(enum log_level level, const char *fmt, va_list ap)
 {
@@ -96,7 +134,7 @@ static void log_vmsg(enum log_level level, const char *fmt, va_list ap)
 		len += (size_t)n < sizeof(line) - len - 1 ? (size_t)n : sizeof(line) - len - 2;
 	sanitize(line, len);
 	line[len++] = '\n';
-	write_line(line, len);
+	write_or_count(level, line, len);
 	errno = saved;
 }
 

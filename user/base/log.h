@@ -5,8 +5,10 @@
  *
  * When standard error is the journal's stream (JOURNAL_STREAM names it), which has times of its own,
  * the level goes out as systemd's "<N>" priority prefix instead. Characters that could forge or tear a
- * line (control characters, which may have come from a peer or a client) are written as '?'. The level
- * is the only state here.
+ * line (control characters, which may have come from a peer or a client) are written as '?'.
+ *
+ * Whoever writes a line does not wait: if standard error is a pipe or a socket that is full, because nobody
+ * reads it, lines are lost, and the next one that finds room says how many.
  */
 #ifndef FALCON_BASE_LOG_H
 #define FALCON_BASE_LOG_H
