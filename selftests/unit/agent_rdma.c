@@ -110,6 +110,36 @@ static void attaches_and_leaves(void **state)
 	assert_int_equal(open_count(), before);
 }
 
+/* Who attaches again and again does not fill the log. */
+static void lines_about_applications(void **state)
+{
+	enum { TIMES = 100 };
+	static char text[64 * 1024];
+	int to = memfd_create("log", 0), saved = dup(STDERR_FILENO), lines = 0;
+	struct app app;
+	ssize_t n;
+
+	(void)state;
+	dup2(to, STDERR_FILENO);
+	for (int i = 0; i < TIMES; i++) {
+		prepare(&app);
+		assert_int_equal(attach(&app), 0);
+		drop(&app);
+		process();
+	}
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	n = pread(to, text, sizeof(text) - 1, 0);
+	close(to);
+	assert_true(n > 0);
+	text[n] = 0;
+	for (const char *p = text; (p = strstr(p, "verbs application")); p++)
+		lines++;
+	assert_true(lines > 0);
+	/* Of twice as many as there were applications. */
+	assert_true(lines < TIMES);
+}
+
 static void descriptors_that_are_wrong(void **state)
 {
 	int before = open_count();
@@ -468,7 +498,8 @@ static void the_process_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(attaches_and_leaves), TEST(descriptors_that_are_wrong), TEST(accounts),
+		TEST(attaches_and_leaves), TEST(lines_about_applications),
+		TEST(descriptors_that_are_wrong), TEST(accounts),
 		TEST(misuse), TEST(a_descriptor_too_many), TEST(answers_that_are_not_read),
 		TEST(the_process_ends), TEST(a_path_is_no_file), TEST(objects_of_others),
 		TEST(objects_in_pages), TEST(descriptors_that_do_not_close),

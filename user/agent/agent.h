@@ -156,6 +156,7 @@ struct agent {
 	/* Accepted connections by config.peers; at last, of those whose section is not there any more. */
 	uint32_t peer_conns[CONFIG_PEERS_MAX + 1];
 	struct log_limit refusals;	/* messages about peers that dial in vain */
+	struct log_limit applications;	/* messages about applications that come and go; control's */
 	uint64_t now;			/* ns, CLOCK_MONOTONIC, taken once a turn */
 	int epoll_fd;			/* control's */
 	struct service service;

@@ -56,8 +56,8 @@ int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, i
 	}
 	cl->nvme = app;
 	shard_watch(a->nvme->shard, client_doorbell(nvme_app_client(app)));
-	log_info("application attached nvme=%s pid=%d uid=%u", nvme_dev_attr(dev)->name, cl->pid,
-		 cl->uid);
+	log_ratelimited(LOG_LEVEL_INFO, &a->applications, "application attached nvme=%s pid=%d uid=%u",
+			nvme_dev_attr(dev)->name, cl->pid, cl->uid);
 	/* A service number is what all attached applications are told. */
 	*reply = json_pack("{s:i}", "nsid", (int)nvme_dev_attr(dev)->nsid);
 	return 0;
@@ -79,8 +79,8 @@ void agent_nvme_gone(struct agent *a, struct control_client *cl)
 		return;
 	cl->nvme = NULL;
 	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(nvme_app_client(app)));
-	log_info("application gone nvme=%s pid=%d", nvme_dev_attr(nvme_app_dev(app))->name,
-		 cl->pid);
+	log_ratelimited(LOG_LEVEL_INFO, &a->applications, "application gone nvme=%s pid=%d",
+			nvme_dev_attr(nvme_app_dev(app))->name, cl->pid);
 	shard_unwatch(a->nvme->shard, client_doorbell(nvme_app_client(app)));
 	nvme_app_detach(app);
 }

@@ -128,7 +128,8 @@ int agent_raw_attach(struct agent *a, struct control_client *cl, json_t *req, in
 		client_set_user(app->clients[i], own_all(cl->uid) ? 0 : cl->uid);
 	cl->raw = app;
 	service = client_service(app->clients[0]);
-	log_info("application attached service=%d pid=%d uid=%u", (int)service, cl->pid, cl->uid);
+	log_ratelimited(LOG_LEVEL_INFO, &a->applications, "application attached service=%d pid=%d uid=%u",
+			(int)service, cl->pid, cl->uid);
 	*reply = json_pack("{s:i}", "service", (int)service);
 	return 0;
 }
@@ -150,7 +151,8 @@ void agent_raw_gone(struct agent *a, struct control_client *cl)
 	cl->raw = NULL;
 	raw_app_add_stats(app, &a->past_clients);
 	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app->clients[0]));
-	log_info("application gone service=%u pid=%d", client_service(app->clients[0]), cl->pid);
+	log_ratelimited(LOG_LEVEL_INFO, &a->applications, "application gone service=%u pid=%d",
+			client_service(app->clients[0]), cl->pid);
 	detach(a, app);
 }
 

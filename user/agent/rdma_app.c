@@ -150,7 +150,8 @@ void agent_rdma_detach(struct rdma_app *app)
 		shard_unwatch(v->shard, app->doorbell);
 		epoll_ctl(v->epoll_fd, EPOLL_CTL_DEL, rdma_proc_fd(app->proc), NULL);
 		epoll_ctl(v->epoll_fd, EPOLL_CTL_DEL, app->command, NULL);
-		log_info("verbs application gone pid=%d", (int)app->pid);
+		log_ratelimited(LOG_LEVEL_INFO, &v->agent->applications, "verbs application gone pid=%d",
+				(int)app->pid);
 	}
 	quota_uncharge(v->agent->quota, app->uid, QUOTA_MEMORY, app->memory);
 	drop_one(app, &app->command);
@@ -304,8 +305,9 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 		agent_rdma_detach(app);
 		return control_error(reply, rc, "%s", err);
 	}
-	log_info("verbs application attached pid=%d uid=%u thread=%u", (int)cl->pid, cl->uid,
-		 v->shard->index);
+	log_ratelimited(LOG_LEVEL_INFO, &v->agent->applications,
+			"verbs application attached pid=%d uid=%u thread=%u", (int)cl->pid, cl->uid,
+			v->shard->index);
 	return 0;
 }
 
