@@ -245,6 +245,19 @@ static void check_round_trip(const struct agent *a, const struct conn_config *cf
 	json_decref(req);
 }
 
+/* All addresses are this host's. */
+int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct neigh_entry *out)
+{
+	(void)n, (void)family, (void)dst;
+	*out = (struct neigh_entry){ .local = true };
+	return 0;
+}
+
+void neigh_release(struct neigh_entry *e)
+{
+	(void)e;
+}
+
 int agent_conn_add(struct agent *a, const struct conn_config *cfg, uid_t owner, char *err, size_t errlen)
 {
 	static const struct ulp_ops raw_ops = { .proto = FALCON_PROTO_RAW };

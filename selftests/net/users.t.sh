@@ -88,6 +88,10 @@ tap_run "not with CIDs of his choice" says "is for root" $ALICE falconctl conn a
 tap_run "not in the clear" says "is for root" $ALICE falconctl conn add x "${ENDS[@]}" security=clear
 tap_run "not with code of his own" says "cc is for root" $ALICE falconctl conn add x "${ENDS[@]}" \
 	cc=/tmp/x.so
+tap_run "not from an address of another host" says "no address of this host" $ALICE falconctl conn add x \
+	local=10.250.0.2 remote=10.250.0.1
+tap_run "nor from one that nobody has yet" says "no address of this host" $ALICE falconctl conn add x \
+	local=10.250.0.77 remote=10.250.0.2
 tap_run "not under a name that is taken" says "named b already" $ALICE falconctl conn add b "${ENDS[@]}"
 tap_run "a second one" as $ALICE falconctl conn add second "${ENDS[@]}"
 tap_run "but no third" says "may hold 2 connections" $ALICE falconctl conn add third "${ENDS[@]}"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "agent/own.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,24 @@ static const char *forbidden_key(const json_t *req)
 	return NULL;
 }
 
+/*
+ * Whether |cfg| is from an address of this host. The agent listens at others, too, in case that they come
+ * later; but which those are is for the operator to say.
+ */
+static int check_local(struct agent *a, const struct conn_config *cfg, char *err, size_t errlen)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+	struct neigh_entry way;
+	bool ours = neigh_resolve(a->neigh, cfg->family, cfg->local, &way) == 0 && way.local;
+
+	neigh_release(&way);
+	if (ours)
+		return 0;
+	inet_ntop(cfg->family, cfg->local, text, sizeof(text));
+	snprintf(err, errlen, "%s is no address of this host, and others are for root", text);
+	return -EPERM;
+}
+
 int own_add(struct agent *a, uid_t uid, const json_t *req, const struct conn_config *cfg, char *err,
 	    size_t errlen)
 {
@@ -55,6 +74,9 @@ int own_add(struct agent *a, uid_t uid, const json_t *req, const struct conn_con
 			 key ? key : "security = clear");
 		return -EPERM;
 	}
+	rc = check_local(a, cfg, err, errlen);
+	if (rc < 0)
+		return rc;
 	rc = quota_charge(a->quota, uid, QUOTA_CONNECTIONS, 1);
 	if (rc < 0) {
 		quota_explain(a->quota, uid, QUOTA_CONNECTIONS, err, errlen);

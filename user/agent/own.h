@@ -20,7 +20,7 @@ bool own_changes(const struct agent_conn *c, uid_t uid);
 
 /*
  * Add |cfg|, which was made from the request |req|, for |uid|. 0; -EPERM: ordinary users may not, or
- * not so; -EDQUOT; or what agent_conn_add() returns. A sentence in |err|.
+ * not so, or not from that address; -EDQUOT; or what agent_conn_add() returns. A sentence in |err|.
  */
 int own_add(struct agent *a, uid_t uid, const json_t *req, const struct conn_config *cfg, char *err,
 	    size_t errlen);
