@@ -136,7 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(tls_open(&t, &cfg, err, sizeof(err) - 1) == 0);
 	snprintf(t.path[which], TLS_PATH_MAX, "%s", bad);
 	memset(err, '#', sizeof(err));
-	ret = tls_refresh(&t, err, size % 64 + 2);
+	ret = tls_refresh(&t, false, err, size % 64 + 2);
 	check_sentence(ret == 1 ? 0 : ret, err, size % 64 + 2);
 	CHECK(ret != 0);
 	use(&t);

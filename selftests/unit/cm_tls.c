@@ -189,6 +189,33 @@ static void broken_file(void **state)
 	assert_true(env_until(&a, &b, up_again, NULL));
 }
 
+static bool stale(void *arg)
+{
+	(void)arg;
+	return cm_stale(a.cm) && strstr(cm_stale(a.cm), "tls_crl");
+}
+
+static bool fresh(void *arg)
+{
+	(void)arg;
+	return !cm_stale(a.cm);
+}
+
+/* A list that cannot be read: the old one stays, and that is known until there is a good one. */
+static void broken_list(void **state)
+{
+	(void)state;
+	start();
+	wait_up();
+	assert_null(cm_stale(a.cm));
+	cert_put("crl", 0644, put_text, "this is no list\n");
+	assert_true(env_until(&a, &b, stale, NULL));
+	assert_true(up(NULL));
+	cert_crl("crl", &ca, serial_b);
+	assert_true(env_until(&a, &b, told, "revoked"));
+	assert_true(env_until(&a, &b, fresh, NULL));
+}
+
 static void psk(void **state)
 {
 	(void)state;
@@ -307,7 +334,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(certificates), TEST(by_name),	 TEST(another_name),
 		TEST(unknown_ca),   TEST(expired),	 TEST(revoked),
-		TEST(wrong_list),   TEST(revoked_later), TEST(broken_file),
+		TEST(wrong_list),   TEST(revoked_later), TEST(broken_file), TEST(broken_list),
 		TEST(psk),	    TEST(psk_wrong),	 TEST(psk_of_another),
 		TEST(downgrade),    TEST(downgrade_of_listener),
 		TEST(bad_files),    TEST(nothing_configured),

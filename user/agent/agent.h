@@ -107,7 +107,8 @@ struct agent_conn {
 	V(counter, dials_refused, none, "connections that peers dialled and policy refused")		\
 	V(counter, setups, none, "times that a connection came up")					\
 	V(counter, drops_recovered, none, "times dropped frames made the agent release claims")		\
-	V(counter, clients_refused, none, "programs whose user may not use the agent")
+	V(counter, clients_refused, none, "programs whose user may not use the agent")			\
+	V(gauge, files_stale, none, "1: certificates, keys or lists have changed and cannot be loaded")
 
 struct agent_stats {
 	AGENT_STATS(STAT_MEMBER)

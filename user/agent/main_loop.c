@@ -114,6 +114,7 @@ static bool turn(struct agent *a)
 
 	if (cm_next_deadline(a->cm) <= a->now)
 		cm_process(a->cm, a->now);
+	a->stats.files_stale = cm_stale(a->cm) != NULL;
 	if (rekey_deadline(a) <= a->now)
 		rekey_run(a);
 	if (service_deadline(a) <= a->now)

@@ -31,6 +31,7 @@ enum chan_const {
 	CHAN_PENDING_PEER_MAX = 4,	/* ... of one source address ... */
 	CHAN_PENDING_NET_MAX = 16,	/* ... and of one IPv6 /64, all of which one host may have */
 	CHAN_EVENTS_MAX = 256,		/* failures that are kept for an owner who is busy */
+	CHAN_STALE_MS = 60000,		/* between attempts to load files that could not be */
 };
 
 /* Files are PEM. Either certificate, key and CA are given, or psk_file, or plain is set. */
@@ -56,6 +57,11 @@ enum chan_event_type {
 	CHAN_UP,			/* |fd| is the owner's now */
 	CHAN_FAILED,			/* no channel came of it */
 	CHAN_CLOSED,			/* |fd| given earlier ends; |reason| is empty if in good order */
+	/*
+	 * Files have changed and cannot be loaded, for |reason|: what was loaded before stays in force. Again
+	 * every CHAN_STALE_MS; with an empty |reason| when they have been loaded.
+	 */
+	CHAN_STALE,
 };
 
 struct chan_event {

@@ -92,7 +92,8 @@ struct chan_service {
 	enum chan_watch kind;			/* CHAN_WATCH_COMMANDS */
 	struct tls tls;
 	uint64_t now, next_accepted_id, refresh_at, stop_at;
-	bool stopping;
+	uint64_t stale_at;			/* ns, when |stale| files are tried again */
+	bool stopping, stale;
 	LIST_HEAD(, relay) relays;
 	LIST_HEAD(, chan_listener) listeners;
 };

@@ -204,11 +204,15 @@ static void refresh(struct chan_service *s)
 	if (s->plain || s->now < s->refresh_at)
 		return;
 	s->refresh_at = chan_after_ms(s, REFRESH_MS);
-	ret = tls_refresh(&s->tls, err, sizeof(err));
+	ret = tls_refresh(&s->tls, s->stale && s->now >= s->stale_at, err, sizeof(err));
+	if (ret == 0)
+		return;
 	if (ret > 0)
 		recheck(s);
-	if (ret < 0)
-		chan_event_post(s, chan_event_new(CHAN_FAILED, NULL, err));
+	if (ret < 0 || s->stale)
+		chan_event_post(s, chan_event_new(CHAN_STALE, NULL, ret < 0 ? err : ""));
+	s->stale = ret < 0;
+	s->stale_at = chan_after_ms(s, CHAN_STALE_MS);
 }
 
 static void dispatch(struct chan_service *s, void *what)

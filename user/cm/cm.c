@@ -328,6 +328,11 @@ void cm_tell_path(struct cm *cm, uint32_t cid, const struct cm_path *path)
 	cm_session_wake(cm, c->session);
 }
 
+const char *cm_stale(const struct cm *cm)
+{
+	return cm->stale[0] ? cm->stale : NULL;
+}
+
 void cm_set_mtu(struct cm *cm, uint32_t cid, uint32_t mtu)
 {
 	if (cid < FALCON_MAX_CONNS && cm->conns[cid])

@@ -278,6 +278,12 @@ void cm_tell_path(struct cm *cm, uint32_t cid, const struct cm_path *path);
 /* The MTU that the next incarnation's OPEN tells the peer, bytes. */
 void cm_set_mtu(struct cm *cm, uint32_t cid, uint32_t mtu);
 
+/*
+ * Why certificates, keys or lists that have changed could not be loaded, so that those of before are still in
+ * force; NULL: all are as in their files.
+ */
+const char *cm_stale(const struct cm *cm);
+
 /* How far |cid| is; CM_NO_SESSION also if there is no such connection. */
 enum cm_state cm_conn_state(const struct cm *cm, uint32_t cid);
 

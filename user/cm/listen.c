@@ -196,6 +196,17 @@ static void channel_closed(struct cm *cm, const struct chan_event *e)
 		snprintf(s->ending, sizeof(s->ending), "%s", e->reason);
 }
 
+/* Whom the agent trusts is not what the operator has written: he is to hear of it until it is. */
+static void files_stale(struct cm *cm, const struct chan_event *e)
+{
+	snprintf(cm->stale, sizeof(cm->stale), "%s", e->reason);
+	if (e->reason[0])
+		log_err("files have changed and cannot be loaded, the old contents stay in force: %s",
+			e->reason);
+	else
+		log_info("files that could not be loaded have been loaded");
+}
+
 void cm_take_channels(struct cm *cm)
 {
 	struct chan_event *e;
@@ -205,6 +216,7 @@ void cm_take_channels(struct cm *cm)
 		case CHAN_UP: channel_up(cm, e); break;
 		case CHAN_FAILED: channel_failed(cm, e); break;
 		case CHAN_CLOSED: channel_closed(cm, e); break;
+		case CHAN_STALE: files_stale(cm, e); break;
 		}
 		free(e);
 	}

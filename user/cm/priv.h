@@ -158,6 +158,7 @@ struct cm {
 	struct cm_session *sessions;
 	struct cm_listener *listeners;
 	struct cm_guest guests[CM_GUESTS];
+	char stale[CHAN_REASON_MAX];	/* why changed files were not loaded; empty: they are */
 	struct log_limit strangers;	/* messages about peers that are not configured */
 	struct log_limit failures;	/* messages about sessions that end */
 	struct cm_conn *conns[FALCON_MAX_CONNS];	/* by local CID */

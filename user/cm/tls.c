@@ -218,9 +218,9 @@ void tls_close(struct tls *t)
 	tls_wipe_psks(t);
 }
 
-int tls_refresh(struct tls *t, char *err, size_t errlen)
+int tls_refresh(struct tls *t, bool all, char *err, size_t errlen)
 {
-	bool changed = false;
+	bool changed = all;
 	int ret;
 
 	for (int i = 0; i < TLS_FILES && !changed; i++) {

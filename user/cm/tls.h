@@ -50,10 +50,10 @@ int tls_open(struct tls *t, const struct chan_config *cfg, char *err, size_t err
 void tls_close(struct tls *t);
 
 /*
- * Load the files anew if one has changed. Returns 1 if so, 0 if not, or a negative errno with a
- * sentence in |err|, in which case what was loaded before stays in force.
+ * Load the files anew if one has changed, or in any case if |all|. Returns 1 if so, 0 if not, or a negative
+ * errno with a sentence in |err|, in which case what was loaded before stays in force.
  */
-int tls_refresh(struct tls *t, char *err, size_t errlen);
+int tls_refresh(struct tls *t, bool all, char *err, size_t errlen);
 
 /* A connection on |fd|; |ends| must stay where it is. NULL if memory is short. */
 SSL *tls_connection(struct tls *t, int fd, bool server, const struct tls_ends *ends);
