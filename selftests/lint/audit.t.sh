@@ -9,7 +9,7 @@ cd "$TAP_TOP/selftests" || exit 1
 
 TABLE=AUDIT.md
 TESTS=4		# the column that names them
-FINDINGS=(S0 H{1..6} M{1..9} D{1..19} R{1..16} F{1..6} N{1..2} V{1..12} P1)
+FINDINGS=(S0 H{1..6} M{1..9} L{1..12} D{1..19} R{1..16} F{1..6} N{1..2} V{1..12} P1)
 
 # wrong: rows whose state is none, or whose tests do not fit it.
 wrong()
