@@ -383,6 +383,45 @@ static void dialler_restarts(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, stage_end)
 
+static bool one_refused(void *arg)
+{
+	(void)arg;
+	return b.conns[21].losses > 0 && !b.conns[21].set_up && a_told("is not for you");
+}
+
+/* The peer accepts what is given up, and has no place for what follows: nothing of either stays. */
+static void given_up_and_refused(void **state)
+{
+	(void)state;
+	listen_on(&b, B);
+	dial(&a, A, B, 3, 7);
+	wait_pair(&a, 3, &b, 20);
+	b.accept_end = 22;
+	dial(&a, A, B, 1, 7);
+	cm_process(a.cm, env_now());
+	cm_reset(a.cm, 1, "changed my mind");
+	assert_true(env_until(&a, &b, one_refused, NULL));
+	b.accept_end = 0;
+	wait_pair(&a, 1, &b, 22);
+	assert_int_equal(a.conns[3].losses + b.conns[20].losses, 0);
+}
+
+/* Another connection has the CID of one that was removed when the answer for that comes. */
+static void given_up_by_another(void **state)
+{
+	(void)state;
+	listen_on(&b, B);
+	dial(&a, A, B, 3, 7);
+	wait_pair(&a, 3, &b, 20);
+	dial(&a, A, B, 1, 7);
+	cm_process(a.cm, env_now());
+	cm_remove(a.cm, 1, "never mind");
+	dial(&a, A, B, 1, 7);
+	assert_true(env_until(&a, &b, latest_up, NULL));
+	assert_int_equal(a.conns[1].peer.cid, 22);
+	assert_int_equal(a.conns[1].losses, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +430,7 @@ int main(void)
 		TEST(removed_by_dialler), TEST(notes), TEST(notes_in_vain),
 		TEST(given_up_unanswered), TEST(given_up_for_another), TEST(given_up_when_answered),
 		TEST(given_up_and_late), TEST(given_up_and_peer_late),
+		TEST(given_up_and_refused), TEST(given_up_by_another),
 		TEST(removed_by_other), TEST(reset_by_each), TEST(outlives_session),
 		TEST(dialler_restarts),
 	};

@@ -47,6 +47,7 @@ struct end {
 	bool delays;			/* it has to come twice, each time */
 	bool no_key;			/* there are no keys to be had, nor to be used */
 	uint32_t accept_cid;		/* the next one for a peer that dials; 0: refused */
+	uint32_t accept_end;		/* from which on it is refused; 0: never */
 	uint32_t accept_function;	/* the only one that may be dialled */
 	struct chan_identity dialler;	/* who has dialled last */
 	uint32_t grace_ms;
@@ -142,7 +143,7 @@ static inline int env_accept(void *arg, const struct cm_request *req, struct cm_
 	struct end *e = arg;
 
 	e->dialler = *req->who;
-	if (!e->accept_cid || req->function != e->accept_function) {
+	if (!e->accept_cid || e->accept_cid == e->accept_end || req->function != e->accept_function) {
 		snprintf(err, errlen, "function %u is not for you\n", req->function);
 		return -EPERM;
 	}

@@ -34,6 +34,7 @@ static int setup(void **state)
 	(void)state;
 	LIST_INIT(&s.owners);
 	TAILQ_INIT(&s.turns);
+	TAILQ_INIT(&s.dials);
 	return 0;
 }
 

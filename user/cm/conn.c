@@ -123,6 +123,10 @@ bool cm_conn_send_open(struct cm *cm, struct cm_conn *c)
 	v->params = c->cfg.params;
 	v->ulp = c->cfg.ulp;
 	m = message(c, CM_MSG_OPEN);
+	if (!m.dst_cid && !cm_dial_begin(c)) {
+		cm_conn_fail_for_now(cm, c, "out of memory");
+		return false;
+	}
 	m.ordering = c->cfg.ordered ? CM_ORDERED : CM_UNORDERED;
 	m.kind = (uint8_t)c->cfg.security;
 	m.data_psn = v->data_psn;
@@ -148,30 +152,15 @@ void cm_say(struct cm_msg *m, const char *text)
 	}
 }
 
-void cm_conn_refuse_answer(struct cm_conn *c, enum cm_code code, const char *text)
-{
-	struct cm_msg m = message(c, CM_MSG_REJECT);
-
-	m.incarnation = c->peer_incarnation;
-	m.code = code;
-	cm_say(&m, text);
-	cm_session_send(c->session, &m);
-	c->cfg.remote_cid = 0;
-	c->peer_incarnation = 0;
-}
-
 void cm_conn_close(struct cm_conn *c, enum cm_code code, const char *text)
 {
 	struct cm_msg m = message(c, CM_MSG_CLOSE);
 
 	/*
 	 * A peer that has not answered our dial yet has said no CID of its own to tell it with: its
-	 * answer will be refused. One that has may have answered an earlier dial, of which we know nothing
-	 * any more.
+	 * answer will be refused.
 	 */
-	if (c->session->phase == CM_OPEN && c->dials && c->state != CM_READY && c->cfg.remote_cid) {
-		cm_conn_refuse_answer(c, code, text);
-	} else if (c->session->phase == CM_OPEN && m.incarnation && m.dst_cid) {
+	if (c->session->phase == CM_OPEN && m.incarnation && m.dst_cid) {
 		m.code = code;
 		cm_say(&m, text);
 		cm_session_send(c->session, &m);
@@ -242,6 +231,7 @@ void cm_on_down(struct cm *cm, struct cm_session *s, const char *reason)
 	struct cm_conn *c;
 
 	snprintf(s->lost, sizeof(s->lost), "%s", reason);
+	cm_dials_void(s);
 	LIST_FOREACH(c, &s->conns, of_session) {
 		cm_conn_not_due(c);
 		reopen_never(c);
@@ -307,7 +297,7 @@ static void begin(struct cm *cm, struct cm_conn *c)
 		return;
 	if (c->state != CM_READY) {
 		/* The peer's OPEN may have drawn ours already. */
-		if (cm_conn_to_offer(c) && cm_conn_send_open(cm, c))
+		if (cm_conn_to_offer(c) && cm_conn_send_open(cm, c) && !c->dials)
 			cm_conn_offered(c);
 		return;
 	}

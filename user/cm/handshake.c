@@ -172,16 +172,11 @@ static struct cm_conn *accept_dialled(struct cm *cm, struct cm_session *s, const
 	return c;
 }
 
-/* The peer has answered a dial that we have given up, before the present one, which stands. */
-static void refuse_late_answer(struct cm *cm, struct cm_conn *c)
-{
-	cm_conn_refuse_answer(c, CM_CODE_STALE, "");
-	cm_conn_lose(cm, c, CM_OPENING, "peer answers an earlier dial");
-}
-
 static void on_open(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 {
 	struct cm_conn *c = m->dst_cid ? lookup(cm, s, m->dst_cid) : accept_dialled(cm, s, m);
+	/* That of another connection's may be configured at both ends by now. */
+	uint64_t asked = m->dst_cid && !(c && !c->dials) ? cm_dial_answered(s, m->dst_cid) : 0;
 	char text[CM_WIRE_TEXT_MAX + 1];
 	const char *local;
 	enum cm_code code;
@@ -190,9 +185,9 @@ static void on_open(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 		return;
 	if (!c)
 		return send_reject(s, m, CM_CODE_UNKNOWN_CID, "");
-	/* Answers come in the order of the dials: the one that we have is for an earlier one. */
-	if (c->dials && c->state != CM_READY && c->cfg.remote_cid && c->cfg.remote_cid != m->src_cid)
-		refuse_late_answer(cm, c);
+	/* Of a dial that was given up; the present one stands. */
+	if (asked && asked != c->ours.incarnation)
+		return send_reject(s, m, CM_CODE_STALE, "");
 	if (c->dials && !c->cfg.remote_cid)
 		c->cfg.remote_cid = m->src_cid;
 	if (!cm_conn_entitled(cm, c))
@@ -224,12 +219,9 @@ static void become_ready(struct cm *cm, struct cm_conn *c)
 
 static void on_ready(struct cm *cm, struct cm_conn *c, const struct cm_msg *m)
 {
-	if (c->state != CM_RECEIVING || m->incarnation != c->peer_incarnation)
-		return;
-	if (m->peer_incarnation == c->ours.incarnation)
+	if (c->state == CM_RECEIVING && m->incarnation == c->peer_incarnation &&
+	    m->peer_incarnation == c->ours.incarnation)
 		become_ready(cm, c);
-	else if (c->dials)
-		refuse_late_answer(cm, c);
 }
 
 void cm_heard(struct cm *cm, uint32_t cid)
@@ -324,6 +316,8 @@ void cm_on_message(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 		return on_open(cm, s, m);
 	if (m->type == CM_MSG_RESUME)
 		return on_resume(cm, s, m);
+	if (m->type == CM_MSG_REJECT)
+		cm_dial_refused(s, m->dst_cid, m->incarnation);
 	c = lookup(cm, s, m->dst_cid);
 	/* Messages for a connection that has been removed meanwhile are expected. */
 	if (!c || (m->type != CM_MSG_REJECT && c->cfg.remote_cid != m->src_cid))

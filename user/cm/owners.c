@@ -4,7 +4,8 @@
  * dials and resets without end would stand in it, and at the peer, before what others dial. So owners take
  * turns, and of each no more than CM_OFFERS_MAX offers are under way.
  *
- * Offers end in many ways. Those that have are not looked for before there are so many.
+ * Offers end in many ways. Those that have are not looked for before there are so many. Dials count until they
+ * are answered, even if they are given up before that (dials.c): until then they are the peer's work.
  */
 #include <stdlib.h>
 
@@ -53,7 +54,13 @@ void cm_owner_leave(struct cm_conn *c)
 	cm_conn_not_due(c);
 	if (c->offered)
 		offer_ended(c);
-	if (--o->nconns)
+	o->nconns--;
+	cm_owner_put(o);
+}
+
+void cm_owner_put(struct cm_owner *o)
+{
+	if (o->nconns || o->ndials)
 		return;
 	LIST_REMOVE(o, of_session);
 	free(o);
@@ -105,14 +112,14 @@ static bool may_offer(struct cm_owner *o)
 {
 	struct cm_conn *c, *next;
 
-	if (o->noffered < CM_OFFERS_MAX)
+	if (o->noffered + o->ndials < CM_OFFERS_MAX)
 		return true;
 	for (c = TAILQ_FIRST(&o->offered); c; c = next) {
 		next = TAILQ_NEXT(c, in_offered);
 		if (c->state != CM_OPENING || !c->ours.incarnation)
 			offer_ended(c);
 	}
-	return o->noffered < CM_OFFERS_MAX;
+	return o->noffered + o->ndials < CM_OFFERS_MAX;
 }
 
 struct cm_conn *cm_owner_next(const struct cm_session *s)

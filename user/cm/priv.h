@@ -19,7 +19,7 @@ enum cm_session_const {
 	CM_OUT_PAUSE = 64 * 1024,	/* with so many bytes unsent nothing more is read or begun */
 	CM_HELD_MAX = 8,		/* messages that wait for one connection */
 	CM_STARTS_AT_ONCE = 64,		/* connections that cm_process() offers or resumes a session */
-	CM_OFFERS_MAX = 256,		/* of an owner on a session, begun here and not answered */
+	CM_OFFERS_MAX = 128,		/* of an owner on a session, begun here and not answered */
 };
 
 enum cm_phase {
@@ -85,6 +85,7 @@ struct cm_session {
 	LIST_HEAD(, cm_conn) conns;
 	LIST_HEAD(, cm_owner) owners;	/* of |conns| */
 	TAILQ_HEAD(, cm_owner) turns;	/* who have connections to begin, the next first */
+	TAILQ_HEAD(, cm_dial) dials;	/* not answered, in order */
 	STAILQ_HEAD(, cm_queued_note) notes;	/* that wait for the session */
 	unsigned int nnotes;
 	uint64_t noted;			/* ns, when the last note went or came; 0: never */
@@ -107,8 +108,10 @@ struct cm_owner {
 	uint32_t id;			/* struct cm_local's |owner| */
 	unsigned int nconns;
 	unsigned int noffered;		/* on |offered| */
+	unsigned int ndials;		/* on the session's |dials|, of removed connections, too */
 	TAILQ_HEAD(, cm_conn) pending;	/* to be offered, resumed or rekeyed when there is room */
-	TAILQ_HEAD(, cm_conn) offered;	/* whose offer was begun here, and some that were answered since */
+	/* Of CIDs that are configured: whose offer was begun here, and some that were answered since. */
+	TAILQ_HEAD(, cm_conn) offered;
 	LIST_ENTRY(cm_owner) of_session;
 	TAILQ_ENTRY(cm_owner) in_turns;	/* unless |pending| is empty */
 };
@@ -181,17 +184,30 @@ uint64_t cm_after_ms(const struct cm *cm, uint64_t ms);
 bool cm_owner_join(struct cm_conn *c);
 /* ... and leaves it. */
 void cm_owner_leave(struct cm_conn *c);
+/* Free |o| if it has neither connections nor dials. */
+void cm_owner_put(struct cm_owner *o);
 /* |c| is to be offered, resumed or rekeyed when it is its turn; it is not any more. */
 void cm_conn_due(struct cm_conn *c);
 void cm_conn_not_due(struct cm_conn *c);
 /* Whether it would be offered. */
 bool cm_conn_to_offer(const struct cm_conn *c);
-/* It was. */
+/* It was, without a dial. */
 void cm_conn_offered(struct cm_conn *c);
 /* The connection whose turn it is; NULL: there is none, or its owner waits for answers. */
 struct cm_conn *cm_owner_next(const struct cm_session *s);
 /* |c|, which that was, is begun. */
 void cm_owner_took_turn(struct cm_session *s, struct cm_conn *c);
+
+/* dials.c: OPENs that leave the choice of a CID to the peer */
+
+/* |c| is about to dial. False: there is no memory. */
+bool cm_dial_begin(struct cm_conn *c);
+/* The peer has answered our earliest dial from |cid|: the incarnation of that offer; 0: there is none. */
+uint64_t cm_dial_answered(struct cm_session *s, uint32_t cid);
+/* It has refused that offer, which may not have been a dial, or one that it had answered. */
+void cm_dial_refused(struct cm_session *s, uint32_t cid, uint64_t incarnation);
+/* No answers will come any more. */
+void cm_dials_void(struct cm_session *s);
 
 /* session.c */
 
@@ -310,11 +326,7 @@ void cm_say(struct cm_msg *m, const char *text);
 /* conn.c: what the API does to a connection. */
 struct cm_conn *cm_conn_new(const struct cm_local *local, struct cm_session *s);
 void cm_conn_free(struct cm_conn *c);
-/* Have cm_run_pending() look at it. */
-void cm_conn_due(struct cm_conn *c);
 void cm_conn_close(struct cm_conn *c, enum cm_code code, const char *text);
-/* Refuse the peer's latest OPEN, an answer to our dial: there may be another answer yet, from another CID. */
-void cm_conn_refuse_answer(struct cm_conn *c, enum cm_code code, const char *text);
 /* Give up, and offer anew as soon as there is a session. */
 void cm_conn_restart(struct cm_conn *c);
 /* Give a connection whose reopen_at has come a new offer, and find out when the next one is due. */

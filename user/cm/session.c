@@ -450,6 +450,7 @@ struct cm_session *cm_session_new(struct cm *cm, int family, const uint8_t *loca
 	LIST_INIT(&s->conns);
 	LIST_INIT(&s->owners);
 	TAILQ_INIT(&s->turns);
+	TAILQ_INIT(&s->dials);
 	STAILQ_INIT(&s->notes);
 	s->lower = memcmp(s->local, s->peer, 16) < 0;
 	if (cm->chan) {
@@ -479,6 +480,7 @@ void cm_session_put(struct cm *cm, struct cm_session *s)
 		cm_listener_put(cm, s->listener);
 	cm_guests_drop(cm, s);
 	cm_drop_notes(s);
+	cm_dials_void(s);
 	if (s->out)
 		explicit_bzero(s->out, s->out_size);
 	free(s->out);
