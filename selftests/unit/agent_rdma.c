@@ -316,6 +316,7 @@ static void descriptors_that_do_not_close(void **state)
 {
 	struct rlimit before, few;
 	struct app app;
+	char byte;
 	int peer;
 
 	(void)state;
@@ -332,6 +333,8 @@ static void descriptors_that_do_not_close(void **state)
 	process();
 	setrlimit(RLIMIT_NOFILE, &before);
 	assert_int_equal(agent.shards[0].rdma->napps, 0);
+	/* Its application hears of that at once. */
+	assert_int_equal(recv(app.command, &byte, 1, MSG_DONTWAIT), 0);
 	close(peer);
 	settle();
 	drop(&app);

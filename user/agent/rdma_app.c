@@ -154,6 +154,9 @@ void agent_rdma_detach(struct rdma_app *app)
 				(int)app->pid);
 	}
 	quota_uncharge(v->agent->quota, app->uid, QUOTA_MEMORY, app->memory);
+	/* Closing it may wait for others of the user's descriptors; his application need not. */
+	if (app->command >= 0)
+		shutdown(app->command, SHUT_RDWR);
 	drop_one(app, &app->command);
 	drop_one(app, &app->doorbell);
 	drop_one(app, &app->async);
