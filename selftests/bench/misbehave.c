@@ -9,6 +9,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -80,6 +81,21 @@ int slow_descriptor(void)
 	if (*peer)
 		close(*peer);
 	return lingering(peer);
+}
+
+static void *close_it(void *fd)
+{
+	close((int)(intptr_t)fd);
+	return NULL;
+}
+
+void leave(int fd)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, close_it, (void *)(intptr_t)fd))
+		die("thread", "there is none to close a descriptor");
+	pthread_detach(thread);
 }
 
 /* Does nothing to the agent, and takes a CPU. */

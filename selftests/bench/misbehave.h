@@ -14,8 +14,10 @@ _Noreturn void die(const char *what, const char *why);
 bool go_on(void);
 /* One more has been done, or refused. The first that was done is told: the load has begun. */
 void did(bool done);
-/* A socket whose close() lasts until PEERS_MAX others have been made after it; the caller's. */
+/* A socket whose close() lasts until PEERS_MAX others have been made after it; for leave(). */
 int slow_descriptor(void);
+/* Close |fd|, which may last, if whoever it was handed over to has closed it before. */
+void leave(int fd);
 
 /* ---- misbehave_control.c: by the control socket and the C API ---- */
 

@@ -40,7 +40,7 @@ void misbehave_event(const char *arg)
 		}
 		slow = slow_descriptor();
 		did(fdpass_send(falcon_fd(f), &iov, 1, &slow, 1, MSG_NOSIGNAL) == 1);
-		close(slow);
+		leave(slow);
 		falcon_close(f);
 	}
 }

@@ -79,8 +79,11 @@ static void serve_all(void)
 	pid_t child = fork();
 
 	check(child >= 0, "fork");
-	if (child > 0)
+	if (child > 0) {
+		/* With the child's the file system ends, and nobody waits for it any more. */
+		close(fuse);
 		return;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* Who ends us ends the whole process group; our parent may wait for a page. */
 	signal(SIGTERM, SIG_IGN);

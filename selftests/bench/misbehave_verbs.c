@@ -77,7 +77,7 @@ static bool send_slow(int sock, const void *bytes, size_t len, unsigned int n)
 	for (unsigned int i = 0; i < n; i++)
 		fds[i] = slow;
 	sent = fdpass_send(sock, &iov, 1, fds, n, MSG_NOSIGNAL) > 0;
-	close(slow);
+	leave(slow);
 	return sent;
 }
 

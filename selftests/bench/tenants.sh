@@ -185,7 +185,11 @@ begin()
 	: >"$TMP/bad"
 	behind $host "${before[@]}" "${tenant[@]}" "${command[@]}" >"$TMP/bad" 2>"$TMP/bad.error"
 	beside=($!)
-	wait_for busy || { cat "$TMP/bad.error" >&2; return 1; }
+	wait_for busy && return
+	echo "bench: $1, beside $2, does not get to work" >&2
+	cat "$TMP/bad.error" >&2
+	on $host falconctl user show >&2
+	return 1
 }
 
 # finish_beside NAME: its own account, as JSON; null if it keeps none.
