@@ -114,7 +114,8 @@ void neigh_release(struct neigh_entry *e)
 	(void)e;
 }
 
-int agent_conn_add(struct agent *a, const struct conn_config *cfg, uid_t owner, char *err, size_t errlen)
+int agent_conn_add(struct agent *a, const struct conn_config *cfg, uid_t owner, char *err,
+		   size_t errlen)
 {
 	struct agent_conn *c = conns;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Dials under way: OPENs that leave the choice of a CID to the peer. It answers them in their order, each with
- * an OPEN of its own or a REJECT. A connection may have been reset, or removed and its CID be another's, before
- * the answer comes: so a session knows what each of its answers is for.
+ * Dials under way: OPENs that leave the choice of a CID to the peer. It answers them in their order, each
+ * with an OPEN of its own or a REJECT. A connection may have been reset, or removed and its CID be another's,
+ * before the answer comes: so a session knows what each of its answers is for.
  */
 #include <stdlib.h>
 

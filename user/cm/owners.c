@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Whose connection is begun next. A session has one channel for the connections of all users: what one of them
- * dials and resets without end would stand in it, and at the peer, before what others dial. So owners take
- * turns, and of each no more than CM_OFFERS_MAX offers are under way.
+ * Whose connection is begun next. A session has one channel for the connections of all users: what one of
+ * them dials and resets without end would stand in it, and at the peer, before what others dial. So owners
+ * take turns, and of each no more than CM_OFFERS_MAX offers are under way.
  *
- * Offers end in many ways. Those that have are not looked for before there are so many. Dials count until they
- * are answered, even if they are given up before that (dials.c): until then they are the peer's work.
+ * Offers end in many ways. Those that have are not looked for before there are so many. Dials count until
+ * they are answered, even if they are given up before that (dials.c): until then they are the peer's work.
  */
 #include <stdlib.h>
 
