@@ -11,6 +11,8 @@
 /* Edges in a call of a layer or the core, or in a command. */
 enum { TURN_MAX = 1000000 };
 
+/* Of the thread that runs the inputs: libFuzzer has another one, which allocates as it starts. */
+static _Thread_local bool counted;
 static int64_t heap;
 void __wrap___sanitizer_cov_trace_pc(void);
 
@@ -18,18 +20,19 @@ static uint64_t edges, from;
 
 static void allocated(const volatile void *p, size_t size)
 {
-	if (p)
+	if (p && counted)
 		heap += (int64_t)size;
 }
 
 static void freed(const volatile void *p)
 {
-	if (p)
+	if (p && counted)
 		heap -= (int64_t)__sanitizer_get_allocated_size(p);
 }
 
 void meter_open(void)
 {
+	counted = true;
 	CHECK(__sanitizer_install_malloc_and_free_hooks(allocated, freed));
 }
 
