@@ -13,8 +13,8 @@ TOP=$(dirname "$0")/../..
 SETTINGS=$(grep -v '^#' "$TOP/user/agent/falcond.service.in")
 [ -z "${CONFINED_UID:-}" ] || SETTINGS+=$'\n'$(grep -v '^#' "$TOP/user/agent/own-user.conf")
 
-# Outside of what becomes hidden.
-exec {program}<"$(command -v falcond)"
+# Outside of what becomes hidden; the program keeps its name.
+exec {programs}<"$(dirname "$(command -v falcond)")"
 
 # setting KEY: the last value.
 setting()
@@ -62,6 +62,8 @@ ulimit -n "$(setting LimitNOFILE)" 2>/dev/null || true
 umask "$(setting UMask)"
 
 bounds=-all,$(capabilities CapabilityBoundingSet)
+# A container's root may lack what lets the agent raise its limits for "priority": the other way to have it.
+setpriv --dump | grep -q "^Capability bounding set:.*sys_resource" || bounds+=,+sys_nice
 options=(--bounding-set "$bounds")
 if [ -n "${CONFINED_UID:-}" ]; then
 	sed -n "s/^ExecStartPre=+//p" <<<"$SETTINGS" | sed "s/chgrp falcon/chgrp $CONFINED_UID/" | sh -e
@@ -72,4 +74,4 @@ if [ -n "${CONFINED_UID:-}" ]; then
 		--ambient-caps "$ambient")
 fi
 [ "$(setting NoNewPrivileges)" != yes ] || options+=(--no-new-privs)
-exec setpriv "${options[@]}" "/proc/self/fd/$program" "$@"
+exec setpriv "${options[@]}" "/proc/self/fd/$programs/falcond" "$@"
