@@ -230,7 +230,7 @@ static void what_stays(void **state)
 	assert_int_equal(within(SANDBOX_SYS_PTRACE | SANDBOX_IO_URING, its_calls), 0);
 }
 
-/* Strictly the call that is not allowed is the last, but for what libraries try before. */
+/* A call that is not allowed ends the process; the calls that libraries try first and can do without fail. */
 static void strict(void **state)
 {
 	int status = run_within(0, true, no_users);
