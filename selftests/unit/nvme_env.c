@@ -62,11 +62,19 @@ int fcore_pull(struct fcore_conn *c, const struct fcore_txn *t, uint64_t now)
 	return start(c, t, true);
 }
 
+/* What was delivered is valid until it is answered. */
+static void put_packet(struct fcore_conn *c)
+{
+	free(c->packet);
+	c->packet = NULL;
+}
+
 void fcore_push_done(struct fcore_conn *c, uint32_t rsn, enum fcore_push_outcome outcome,
 		     uint8_t rnr, uint8_t ulp_code, uint64_t now)
 {
 	(void)rsn, (void)rnr, (void)ulp_code, (void)now;
 	c->outcome = outcome;
+	put_packet(c);
 }
 
 void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const struct fcore_response *r,
@@ -79,6 +87,7 @@ void fcore_pull_respond(struct fcore_conn *c, uint32_t rsn, const struct fcore_r
 	if (r->len)
 		memcpy(c->response + r->ulp_hdr_len, r->payload, r->len);
 	c->held[c->nheld++] = r->cookie;
+	put_packet(c);
 }
 
 static void complete(struct fcore_conn *c, struct env_txn *t, enum falcon_completion_code code)
@@ -113,8 +122,9 @@ static void deliver(struct fcore_conn *c, struct env_txn *t)
 		uint8_t *hdr = malloc(t->hdr_len);
 
 		memcpy(hdr, t->hdr, t->hdr_len);
+		p->packet = hdr;
 		nvme_ulp_ops.on_pull(p->ulp, p, t->rsn, hdr, t->hdr_len, (uint16_t)t->len, e->now);
-		free(hdr);
+		assert_null(p->packet);
 		if (!t->used)
 			return;
 		packet = malloc(p->response_len + 1);
@@ -132,8 +142,9 @@ static void deliver(struct fcore_conn *c, struct env_txn *t)
 		memcpy(packet + t->hdr_len, t->payload, t->len);
 	if (e->on_wire)
 		e->on_wire(e, packet, t->hdr_len + t->len);
+	p->packet = packet;
 	nvme_ulp_ops.on_push(p->ulp, p, t->rsn, packet, t->hdr_len + t->len, e->now);
-	free(packet);
+	assert_null(p->packet);
 	if (p->outcome == FCORE_PUSH_RNR)
 		t->not_before = e->now + 100000;
 	else if (t->used)

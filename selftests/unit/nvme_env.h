@@ -36,6 +36,7 @@ struct fcore_conn {
 	struct env_txn txns[FCORE_MAX_TXNS];
 	/* How this end has answered what it was just asked. */
 	enum fcore_push_outcome outcome;
+	uint8_t *packet;	/* that is being delivered: it is gone with the answer */
 	uint8_t response[8192];
 	uint32_t response_len;
 	/* Responses that the core has not given back yet. */

@@ -254,18 +254,22 @@ void nvme_initiator_on_push(struct nvme_initiator *in, struct fcore_conn *core, 
 	struct nvme_iconn *c = in->by_cid[fcore_conn_cid(core)];
 	struct nvme_incmd *n = NULL;
 	struct falcon_nvme_hdr h;
+	uint16_t status = 0;
 
 	in->now = now;
 	if (c && falcon_nvme_nbth_unpack(payload, len, &h))
 		n = find(c, &h);
 	if (n && !is_answer(n, &h))
 		n = NULL;
+	/* |payload| is gone with fcore_push_done(). */
+	if (n)
+		status = falcon_nvme_status(payload);
 	if (n && nvme_piece_reads(n->piece) &&
 	    !take_data(n, (uint16_t)(h.offset - n->piece->first), payload, len))
 		n = NULL;
 	fcore_push_done(core, rsn, n ? FCORE_PUSH_ACK : FCORE_PUSH_CIE, 0, 0, now);
 	if (n)
-		take_answer(n, &h, falcon_nvme_status(payload));
+		take_answer(n, &h, status);
 	else if (c)
 		c->dev->info.malformed++;
 }
