@@ -136,6 +136,51 @@ static void left_behind(void **state)
 	end_stage(&s);
 }
 
+/* A second device of the first host's, on a namespace of its own. */
+static struct nvme_dev *add_second(struct stage *s)
+{
+	struct nvme_ns_attr ns = { .name = "second", .peers = "any", .store = &s->e->stores[2].store,
+				   .nsid = 9, .block_shift = 9 };
+	struct nvme_dev_attr attr = *nvme_dev_attr(s->e->dev);
+	char err[160];
+
+	assert_int_equal(nvme_target_add(s->e->far[0].target, &ns, err, sizeof(err)), 0);
+	strcpy(attr.name, "second");
+	attr.targets[0].nsid = 9;
+	assert_int_equal(nvme_initiator_add(s->e->near.initiator, &attr, err, sizeof(err)), 0);
+	return nvme_dev_find(s->e->near.initiator, "second");
+}
+
+/* What a lost connection left in a store that hangs keeps not even its own host from another namespace. */
+static void left_elsewhere(void **state)
+{
+	struct stage s = set_stage();
+	struct nvme_dev *first = s.e->dev, *second = add_second(&s);
+	struct nvme_target_stats stats;
+	unsigned int done = 0;
+	uint8_t data[512] = {};
+	struct env_cmd cmd;
+
+	(void)state;
+	s.e->dev = second;
+	assert_int_equal(env_do(s.e, nvme_cmd_write, 3, 0, data), 0);
+	s.e->dev = first;
+	s.e->stores[0].frozen = true;
+	env_start(s.e, &cmd, nvme_cmd_read, 5, 0, data, &done);
+	while (!s.e->nios)
+		env_step(s.e);
+	env_cut(s.e, 0);
+	s.e->dev = second;
+	assert_int_equal(env_do(s.e, nvme_cmd_write, 3, 0, data), 0);
+	nvme_target_stats(s.e->far[0].target, &stats);
+	assert_true(stats.orphans == 1 && !done);
+	s.e->dev = first;
+	s.e->stores[0].frozen = false;
+	env_until(s.e, &done, 1);
+	assert_int_equal(cmd.status, 0);
+	end_stage(&s);
+}
+
 /* Hosts that do nothing leave a busy one the half that is for all. */
 static void idle_hosts(void **state)
 {
@@ -195,6 +240,7 @@ int main(void)
 		ENV_BOTH(hoarding),
 		ENV_BOTH(idle_hosts),
 		ENV_BOTH(left_behind),
+		ENV_BOTH(left_elsewhere),
 		cmocka_unit_test(started_again),
 	};
 

@@ -6,7 +6,8 @@
  * A command is cut at stripe boundaries into pieces, each for one target; a piece is sent as nCMDs
  * (NVMe 6.5) on the connection to that target. A lost connection is dialled again, and what was
  * under way on it is sent again: until that has ended the command's application has seen nothing of
- * it, and the target begins nothing new before what the lost connection left behind has ended.
+ * it, and the target begins nothing new in a namespace before what the lost connection left behind there has
+ * ended.
  * What does not end within the device's timeout ends with an error, and its connection is reset.
  *
  * One thread, no clock: time comes in as an argument, ns. The on_*() functions are called from

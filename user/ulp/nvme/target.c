@@ -393,17 +393,22 @@ static bool same_host(const struct nvme_tconn *a, const struct nvme_tconn *b)
 }
 
 /*
- * Whether a lost connection of the same host has left something in a store. It may be older than what comes
- * now: it has to end first.
+ * Whether a lost connection of the same host has left something of namespace |nsid| in a store. It may be
+ * older than what comes now: it has to end first. Other namespaces have nothing to do with it, and may be
+ * those of the host's other users: their media work.
  */
-static bool left_behind(const struct nvme_tconn *c)
+static bool left_behind(const struct nvme_tconn *c, uint32_t nsid)
 {
+	const struct nvme_target *t = c->t;
 	const struct nvme_tconn *lost;
+	unsigned int i = 0;
 
-	if (!c->t->stats.orphans)
+	if (!t->stats.orphans)
 		return false;
-	TAILQ_FOREACH(lost, &c->t->conns, link)
-		if (lost->orphans && same_host(lost, c))
+	while (i < t->nns && t->ns[i].attr.nsid != nsid)
+		i++;
+	TAILQ_FOREACH(lost, &t->conns, link)
+		if (lost->orphans && i < t->nns && lost->orphans_of[i] && same_host(lost, c))
 			return true;
 	return false;
 }
@@ -417,14 +422,12 @@ void nvme_target_on_push(struct nvme_target *t, struct fcore_conn *core, uint32_
 	struct falcon_nvme_cmd cmd;
 	struct falcon_nvme_hdr h;
 
-	if (c && left_behind(c)) {
-		outcome = FCORE_PUSH_RNR;
-	} else if (c && falcon_nvme_nbth_unpack(payload, len, &h) &&
-		   falcon_nvme_hdr_len(h.type) == fixed) {
+	if (c && falcon_nvme_nbth_unpack(payload, len, &h) &&
+	    falcon_nvme_hdr_len(h.type) == fixed) {
 		memset(&cmd, 0, sizeof(cmd));
 		falcon_nvme_request_unpack(payload, h.type, &cmd);
-		outcome = nvme_tcmd_request(c, &h, &cmd, (const uint8_t *)payload + fixed,
-					    len - fixed);
+		outcome = left_behind(c, cmd.target_nsid) ? FCORE_PUSH_RNR :
+			  nvme_tcmd_request(c, &h, &cmd, (const uint8_t *)payload + fixed, len - fixed);
 	}
 	t->stats.malformed += outcome == FCORE_PUSH_CIE;
 	fcore_push_done(core, rsn, outcome, TARGET_RNR_CODE, 0, now);

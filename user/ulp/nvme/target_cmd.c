@@ -335,6 +335,16 @@ static bool in_store(const struct nvme_tcmd *cmd)
 	return cmd->phase == TCMD_IO || (cmd->phase == TCMD_SUBMIT && cmd->metadata);
 }
 
+/* |cmd|, whose connection is lost, is in a store; |n|: or, -1, is no more. */
+static void count_orphan(struct nvme_tcmd *cmd, int n)
+{
+	struct nvme_target *t = cmd->conn->t;
+
+	t->stats.orphans += (uint64_t)n;
+	cmd->conn->orphans += (uint32_t)n;
+	cmd->conn->orphans_of[cmd->ns - t->ns] += (uint8_t)n;
+}
+
 static void io_done(struct nvme_io *io, int res)
 {
 	struct nvme_tcmd *cmd = (struct nvme_tcmd *)((char *)io - offsetof(struct nvme_tcmd, io));
@@ -353,8 +363,7 @@ static void io_done(struct nvme_io *io, int res)
 	nvme_tpi_end(cmd);
 	if (!cmd->conn->down)
 		return answer(cmd);
-	t->stats.orphans--;
-	cmd->conn->orphans--;
+	count_orphan(cmd, -1);
 	retire(cmd);
 }
 
@@ -429,11 +438,10 @@ void nvme_tcmd_abandon(struct nvme_tcmd *cmd)
 	struct nvme_target *t = cmd->conn->t;
 
 	t->stats.dropped++;
-	cmd->conn->orphans += in_store(cmd);
 	if (cmd->phase == TCMD_QUEUED)
 		TAILQ_REMOVE(&(cmd->ns ? cmd->ns : &t->ns[0])->queue, cmd, link);
 	else if (in_store(cmd))
-		t->stats.orphans++;
+		count_orphan(cmd, 1);
 	else if (cmd->phase == TCMD_SUBMIT)
 		TAILQ_REMOVE(&t->submit, cmd, link);
 	if (!cmd->refs && !in_store(cmd))

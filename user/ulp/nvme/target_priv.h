@@ -105,7 +105,8 @@ struct nvme_tconn {
 	struct ulp_ends ends;
 	char peer[TARGET_PEER_MAX];	/* the name that the initiator's agent has proved; "": none */
 	uint64_t waits;			/* round over a queue in which it has to wait */
-	uint32_t orphans;		/* |down|: tCMDs that are still in a store */
+	uint32_t orphans;		/* |down|: tCMDs that are still in a store, ... */
+	uint8_t orphans_of[NVME_MAX_NS];	/* ... and of each namespace, by index */
 	uint64_t allowed[NVME_MAX_NS / 64];	/* namespaces that it sees, by index */
 	struct nvme_tcmd *event;	/* Asynchronous Event Request that is TCMD_HELD; NULL: none */
 	bool changed;			/* a namespace has changed, and it was not told */
