@@ -22,6 +22,7 @@ struct world {
 	struct nvme_app *na;	/* NULL: detached */
 	struct app app;
 	unsigned int broken;
+	unsigned int freed;	/* applications of which nothing is left */
 };
 
 static void broken(void *arg, struct nvme_app *na, const char *why)
@@ -323,6 +324,76 @@ static void gone(void **state)
 		step(w);
 }
 
+static void freed(void *arg, uid_t uid, uint64_t bytes)
+{
+	struct world *w = arg;
+
+	assert_true(uid == geteuid() && bytes > ARENA);
+	w->freed++;
+}
+
+static bool come_again(struct world *w)
+{
+	char err[256];
+
+	app_make(&w->app, ARENA, true);
+	w->na = nvme_app_attach(w->apps, w->e->dev, geteuid(),
+				(int[]){ w->app.memfd, w->app.doorbell, w->app.agent_event }, err,
+				sizeof(err));
+	return w->na;
+}
+
+/* It submits |io|, which is on its way or waits when it goes; and comes again. False: it may not. */
+static bool leave(struct world *w, struct falcon_nvme_sqe *io)
+{
+	submit(w, io);
+	for (int i = 0; i < 200; i++)
+		step(w);
+	nvme_app_on_free(w->na, freed, w);
+	nvme_app_detach(w->na);
+	app_drop(&w->app);
+	return come_again(w);
+}
+
+/* Applications go while their target does not answer: those of a user whose memory stays are few. */
+static void lingers(void **state)
+{
+	struct falcon_nvme_sqe io = { .opcode = nvme_cmd_write, .qid = 1, .nsid = 1 };
+	struct world *w = *state;
+	unsigned int n = 0;
+
+	reach(w);
+	w->e->stores[0].frozen = true;
+	while (n < NVME_APPS_LINGER && leave(w, &io))
+		n++;
+	assert_int_equal(n, NVME_APPS_LINGER - 1);
+	assert_int_equal(nvme_apps_lingering(w->apps, geteuid()), NVME_APPS_LINGER);
+	assert_int_equal(nvme_apps_lingering(w->apps, geteuid() + 1), 0);
+	assert_true(!w->na && !w->freed);
+	w->e->stores[0].frozen = false;
+	for (int i = 0; i < 20000; i++)
+		step(w);
+	assert_int_equal(w->freed, NVME_APPS_LINGER);
+	assert_int_equal(nvme_apps_lingering(w->apps, geteuid()), 0);
+	app_drop_all(&w->app);
+	assert_true(come_again(w));
+}
+
+/* They go while their target is not there: nothing of them stays. */
+static void waits(void **state)
+{
+	struct falcon_nvme_sqe io = { .opcode = nvme_cmd_write, .qid = 1, .nsid = 1 };
+	struct world *w = *state;
+
+	reach(w);
+	w->e->refuse = true;
+	env_cut(w->e, 0);
+	for (unsigned int i = 1; i < 100; i++) {
+		assert_true(leave(w, &io));
+		assert_int_equal(w->freed, i);
+	}
+}
+
 /* Random entries and indexes. */
 static void hostile(void **state)
 {
@@ -368,6 +439,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(namespaces, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(reset, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(gone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lingers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(waits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hostile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(metadata, set_up_protected, tear_down),
 	};

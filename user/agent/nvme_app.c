@@ -23,7 +23,10 @@ struct nvme_app {
 	struct nvme_apps *apps;
 	struct client *cl;
 	struct nvme_dev *dev;
-	TAILQ_ENTRY(nvme_app) link;
+	TAILQ_ENTRY(nvme_app) link;	/* apps->list, or, |detached|, apps->gone */
+	uid_t uid;
+	void (*freed)(void *arg, uid_t uid, uint64_t bytes);
+	void *freed_arg;
 	uint32_t refs;			/* 1 while attached, and its commands */
 	bool detached, broken;
 	struct app_cmd *free;
@@ -31,7 +34,7 @@ struct nvme_app {
 };
 
 struct nvme_apps {
-	TAILQ_HEAD(, nvme_app) list;
+	TAILQ_HEAD(nvme_app_list, nvme_app) list, gone;
 	void (*broken)(void *arg, struct nvme_app *app, const char *why);
 	void *arg;
 };
@@ -44,6 +47,7 @@ struct nvme_apps *nvme_apps_create(void (*broken)(void *arg, struct nvme_app *ap
 	if (!apps)
 		return NULL;
 	TAILQ_INIT(&apps->list);
+	TAILQ_INIT(&apps->gone);
 	apps->broken = broken;
 	apps->arg = arg;
 	return apps;
@@ -54,13 +58,29 @@ void nvme_apps_destroy(struct nvme_apps *apps)
 	free(apps);
 }
 
+unsigned int nvme_apps_lingering(const struct nvme_apps *apps, uid_t uid)
+{
+	const struct nvme_app *app;
+	unsigned int n = 0;
+
+	TAILQ_FOREACH(app, &apps->gone, link)
+		n += app->uid == uid;
+	return n;
+}
+
 struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, uid_t uid, const int fds[3],
 				 char *err, size_t errlen)
 {
 	const struct client_ends ends = { .memfd = fds[0], .doorbell = fds[1], .event = fds[2],
 					  .release = drop_memory, .uid = uid };
-	struct nvme_app *app = calloc(1, sizeof(*app));
+	struct nvme_app *app;
 
+	if (nvme_apps_lingering(apps, uid) >= NVME_APPS_LINGER) {
+		snprintf(err, errlen, "%d applications of yours that have gone have commands under way",
+			 NVME_APPS_LINGER);
+		return NULL;
+	}
+	app = calloc(1, sizeof(*app));
 	if (!app) {
 		snprintf(err, errlen, "out of memory");
 		return NULL;
@@ -72,6 +92,7 @@ struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, u
 	}
 	app->apps = apps;
 	app->dev = dev;
+	app->uid = uid;
 	nvme_dev_hold(dev);
 	app->refs = 1;
 	for (int i = FALCON_CQ_ENTRIES - 1; i >= 0; i--) {
@@ -87,22 +108,32 @@ static void put(struct nvme_app *app)
 {
 	if (--app->refs)
 		return;
+	TAILQ_REMOVE(&app->apps->gone, app, link);
 	nvme_dev_release(app->dev);
+	if (app->freed)
+		app->freed(app->freed_arg, app->uid, client_memory(app->cl));
 	client_free(app->cl);
 	free(app);
 }
 
 void nvme_app_detach(struct nvme_app *app)
 {
-	/* What waits for an event would wait for ever. */
+	/* What waits for an event would wait for ever; what is not sent, for a target that may have gone. */
 	for (unsigned int i = 0; i < FALCON_CQ_ENTRIES; i++)
-		if (app->cmds[i].used && app->cmds[i].icmd.event)
+		if (app->cmds[i].used)
 			nvme_dev_abort(&app->cmds[i].icmd);
 	TAILQ_REMOVE(&app->apps->list, app, link);
+	TAILQ_INSERT_TAIL(&app->apps->gone, app, link);
 	client_publish(app->cl);
 	client_shutdown(app->cl);
 	app->detached = true;
 	put(app);
+}
+
+void nvme_app_on_free(struct nvme_app *app, void (*freed)(void *arg, uid_t uid, uint64_t bytes), void *arg)
+{
+	app->freed = freed;
+	app->freed_arg = arg;
 }
 
 const struct client *nvme_app_client(const struct nvme_app *app)

@@ -20,11 +20,25 @@ struct nvme_apps *nvme_apps_create(void (*broken)(void *arg, struct nvme_app *ap
 /* Applications have gone; their commands have ended. */
 void nvme_apps_destroy(struct nvme_apps *apps);
 
-/* Attach an application of user |uid| to |dev|: see client_attach(). NULL with a sentence in |err|. */
+enum nvme_app_const {
+	NVME_APPS_LINGER = 16,	/* applications of a user that have gone, and whose commands have not ended */
+};
+
+/*
+ * Attach an application of user |uid| to |dev|: see client_attach(). NULL with a sentence in |err|: also when
+ * so many of his linger, or who attaches and goes at once would have memory that grows until targets answer.
+ */
 struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, uid_t uid, const int fds[3],
 				 char *err, size_t errlen);
-/* It has gone. Its memory stays mapped until the last of its commands has ended. */
+/*
+ * It has gone. What of its commands has not been sent ends; its memory stays mapped until the last of the
+ * others has ended.
+ */
 void nvme_app_detach(struct nvme_app *app);
+/* Call |freed| when that memory is mapped no more: |bytes| of it were user |uid|'s. */
+void nvme_app_on_free(struct nvme_app *app, void (*freed)(void *arg, uid_t uid, uint64_t bytes), void *arg);
+/* How many of user |uid|'s linger. */
+unsigned int nvme_apps_lingering(const struct nvme_apps *apps, uid_t uid);
 const struct client *nvme_app_client(const struct nvme_app *app);
 const struct nvme_dev *nvme_app_dev(const struct nvme_app *app);
 

@@ -28,6 +28,12 @@ static struct nvme_dev *dev_of_request(struct agent *a, const json_t *req, json_
 	return dev;
 }
 
+/* What an application has left under way is its user's for as long as it takes. */
+static void uncharge(void *quota, uid_t uid, uint64_t bytes)
+{
+	quota_uncharge(quota, uid, QUOTA_MEMORY, bytes);
+}
+
 int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		      json_t **reply)
 {
@@ -54,6 +60,7 @@ int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, i
 		quota_explain(a->quota, cl->uid, QUOTA_MEMORY, err, sizeof(err));
 		return control_error(reply, rc, "%s", err);
 	}
+	nvme_app_on_free(app, uncharge, a->quota);
 	cl->nvme = app;
 	shard_watch(a->nvme->shard, client_doorbell(nvme_app_client(app)));
 	log_ratelimited(LOG_LEVEL_INFO, &a->applications, "application attached nvme=%s pid=%d uid=%u",
@@ -78,7 +85,6 @@ void agent_nvme_gone(struct agent *a, struct control_client *cl)
 	if (!app)
 		return;
 	cl->nvme = NULL;
-	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(nvme_app_client(app)));
 	log_ratelimited(LOG_LEVEL_INFO, &a->applications, "application gone nvme=%s pid=%d",
 			nvme_dev_attr(nvme_app_dev(app))->name, cl->pid);
 	shard_unwatch(a->nvme->shard, client_doorbell(nvme_app_client(app)));
