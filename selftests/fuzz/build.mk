@@ -66,11 +66,12 @@ $(eval $(call fuzzer,fuzz_verbs,any,$(FUZZ_RDMA),-lcmocka))
 $(eval $(call fuzzer,fuzz_rdma,any,$(FUZZ_RDMA),-lcmocka))
 $(eval $(call fuzzer,fuzz_rdma_cm,any,$(wildcard user/ulp/rdma/cm_*.c)))
 
-# Several applications of RDMA and raw layers on one core. Every edge that is taken is counted.
+# Several applications of RDMA, raw and NVMe layers on one core. Every edge that is taken is counted.
 FUZZ_METER := -Wl,--wrap=__sanitizer_cov_trace_pc
-FUZZ_TENANTS := $(addprefix selftests/fuzz/tenants_,verbs.c cm.c pairs.c raw.c good.c meter.c) \
-	selftests/unit/loop/app.c $(wildcard user/ulp/*.c) $(FUZZ_RDMA)
-$(eval $(call fuzzer,fuzz_tenants,metered,$(FUZZ_TENANTS),-lcmocka $(FUZZ_METER)))
+FUZZ_TENANTS := $(addprefix selftests/fuzz/tenants_,verbs.c cm.c pairs.c raw.c good.c meter.c nvme.c \
+	nvme_good.c nvme_bad.c nvme_host.c) selftests/unit/loop/app.c user/agent/nvme_app.c user/base/pi.c \
+	$(wildcard user/ulp/*.c user/ulp/nvme/*.c) $(FUZZ_RDMA)
+$(eval $(call fuzzer,fuzz_tenants,metered,$(FUZZ_TENANTS),-lcmocka -lisal $(FUZZ_METER)))
 
 # Both ends of NVMe over Falcon, in the world of their unit tests.
 FUZZ_NVME := $(wildcard user/ulp/nvme/*.c) user/base/pi.c selftests/unit/nvme_env.c

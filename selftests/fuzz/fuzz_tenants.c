@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Several tenants of one agent, of whom one behaves: two layers, RDMA and raw, on one real core,
+ * Several tenants of one agent, of whom one behaves: layers of RDMA, raw and NVMe on one real core,
  * and a peer of the same kind, over the link of the RDMA unit tests, in virtual time. Two verbs
  * applications of two users, an application of the raw layer, one of each at the peer, the peer's
  * connection manager and an operator do what the input says (tenants_verbs.c, tenants_raw.c); one
- * verbs application does what it should (tenants_good.c). NVMe is not among them: its environment
- * has a core of its own in place of the real one.
+ * verbs application does what it should (tenants_good.c). So it is with applications of NVMe and hosts that
+ * share a target (tenants_nvme.h), which is a third layer on the same core.
  *
  * The input is a sequence of actions of RECORD bytes: an u8 that says whose, and what that takes
  * (act()). All have the same length, so that one that is changed leaves the others as they are.
@@ -30,12 +30,12 @@ enum {
 	ACTIONS = 256,			/* of an input */
 	RECORD = 32,			/* bytes of one */
 	STEPS = 32,			/* rounds in one action, at most */
-	FIRST_ROUNDS = 256,		/* of the one that behaves alone */
-	TABLES = 1 << 20,		/* bytes by which tables and pools stay larger, of both hosts */
+	FIRST_ROUNDS = 128,		/* of the one that behaves alone */
+	TABLES = 3 << 20,		/* bytes by which tables and pools stay larger, of both hosts */
 };
 
 #define SETTLE_NS 40000000000ULL	/* more than LINK_IDLE_MS */
-#define SETTLE_STEP_NS 500000000ULL
+#define SETTLE_STEP_NS 2000000000ULL
 #define PAUSE_NS 10000000ULL
 
 /* What is left of an action; zeros behind its end. */
@@ -79,13 +79,14 @@ static void check_census(const struct census *was, const struct census *is)
 
 static void check(int64_t before)
 {
-	int64_t now = meter_heap() - before, max = tenants_heap();
+	int64_t now = meter_heap() - before, max = tenants_heap() + disks_heap();
 
 	if (now > max)
 		fprintf(stderr, "the heap has %lld bytes, explained are %lld\n", (long long)now,
 			(long long)max);
 	CHECK(now <= max);
 	good_check();
+	disks_check();
 }
 
 static void rounds(unsigned int n)
@@ -93,14 +94,20 @@ static void rounds(unsigned int n)
 	for (; n; n--) {
 		env_step();
 		good_go_on();
+		disks_go_on();
 	}
 }
 
-/* To the end of an operation, which comes within so many rounds. */
+/* To the end of operations, which comes within so many rounds: who has ended waits for the other. */
 static void finish(void)
 {
-	while (!good_is_idle())
-		rounds(1);
+	while (!good_is_idle() || !disks_are_idle()) {
+		env_step();
+		if (!good_is_idle())
+			good_go_on();
+		if (!disks_are_idle())
+			disks_go_on();
+	}
 }
 
 /* Both ends of a connection, but not of who behaves. */
@@ -110,7 +117,7 @@ static void reset(void)
 	uint32_t cid = 1 + (uint32_t)number(1) % (ENV_CONNS - 1), peer = h->conns[cid].peer_cid;
 	struct env_host *other = &env.host[h->conns[cid].peer_host];
 
-	if (!h->conns[cid].core || good_has(h, cid))
+	if (!h->conns[cid].core || good_has(h, cid) || disks_have(h, cid))
 		return;
 	if (peer < ENV_CONNS && other->conns[peer].core)
 		env_end_conn(other, peer);
@@ -137,7 +144,7 @@ static void operate(void)
 
 static void act(unsigned int whose)
 {
-	switch (whose % 16) {
+	switch (whose % 24) {
 	case 0:
 	case 1:
 	case 2: tenant_act(0); break;
@@ -159,6 +166,14 @@ static void act(unsigned int whose)
 		env.now += number(1) * PAUSE_NS;
 		rounds(1);
 		break;
+	case 16:
+	case 17:
+	case 18: disk_tenant_act(0); break;
+	case 19:
+	case 20: disk_tenant_act(1); break;
+	case 21:
+	case 22: disk_host_act(); break;
+	case 23: disks_operate(); break;
 	}
 }
 
@@ -186,6 +201,9 @@ static void run(const uint8_t *data, size_t size)
 	env_open(1);
 	env.hostile = true;
 	env.turn = meter_turn;
+	for (int i = 0; i < ENV_HOSTS; i++)
+		env.host[i].ncids = RAW_CONNS;
+	disks_open();
 	good_open();
 	rounds(FIRST_ROUNDS);
 	finish();
@@ -194,6 +212,7 @@ static void run(const uint8_t *data, size_t size)
 		was[i] = census(&env.host[i]);
 	raws_open();
 	tenants_open();
+	disk_tenants_open();
 	for (size_t i = 0; i < ACTIONS && i * RECORD < size; i++) {
 		input = data + i * RECORD;
 		left = size - i * RECORD < RECORD ? size - i * RECORD : RECORD;
@@ -203,15 +222,20 @@ static void run(const uint8_t *data, size_t size)
 	rounds(STEPS);
 	raws_close();
 	tenants_close();
+	disk_tenants_close();
+	disks_go_well();
 	settle();
 	good_check();
+	disks_check();
 	tenants_settled();
+	disks_settled();
 	for (int i = 0; i < ENV_HOSTS; i++) {
 		is = census(&env.host[i]);
 		check_census(&was[i], &is);
 	}
 	CHECK(meter_heap() - before <= TABLES);
 	good_close();
+	disks_close();
 	env_close();
 	CHECK(meter_heap() == empty);
 }

@@ -13,9 +13,13 @@
 enum { RECORD = 32 };
 /* First bytes of actions in fuzz_tenants.c, and second ones of a verbs application's. */
 enum { FIRST = 0, SECOND = 3, PEERS = 6, RAW = 8, PEERS_RAW = 10, NOTE = 11, OPERATOR = 12, TIME = 13,
-       PAUSE = 15 };
+       PAUSE = 15, DISK = 16, PEERS_DISK = 19, ROGUE = 21, DISK_OPERATOR = 23 };
 enum { CREATE = 1, DESTROY = 3, REPEAT = 4, PAIR = 5, POST = 6, MODIFY = 8, DRAIN = 12, CM = 13, SQUAT = 14,
        LIFE = 15 };
+/* Second ones of NVMe: an application's, its host's, the operator's. */
+enum { SUBMIT = 0, SHARED = 3, TAKE = 5, RESET, AGAIN };
+enum { REQUEST = 0, MANNERS = 6, DIE };
+enum { HANG = 0, LIMIT, RESIZE, DEVICE };
 /* Which object is created; what is asked about an id. */
 enum { PD = 1, AH = 9 };
 enum { OPEN = 1, ID = 3, BIND = 5, RESOLVE, ROUTE, LISTEN = 9, CONNECT, ACCEPT, DISCONNECT = 13, EVENT };
@@ -198,6 +202,94 @@ static void intrudes(void)
 	}
 }
 
+/* |n| times four commands: |what| of disk_tenant_act()'s, of |blocks| from |lba| on. */
+static void disk(uint8_t who, uint8_t what, uint8_t lba, uint8_t blocks, uint8_t n)
+{
+	SAY(who, SUBMIT, 0x10 | what, n, 7, 0, lba, 0, (uint8_t)(blocks - 1));
+}
+
+/* Commands of all kinds, large ones, and those for the controller. */
+static void disks(void)
+{
+	for (uint8_t what = 0; what < 16; what++) {
+		for (unsigned int blocks = 1; blocks < 200; blocks += 90) {
+			disk(what & 1 ? DISK : PEERS_DISK, what, what, (uint8_t)blocks, 2);
+			pass(25);
+		}
+		SAY(DISK, TAKE);
+		SAY(PEERS_DISK, TAKE);
+	}
+}
+
+/* All that the rings take, of which nothing ends; then resets, ends and other devices. */
+static void disks_hang(void)
+{
+	SAY(DISK_OPERATOR, HANG, 1);
+	disk(DISK, 1, 0, 255, 60);
+	disk(PEERS_DISK, 0, 0, 8, 60);
+	pass(31);
+	SAY(DISK, RESET);
+	pass(31);
+	SAY(PAUSE, 120);
+	pass(31);
+	disk(DISK, 0, 0, 1, 60);
+	pass(31);
+	SAY(PEERS_DISK, AGAIN);
+	for (uint8_t i = 0; i < 8; i++) {
+		disk(DISK, i & 1, i, 16, 1);
+		pass(8);
+		SAY(DISK, AGAIN);
+	}
+	SAY(DISK_OPERATOR, DEVICE, 0);
+	SAY(DISK_OPERATOR, DEVICE, 1);
+	SAY(DISK, AGAIN);
+	SAY(PAUSE, 120);
+	SAY(DISK_OPERATOR, DEVICE, 0);
+	SAY(DISK_OPERATOR, DEVICE, 1);
+	SAY(DISK_OPERATOR, HANG, 0);
+	pass(31);
+	SAY(DISK, AGAIN);
+	disk(DISK, 0, 0, 8, 2);
+	pass(31);
+}
+
+/*
+ * |n| and one requests of a |type|, whose nCMDs have |unit| times 512 bytes: those of one command, or so many
+ * commands.
+ */
+static void rogue(uint8_t type, uint16_t blocks, uint8_t unit, uint8_t n, bool commands, uint8_t data)
+{
+	SAY(ROGUE, REQUEST, type, (uint8_t)((blocks + unit - 1) / unit - 1), 0, 1, 1, 0, 0,
+	    (uint8_t)(blocks - 1), unit, 2, n, commands, data);
+}
+
+/* A host hoards memory and commands, in all manners of answering, and dies. */
+static void rogues(void)
+{
+	for (uint8_t manners = 0; manners < 4; manners++) {
+		SAY(ROGUE, MANNERS, manners, manners);
+		rogue(0, 255, 1, 254, false, 0);
+		pass(31);
+		rogue(0, 1, 2, 100, true, 0);
+		rogue(4, 8, 1, 7, false, 0);
+		rogue(9, 64, 2, 20, true, 0);
+		pass(31);
+		rogue(7, 2, 2, 100, true, 255);
+		rogue(6, 1, 1, 3, true, 0);
+		pass(31);
+		SAY(DISK_OPERATOR, HANG, manners & 1);
+		disk(PEERS_DISK, 1, 0, 128, 2);
+		pass(31);
+		SAY(ROGUE, DIE);
+		pass(31);
+	}
+	SAY(DISK_OPERATOR, LIMIT, 1, 1);
+	SAY(DISK_OPERATOR, RESIZE, 1);
+	rogue(0, 8, 2, 3, false, 0);
+	disk(DISK, 1, 0, 8, 2);
+	pass(31);
+}
+
 static void chaos(void)
 {
 	for (uint8_t i = 0; i < 4; i++)
@@ -220,7 +312,8 @@ static void finish(const char *dir, unsigned int n)
 
 void tenants_seeds(const char *dir)
 {
-	static void (*const walks[])(void) = { connects, raw, events, many, nowhere, intrudes };
+	static void (*const walks[])(void) = { connects, raw, events, many, nowhere, intrudes, disks,
+					      disks_hang, rogues };
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < 4; i++) {

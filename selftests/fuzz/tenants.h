@@ -3,15 +3,18 @@
 #ifndef FALCON_FUZZ_TENANTS_H
 #define FALCON_FUZZ_TENANTS_H
 
+#include "../unit/loop/app.h"
 #include "../unit/rdma_env.h"
 #include "check.h"
-#include "ulp/rdma/cm.h"
-#include "ulp/rdma/objects.h"
 
 enum tenants_const {
 	TENANTS = 3,			/* verbs applications that misbehave: two here, one at the peer */
 	TENANT_MEMORY = 16 * 1024,
 	RAW_CONNS = 2,			/* CIDs 1 and 2 */
+	/* Layers beside RDMA's: numbers of env.h. */
+	OTHER_RAW = 1,
+	OTHER_NVME,
+	OTHER_ROGUE,			/* of tenants_nvme_host.c */
 };
 
 /* ---- fuzz_tenants.c: the input ---- */
@@ -47,6 +50,10 @@ void raw_act(unsigned int which);
 /* Connections that an operator has taken down come up again. */
 void raws_join(void);
 void raws_close(void);
+/* Of any application with rings of shm.h: write anything anywhere; change an index; take all completions. */
+void shared_scribble(struct app *a);
+void shared_index(struct app *a);
+void shared_drain(struct app *a);
 
 /* ---- tenants_good.c: the application that behaves ---- */
 
@@ -66,5 +73,33 @@ uint32_t good_qpn(void);
 uint32_t good_key(void);
 uint8_t *good_memory(void);
 void good_close(void);
+
+/* ---- tenants_nvme.c: agents with NVMe devices ---- */
+
+void disks_open(void);
+void disks_close(void);
+/* What an operator does. */
+void disks_operate(void);
+/* He does it no more. */
+void disks_go_well(void);
+/* That is long ago: nothing is left of those that misbehave, and their devices are up. */
+void disks_settled(void);
+/* Bytes of the heap that may be there for those that misbehave. */
+int64_t disks_heap(void);
+
+/* ---- tenants_nvme_good.c: as tenants_good.c ---- */
+
+void disks_go_on(void);
+bool disks_are_idle(void);
+void disks_check(void);
+bool disks_have(const struct env_host *h, uint32_t cid);
+
+/* ---- tenants_nvme_bad.c, tenants_nvme_host.c ---- */
+
+void disk_tenants_open(void);
+void disk_tenants_close(void);
+/* The application of host |which|. */
+void disk_tenant_act(unsigned int which);
+void disk_host_act(void);
 
 #endif /* FALCON_FUZZ_TENANTS_H */

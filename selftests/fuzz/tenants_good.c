@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "tenants.h"
+#include "ulp/rdma/cm.h"
+#include "ulp/rdma/objects.h"
 
 enum {
 	ENTRIES = 16,

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "../unit/loop/app.h"
 #include "tenants.h"
 #include "ulp/raw.h"
 
@@ -52,7 +51,7 @@ void raws_join(void)
 {
 	for (uint32_t cid = 1; cid <= RAW_CONNS; cid++)
 		if (!env.host[0].conns[cid].peer_cid && !env.host[1].conns[cid].peer_cid)
-			env_join_other(cid);
+			env_join_other(OTHER_RAW, cid);
 }
 
 void raws_open(void)
@@ -60,7 +59,7 @@ void raws_open(void)
 	for (int i = 0; i < ENV_HOSTS; i++) {
 		raws[i].ulp = raw_create(&ops, &raws[i], ENV_CONNS);
 		CHECK(raws[i].ulp);
-		env.host[i].other = (struct ulp){ &raw_ulp_ops, raws[i].ulp };
+		env.host[i].others[OTHER_RAW - 1] = (struct ulp){ &raw_ulp_ops, raws[i].ulp };
 		attach(&raws[i]);
 	}
 	raws_join();
@@ -72,12 +71,9 @@ void raws_close(void)
 		detach(&raws[i]);
 		app_drop(&raws[i].app);
 	}
-	for (int i = 0; i < ENV_HOSTS; i++)
-		for (uint32_t cid = 1; cid < ENV_CONNS; cid++)
-			if (env.host[i].conns[cid].other)
-				env_end_conn(&env.host[i], cid);
+	env_leave_other(OTHER_RAW);
 	for (int i = 0; i < ENV_HOSTS; i++) {
-		env.host[i].other = (struct ulp){ 0 };
+		env.host[i].others[OTHER_RAW - 1] = (struct ulp){ 0 };
 		raw_destroy(raws[i].ulp);
 	}
 }
@@ -94,31 +90,31 @@ static void submit(struct raw *s)
 		s->app.sqes[s->app.rings->sq.tail++ % FALCON_SQ_ENTRIES] = sqe;
 }
 
-static void scribble(struct raw *s)
+void shared_scribble(struct app *a)
 {
-	uint64_t at = number(4) % (FALCON_SHM_ARENA(1) + ARENA);
+	uint64_t size = FALCON_SHM_ARENA(1) + a->arena_size, at = number(4) % size;
 
-	for (uint64_t len = number(1); len && at < FALCON_SHM_ARENA(1) + ARENA; len--, at++)
-		((uint8_t *)s->app.shm)[at] = (uint8_t)number(1);
+	for (uint64_t len = number(1); len && at < size; len--, at++)
+		((uint8_t *)a->shm)[at] = (uint8_t)number(1);
 }
 
-static void set_index(struct raw *s)
+void shared_index(struct app *a)
 {
-	struct falcon_ring_set *rings = s->app.rings;
+	struct falcon_ring_set *rings = a->rings;
 	__u32 *const indexes[] = { &rings->sq.tail, &rings->sq.head, &rings->cq.tail,
 				   &rings->cq.head, &rings->rq.tail, &rings->rq.head };
 
 	*indexes[number(1) % ARRAY_SIZE(indexes)] += (uint32_t)number(2);
 }
 
-static void drain(struct raw *s)
+void shared_drain(struct app *a)
 {
 	struct falcon_cqe cqe;
 
-	for (int i = 0; i < FALCON_CQ_ENTRIES && app_complete(&s->app, &cqe); i++)
+	for (int i = 0; i < FALCON_CQ_ENTRIES && app_complete(a, &cqe); i++)
 		;
-	if (app_message(&s->app))
-		app_message_done(&s->app);
+	if (app_message(a))
+		app_message_done(a);
 }
 
 void raw_act(unsigned int which)
@@ -129,10 +125,10 @@ void raw_act(unsigned int which)
 	case 0:
 	case 1:
 	case 2: submit(s); break;
-	case 3: scribble(s); break;
-	case 4: set_index(s); break;
+	case 3: shared_scribble(&s->app); break;
+	case 4: shared_index(&s->app); break;
 	case 5:
-	case 6: drain(s); break;
+	case 6: shared_drain(&s->app); break;
 	case 7:
 		detach(s);
 		app_drop(&s->app);

@@ -4,6 +4,8 @@
 #define FALCON_FUZZ_TENANTS_VERBS_H
 
 #include "tenants.h"
+#include "ulp/rdma/cm.h"
+#include "ulp/rdma/objects.h"
 
 enum tenant_const {
 	KNOWN = 16,			/* handles and numbers that were given, the latest */

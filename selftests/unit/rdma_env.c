@@ -19,9 +19,12 @@ void env_open(uint64_t seed)
 		env_host_open(&env.host[i], i);
 }
 
-static struct ulp layer(struct env_host *h, bool other)
+/* Before a connection that has ended is dialled again. */
+#define REDIAL_NS 2000000ULL
+
+struct ulp env_layer(struct env_host *h, unsigned int other)
 {
-	return other ? h->other : (struct ulp){ &rdma_ulp_ops, h->r };
+	return other ? h->others[other - 1] : (struct ulp){ &rdma_ulp_ops, h->r };
 }
 
 static void turn(const char *what, bool begins)
@@ -34,18 +37,23 @@ static void end_conn(struct env_host *h, uint32_t cid, const char *why)
 {
 	struct env_conn *c = &h->conns[cid];
 	struct fcore_conn *core = c->core;
-	struct ulp u = layer(h, c->other);
+	struct ulp u = env_layer(h, c->other);
 
 	h->ending = true;
 	u.ops->conn_down(u.self, cid, why);
 	h->ending = false;
 	if (core)
 		fcore_conn_close(core, kCmplDeadConn);
-	u.ops->conn_gone(u.self, cid);
 	c->core = NULL;
-	c->other = false;
 	c->peer_cid = 0;
 	c->hung = c->dirty = false;
+	if (c->redial) {
+		env_dial_later(h, cid, &c->dial, env.now + REDIAL_NS);
+		return;
+	}
+	if (u.ops->conn_gone)
+		u.ops->conn_gone(u.self, cid);
+	c->other = 0;
 }
 
 void env_end_conn(struct env_host *h, uint32_t cid)
@@ -92,47 +100,87 @@ static void open_conn(struct env_host *h, uint32_t cid, struct env_host *peer, u
 static void come_up(struct env_host *h, uint32_t cid, const struct ulp_ends *ends,
 		    const struct ulp_data *data)
 {
-	const struct ulp_conn up = { .core = h->conns[cid].core, .cid = cid, .max_len = ENV_MAX_LEN,
-				     .owner = -1, .ends = *ends, .data = *data };
-	struct ulp u = layer(h, h->conns[cid].other);
+	const struct ulp_conn up = { .core = h->conns[cid].core, .cid = cid, .owner = -1,
+				     .max_len = h->conns[cid].other ? ENV_OTHER_MAX_LEN : ENV_MAX_LEN,
+				     .ends = *ends, .data = *data };
+	struct ulp u = env_layer(h, h->conns[cid].other);
 
 	assert_int_equal(u.ops->conn_up(u.self, &up), 0);
 }
 
-void env_join_other(uint32_t cid)
+void env_join_other(unsigned int other, uint32_t cid)
 {
 	const struct ulp_ends ends = { .family = AF_INET, .ordered = true };
 
 	for (int i = 0; i < ENV_HOSTS; i++) {
 		open_conn(&env.host[i], cid, &env.host[!i], cid, true);
-		env.host[i].conns[cid].other = true;
+		env.host[i].conns[cid].other = other;
 	}
 	for (int i = 0; i < ENV_HOSTS; i++)
 		come_up(&env.host[i], cid, &ends, &(struct ulp_data){ 0 });
 }
 
-/* The layer hangs up, which ends it. */
+void env_leave_other(unsigned int other)
+{
+	for (int i = 0; i < ENV_HOSTS; i++) {
+		struct env_host *h = &env.host[i];
+
+		for (uint32_t cid = 1; cid < ENV_CONNS; cid++) {
+			if (h->conns[cid].other != other)
+				continue;
+			h->conns[cid].redial = false;
+			end_conn(h, cid, "the layer ends");
+		}
+		for (uint32_t k = 0; k < h->ndials;) {
+			if (h->conns[h->dials[k].cid].peer_cid)
+				k++;
+			else
+				h->dials[k] = h->dials[--h->ndials];
+		}
+	}
+}
+
+/* RDMA hangs up, which ends it; what others dial is dialled again. */
 static void refuse(struct env_host *h, uint32_t cid, const char *why)
 {
+	if (h->conns[cid].other) {
+		end_conn(h, cid, why);
+		return;
+	}
 	h->conns[cid].peer_cid = cid;
 	rdma_ulp_ops.refused(h->r, cid, why);
+}
+
+/* Which of |peer|'s layers answers |other| of the one that dials; -1: none. */
+static int answers(struct env_host *peer, struct ulp from, unsigned int other)
+{
+	if (!other)
+		return 0;
+	for (int i = 0; i < ENV_OTHERS; i++)
+		if (peer->others[i].ops && peer->others[i].ops->accept &&
+		    peer->others[i].ops->proto == from.ops->proto)
+			return i + 1;
+	return -1;
 }
 
 static void answer_dial(struct env_host *h, const struct ulp_dial *d, uint32_t cid)
 {
 	uint32_t where = d->ends.remote[3] - 1U;
 	struct ulp_request req = { .ends = d->ends, .peer = "", .data = d->data };
+	struct env_conn *c = &h->conns[cid];
 	struct ulp_data reply = { 0 };
 	struct env_host *peer;
 	char err[256] = "";
+	struct ulp u;
+	int other;
 
-	if (h->conns[cid].hung) {
+	if (c->hung) {
 		end_conn(h, cid, "hung up");
 		return;
 	}
 	/* Nobody has that address: it is dialled until it is hung up. */
 	if (d->ends.family != AF_INET || where >= ENV_HOSTS) {
-		h->conns[cid].peer_cid = cid;
+		c->peer_cid = cid;
 		return;
 	}
 	if (h->deaf) {
@@ -142,19 +190,22 @@ static void answer_dial(struct env_host *h, const struct ulp_dial *d, uint32_t c
 	memcpy(req.ends.local, d->ends.remote, 16);
 	memcpy(req.ends.remote, d->ends.local, 16);
 	peer = &env.host[where];
+	other = answers(peer, env_layer(h, c->other), c->other);
 	req.cid = env_new_cid(peer);
-	if (!req.cid) {
-		refuse(h, cid, "out of CIDs");
+	if (!req.cid || other < 0) {
+		refuse(h, cid, "out of CIDs, or nobody is there");
 		return;
 	}
+	u = env_layer(peer, (unsigned int)other);
 	peer->conns[req.cid].peer_cid = UINT32_MAX;
-	if (rdma_ulp_ops.accept(peer->r, &req, &reply, err, sizeof(err))) {
+	if (u.ops->accept(u.self, &req, &reply, err, sizeof(err))) {
 		peer->conns[req.cid].peer_cid = 0;
 		refuse(h, cid, err);
 		return;
 	}
 	open_conn(h, cid, peer, req.cid, d->ends.ordered);
 	open_conn(peer, req.cid, h, cid, d->ends.ordered);
+	peer->conns[req.cid].other = (unsigned int)other;
 	if (env.foreign)
 		req.data.bytes[3] = reply.bytes[3] = 0;
 	come_up(peer, req.cid, &req.ends, &req.data);
@@ -163,11 +214,15 @@ static void answer_dial(struct env_host *h, const struct ulp_dial *d, uint32_t c
 
 static void serve_dials(struct env_host *h)
 {
-	while (h->ndials) {
-		struct ulp_dial d = h->dials[0].dial;
-		uint32_t cid = h->dials[0].cid;
+	for (uint32_t i = 0; i < h->ndials;) {
+		struct ulp_dial d = h->dials[i].dial;
+		uint32_t cid = h->dials[i].cid;
 
-		memmove(&h->dials[0], &h->dials[1], --h->ndials * sizeof(h->dials[0]));
+		if (h->dials[i].at > env.now) {
+			i++;
+			continue;
+		}
+		memmove(&h->dials[i], &h->dials[i + 1], (--h->ndials - i) * sizeof(h->dials[0]));
 		answer_dial(h, &d, cid);
 	}
 }
@@ -192,15 +247,23 @@ static void serve_notes(void)
 /* Who hangs up ends the other end, too; both have had a round to send what they owed. */
 static void serve_hangups(struct env_host *h)
 {
-	for (uint32_t cid = 1; cid < ENV_CONNS; cid++) {
+	bool hung = h->hung;
+
+	h->hung = false;
+	for (uint32_t cid = 1; hung && cid < ENV_CONNS; cid++) {
 		struct env_conn *c = &h->conns[cid];
 		struct env_host *peer = &env.host[c->peer_host];
 		uint32_t other = c->peer_cid;
 
-		if (!c->hung || other == UINT32_MAX)
+		if (!c->hung)
 			continue;
+		/* It is being dialled: later. */
+		if (other == UINT32_MAX) {
+			h->hung = true;
+			continue;
+		}
 		if (c->core && peer->conns[other].core)
-			peer->conns[other].hung = true;
+			peer->conns[other].hung = peer->hung = true;
 		end_conn(h, cid, "hung up");
 	}
 }
@@ -257,6 +320,7 @@ static void receive(const struct env_packet *p)
 
 	if (!c->core)
 		return;
+	h->dirty = true;
 	if (falcon_type_is_ack(falcon_wire_type(base->func_type))) {
 		receive_ack(c, p);
 		return;
@@ -285,6 +349,8 @@ static uint64_t next_event(void)
 {
 	uint64_t next = env.in_flight ? env.flight[0].at : env.now + 1000000;
 
+	/* A test has let time pass meanwhile. */
+	next = next < env.now ? env.now : next;
 	for (int i = 0; i < ENV_HOSTS; i++) {
 		uint64_t t = fcore_next_deadline(env.host[i].core, env.now);
 		uint64_t u = rdma_ulp_ops.deadline(env.host[i].r);
@@ -298,21 +364,25 @@ static uint64_t next_event(void)
 
 static void host_round(struct env_host *h)
 {
-	for (uint32_t cid = 1; cid < ENV_CONNS; cid++) {
+	for (uint32_t cid = 1; h->dirty && cid < ENV_CONNS; cid++) {
 		struct env_conn *c = &h->conns[cid];
 
 		if (c->core && c->dirty)
 			fcore_acked(c->core, env.now);
 		c->dirty = false;
 	}
+	h->dirty = false;
 	turn("the RDMA layer", true);
 	if (!h->still)
 		rdma_ulp_ops.pump(h->r, env.now);
 	turn("the RDMA layer", false);
-	turn("the other layer", true);
-	if (h->other.ops)
-		h->other.ops->pump(h->other.self, env.now);
-	turn("the other layer", false);
+	for (int i = 0; i < ENV_OTHERS; i++) {
+		if (!h->others[i].ops)
+			continue;
+		turn(h->others[i].ops->name, true);
+		h->others[i].ops->pump(h->others[i].self, env.now);
+		turn(h->others[i].ops->name, false);
+	}
 	turn("the core", true);
 	fcore_run(h->core, env.now, 64);
 	turn("the core", false);

@@ -20,7 +20,9 @@ enum {
 	ENV_CONNS = 64,			/* of a host; CID 0 is not used */
 	ENV_FLIGHT = 8192,		/* packets on the wire */
 	ENV_BYTES = 2048,		/* longest Falcon packet */
-	ENV_MAX_LEN = 1024,		/* bytes of a transaction */
+	ENV_MAX_LEN = 1024,		/* bytes of a transaction, ... */
+	ENV_OTHER_MAX_LEN = 1400,	/* ... and of one of a host's other layers */
+	ENV_OTHERS = 3,
 	ENV_SHM = 1 << 22,		/* bytes of an application's area 0 */
 	ENV_EVENTS = 64,
 	ENV_NOTES = 256,		/* between connection managers, under way */
@@ -38,22 +40,26 @@ struct env_conn {
 	struct falcon_conn shared;
 	uint32_t peer_host, peer_cid;
 	bool ordered;
-	bool other;			/* it belongs to the host's other layer */
+	unsigned int other;		/* whose it is: 0: RDMA's; n: |others[n - 1]|'s */
 	bool dirty, hung;
+	bool redial;			/* |others|: it is dialled here again when it ends, ... */
+	struct ulp_dial dial;		/* ... like this */
 } FALCON_ALIGNED;
 
 struct env_host {
 	int index;
 	struct rdma *r;
-	struct ulp other;		/* a layer of the test's own; without ops: none */
+	struct ulp others[ENV_OTHERS];	/* layers of the test's own; without ops: none */
 	struct fcore *core;
 	long fds;			/* not closed; the test counts up what commands came with */
 	long frames;			/* lent to the core */
 	struct env_conn conns[ENV_CONNS];
+	bool dirty, hung;		/* some of these are, or were */
 	uint32_t ncids;
 	struct {
 		struct ulp_dial dial;
 		uint32_t cid;
+		uint64_t at;		/* not before */
 	} dials[ENV_CONNS];		/* that have not been answered */
 	uint32_t ndials;
 	bool deaf;			/* nobody answers its dials */
@@ -147,8 +153,17 @@ void env_step(void);
 bool env_run(bool (*done)(void *arg), void *arg, unsigned int limit);
 /* The connection of |h| with CID |cid| ends, from one step to the next; what is on the wire is lost. */
 void env_end_conn(struct env_host *h, uint32_t cid);
-/* Connection |cid|, which is free at both hosts, comes up between their other layers. */
-void env_join_other(uint32_t cid);
+/* Connection |cid|, which is free at both hosts, comes up between the layers |others[other - 1]| of both. */
+void env_join_other(unsigned int other, uint32_t cid);
+/*
+ * For layer |others[other - 1]| of |h|: as struct ulp_host's. The first of the peer's others that has the
+ * same protocol and accept() accepts it.
+ */
+int env_dial_other(struct env_host *h, unsigned int other, const struct ulp_dial *d, char *err,
+		   size_t errlen);
+void env_hangup_other(struct env_host *h, uint32_t cid);
+/* All connections of that layer end, at both ends, for good. */
+void env_leave_other(unsigned int other);
 /* So many steps. */
 void env_steps(unsigned int n);
 

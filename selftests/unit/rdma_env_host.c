@@ -20,7 +20,7 @@ static struct env_conn *conn_of(struct env_host *h, struct fcore_conn *c)
 /* Whose connection |c| is. */
 static struct ulp layer_of(struct env_host *h, struct fcore_conn *c)
 {
-	return conn_of(h, c)->other ? h->other : (struct ulp){ &rdma_ulp_ops, h->r };
+	return env_layer(h, conn_of(h, c)->other);
 }
 
 static int transmit(void *arg, struct fcore_conn *c, const struct fcore_packet *p)
@@ -120,7 +120,7 @@ static bool on_rnr(void *arg, struct fcore_conn *c, uint64_t cookie, uint8_t tim
 static void on_fatal(void *arg, struct fcore_conn *c, const char *why)
 {
 	(void)why;
-	conn_of(arg, c)->hung = true;
+	conn_of(arg, c)->hung = ((struct env_host *)arg)->hung = true;
 }
 
 static const struct fcore_ops core_ops = {
@@ -142,6 +142,14 @@ uint32_t env_new_cid(struct env_host *h)
 	return 0;
 }
 
+void env_dial_later(struct env_host *h, uint32_t cid, const struct ulp_dial *d, uint64_t at)
+{
+	h->conns[cid].peer_cid = UINT32_MAX;
+	h->dials[h->ndials].dial = *d;
+	h->dials[h->ndials].at = at;
+	h->dials[h->ndials++].cid = cid;
+}
+
 static int dial(void *agent, const struct ulp_dial *d, char *err, size_t errlen)
 {
 	struct env_host *h = agent;
@@ -151,10 +159,27 @@ static int dial(void *agent, const struct ulp_dial *d, char *err, size_t errlen)
 		snprintf(err, errlen, "out of CIDs");
 		return -ENOSPC;
 	}
-	h->conns[cid].peer_cid = UINT32_MAX;
-	h->dials[h->ndials].dial = *d;
-	h->dials[h->ndials++].cid = cid;
+	env_dial_later(h, cid, d, 0);
 	return (int)cid;
+}
+
+int env_dial_other(struct env_host *h, unsigned int other, const struct ulp_dial *d, char *err,
+		   size_t errlen)
+{
+	int cid = dial(h, d, err, errlen);
+
+	if (cid < 0)
+		return cid;
+	h->conns[cid].other = other;
+	h->conns[cid].redial = true;
+	h->conns[cid].dial = *d;
+	return cid;
+}
+
+void env_hangup_other(struct env_host *h, uint32_t cid)
+{
+	h->conns[cid].hung = h->hung = true;
+	h->conns[cid].redial = false;
 }
 
 static void hangup(void *agent, uint32_t cid, const char *why)
@@ -162,7 +187,7 @@ static void hangup(void *agent, uint32_t cid, const char *why)
 	struct env_host *h = agent;
 
 	(void)why;
-	h->conns[cid].hung = true;
+	h->conns[cid].hung = h->hung = true;
 }
 
 static int send_note(void *agent, uint8_t proto, const struct ulp_note *note, char *err, size_t errlen)
@@ -336,7 +361,7 @@ void env_host_open(struct env_host *h, int index)
 
 	h->index = index;
 	fcore_config_default(&cfg, ENV_CONNS);
-	cfg.max_len = ENV_MAX_LEN;
+	cfg.max_len = ENV_OTHER_MAX_LEN;
 	h->core = fcore_create(&core_ops, h, &cfg);
 	h->r = rdma_create(&rh);
 	assert_non_null(h->core);

@@ -24,6 +24,11 @@ struct env_packet env_pop(void);
 /* Nothing is on the wire. */
 void env_wire_open(void);
 
+/* ---- rdma_env.c ---- */
+
+/* RDMA's layer, or |others[other - 1]|. */
+struct ulp env_layer(struct env_host *h, unsigned int other);
+
 /* ---- rdma_env_rules.c ---- */
 
 void env_rules_open(void);
@@ -34,6 +39,8 @@ void env_rules_check(const struct env_host *host, uint32_t cid, const uint8_t *p
 
 /* A CID of |h| that nobody has, or 0. */
 uint32_t env_new_cid(struct env_host *h);
+/* Connection |cid| is to be dialled, not before |at|. */
+void env_dial_later(struct env_host *h, uint32_t cid, const struct ulp_dial *d, uint64_t at);
 void env_host_open(struct env_host *h, int index);
 
 #endif /* FALCON_SELFTESTS_RDMA_ENV_PARTS_H */
