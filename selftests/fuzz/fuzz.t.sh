@@ -13,7 +13,7 @@ trap 'rm -rf "$SCRATCH"' EXIT
 
 # How often each is run: a few seconds.
 RUNS="fuzz_rdma 500
-fuzz_tenants 500
+fuzz_tenants 300
 fuzz_nvme 800
 fuzz_handshake 3000
 fuzz_rifl 5000
