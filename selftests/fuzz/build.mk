@@ -3,9 +3,10 @@
 # under build/fuzz/; a second run goes on from there.
 
 FUZZERS :=	# all of them
-# Those of what comes from the network, and of several tenants, which make test builds and gives their seeds: fuzz.t.sh. All
-# of them would be half as much again to compile.
-FUZZERS_TESTED := fuzz_frame fuzz_wire fuzz_psp fuzz_handshake fuzz_rdma fuzz_rdma_cm fuzz_nvme fuzz_rifl fuzz_tenants
+# Those of what comes from the network, of the control socket and of several tenants, which make test builds and
+# gives their seeds: fuzz.t.sh. All of them would take longer to compile.
+FUZZERS_TESTED := fuzz_frame fuzz_wire fuzz_psp fuzz_handshake fuzz_rdma fuzz_rdma_cm fuzz_nvme fuzz_rifl fuzz_tenants \
+	fuzz_control
 FUZZ := $(B)/fuzz
 FUZZ_SEEDS := $(FUZZ)/seeds
 FUZZ_FLAGS := -O1 -gline-tables-only -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
@@ -45,7 +46,7 @@ FUZZ_CONFIG := $(addprefix user/agent/,config.c config_conn.c config_json.c conf
 	config_nvme.c config_rue.c endpoint.c policy.c) user/base/log.c user/rue/configs.c user/rue/params.c $(wildcard user/core/*.c)
 FUZZ_RAW := $(wildcard user/ulp/*.c) \
 	$(addprefix selftests/unit/loop/,app.c fake_core.c)
-FUZZ_CONTROL := $(addprefix user/agent/,call.c commands.c own.c raw_app.c show.c control.c control_msg.c drop.c \
+FUZZ_CONTROL := selftests/fuzz/fuzz_control_agent.c $(addprefix user/agent/,call.c commands.c own.c raw_app.c show.c control.c control_msg.c drop.c \
 	config.c config_conn.c config_json.c config_keys.c config_nvme.c config_rue.c endpoint.c nvme.c nvme_app.c nvme_commands.c \
 	nvme_ns.c nvme_store.c policy.c priority.c rue.c rue_commands.c rue_process.c rue_show.c quota.c sec.c sec_keys.c \
 	stat.c xlr.c) \

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
 #
-# The fuzzers of what comes from the network, and that of several tenants, are built, link, and find
-# nothing in their seeds and in what they make of them: the same inputs each time, for seconds. make fuzz
-# looks further.
+# The fuzzers of what comes from the network, of the control socket and of several tenants are built, link,
+# and find nothing in their seeds and in what they make of them: the same inputs each time, for seconds. make
+# fuzz looks further.
 . "$(dirname "$0")/../tap.sh"
 
 FUZZ=$TAP_BUILD/fuzz
@@ -15,6 +15,7 @@ trap 'rm -rf "$SCRATCH"' EXIT
 RUNS="fuzz_rdma 500
 fuzz_tenants 300
 fuzz_nvme 800
+fuzz_control 2500
 fuzz_handshake 3000
 fuzz_rifl 5000
 fuzz_rdma_cm 10000
