@@ -359,6 +359,37 @@ static void strangers(void **state)
 	env_close(e);
 }
 
+/* Why a device cannot be used is to be seen all the time, also while its connection is dialled once more. */
+static void stays_refused(void **state)
+{
+	struct env *e = env_open(1, MIB, 9, MIB);
+	struct nvme_dev_attr attr = *nvme_dev_attr(e->dev);
+	struct nvme_dev_info info = {};
+	struct nvme_dev *dev;
+	bool seen = false;
+	char err[160];
+
+	(void)state;
+	strcpy(attr.name, "absent");
+	attr.targets[0].nsid = 9;
+	assert_int_equal(nvme_initiator_add(e->near.initiator, &attr, err, sizeof(err)), 0);
+	dev = nvme_dev_find(e->near.initiator, "absent");
+	while (info.resets < 3) {
+		env_step(e);
+		nvme_dev_info(dev, &info);
+		seen |= info.resets > 0;
+		if (seen)
+			assert_non_null(strstr(info.reason, "refuses namespace 9"));
+		else
+			assert_string_equal(info.reason, "being dialled");
+	}
+	nvme_initiator_remove(dev);
+	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
+	nvme_dev_info(e->dev, &info);
+	assert_string_equal(info.reason, "");
+	env_close(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -366,6 +397,7 @@ int main(void)
 		ENV_BOTH(four_targets),
 		ENV_BOTH(lost_connections),
 		ENV_BOTH(refused_commands),
+		ENV_BOTH(stays_refused),
 		ENV_BOTH(flush_and_fua),
 		ENV_BOTH(deallocate),
 		ENV_BOTH(timeouts),

@@ -83,7 +83,7 @@ static bool init_conn(struct nvme_dev *dev, struct nvme_iconn *c,
 	c->attr = attr;
 	c->cid = -1;
 	c->identify_by = UINT64_MAX;
-	snprintf(c->reason, sizeof(c->reason), "not dialled yet");
+	snprintf(c->reason, sizeof(c->reason), "being dialled");
 	TAILQ_INIT(&c->queue);
 	TAILQ_INIT(&c->active);
 	for (int i = INCMDS - 1; i >= 0; i--) {
@@ -237,7 +237,7 @@ void nvme_dev_info(const struct nvme_dev *dev, struct nvme_dev_info *out)
 	out->reason[0] = '\0';
 	for (uint32_t i = 0; i < dev->attr.ntargets; i++) {
 		out->up += dev->conns[i].core != NULL;
-		if (!dev->conns[i].core && !out->reason[0])
+		if (!out->reason[0])
 			snprintf(out->reason, sizeof(out->reason), "%s", dev->conns[i].reason);
 	}
 }
@@ -266,7 +266,6 @@ int nvme_initiator_conn_up(struct nvme_initiator *in, const struct ulp_conn *con
 	/* A request is larger than the header of a response. */
 	c->combined = offer.flags & FALCON_NVME_KNOWS_COMBINED && !c->dev->attr.standard &&
 		      c->unit / 512 * step + sizeof(struct falcon_nvme_request) <= conn->max_len;
-	c->reason[0] = '\0';
 	if (conn->data.len < sizeof(offer) || offer.magic != falcon_hton32(FALCON_NVME_MAGIC) ||
 	    offer.version != FALCON_NVME_VERSION || !c->credit || !c->command)
 		nvme_iconn_reset(c, "the peer is no target that says what its namespaces are");
@@ -289,7 +288,7 @@ void nvme_initiator_conn_down(struct nvme_initiator *in, uint32_t cid, const cha
 		return;
 	c->core = NULL;
 	c->identify_by = UINT64_MAX;
-	if (!c->resetting || !c->reason[0])
+	if (!c->resetting)
 		snprintf(c->reason, sizeof(c->reason), "%s", why);
 	if (c->resetting) {
 		in->by_cid[cid] = NULL;
@@ -312,19 +311,21 @@ static uint32_t dial(struct nvme_iconn *c)
 		.device = falcon_hton32(c->dev->number << 8 |
 					(uint32_t)(c - c->dev->conns)),
 	};
+	char err[sizeof(c->reason)];
 	int cid;
 
 	if (c->cid >= 0 || in->now < c->redial || !in->host || c->dev->removed)
 		return 0;
 	memcpy(o.host, in->id, sizeof(o.host));
 	memcpy(d.data.bytes, &o, sizeof(o));
-	cid = in->host->dial(in->agent, &d, c->reason, sizeof(c->reason));
+	cid = in->host->dial(in->agent, &d, err, sizeof(err));
 	c->redial = in->now + REDIAL_NS;
-	if (cid < 0)
+	if (cid < 0) {
+		snprintf(c->reason, sizeof(c->reason), "%s", err);
 		return 0;
+	}
 	c->cid = cid;
 	in->by_cid[cid] = c;
-	snprintf(c->reason, sizeof(c->reason), "being dialled");
 	return 1;
 }
 

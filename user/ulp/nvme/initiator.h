@@ -142,7 +142,7 @@ struct nvme_dev_info {
 	uint8_t block_shift;
 	uint64_t blocks;
 	uint32_t up;			/* connections that are up */
-	char reason[160];		/* why not all of them are */
+	char reason[160];		/* why one of them is of no use yet; "": all are */
 	NVME_DEV_STATS(STAT_MEMBER)
 };
 

@@ -148,6 +148,7 @@ void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status)
 					   "here, or not as it was");
 	if (c->protect && !nvme_ipi_open(c))
 		return nvme_iconn_reset(c, "there is no memory for protection information");
+	c->reason[0] = '\0';
 	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
 		if (!dev->conns[i].known)
 			return;

@@ -59,7 +59,7 @@ struct nvme_iconn {
 	uint32_t open;			/* tCMDs that it has */
 	uint64_t identify_by;		/* ns; UINT64_MAX: not under way */
 	bool stale;			/* ... and what it brings may have changed since */
-	char reason[160];
+	char reason[160];		/* of its last failure, until it is of use; "": it is */
 	struct nvme_pieces queue;	/* pieces with nCMDs to send, in order */
 	struct nvme_pieces active;	/* pieces that are sent and have not ended */
 	struct nvme_incmd *free;
