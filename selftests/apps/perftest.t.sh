@@ -52,13 +52,11 @@ each()
 	perf atomic_lat -n 200
 }
 
-# perftest spends a second on each of them.
+# perftest takes a third of a second for each of them.
 all_sizes()
 {
-	perf write_bw -a -n 5
-	[ "$FULL" = 1 ] || return
-	perf write_lat -a -n 5
-	for operation in read send; do
+	[ "$FULL" = 1 ] || return 0
+	for operation in write read send; do
 		perf ${operation}_bw -a -n 5
 		perf ${operation}_lat -a -n 5
 	done
@@ -72,6 +70,8 @@ more()
 	for operation in send $([ "$FULL" = 0 ] || echo write read atomic); do
 		perf ${operation}_bw -n 200 -b
 	done
+	perf write_bw -s 2 -n 5
+	perf write_bw -s 8388608 -n 5
 	perf write_bw -s 4096 -D 1
 	perf send_lat -s 64 -D 1
 	for operation in read send; do

@@ -68,9 +68,12 @@ for way in from to; do
 	echo go >"$SCRATCH/in"
 	tap_run "$way: the page comes, and the message arrives" ends_well
 
-	tap_run "$way: the agent waits again" stuck $way keep
-	tap_run "$way: who never answers is detached" ends_well
-	pair "$way: others talk" ibv_rc_pingpong -d falcon0 -g $GID -c -n 200
+	# It takes the agent five seconds to give up.
+	if [ $way = from ] || [ "${FALCON_TEST_FULL:-0}" != 0 ]; then
+		tap_run "$way: the agent waits again" stuck $way keep
+		tap_run "$way: who never answers is detached" ends_well
+		pair "$way: others talk" ibv_rc_pingpong -d falcon0 -g $GID -c -n 200
+	fi
 
 	tap_run "$way: the agent waits once more" stuck $way keep
 	tap_run "$way: being killed leaves nothing behind" kill_stuck

@@ -12,6 +12,8 @@ MB=$SIZE_MB
 [ -n "${FALCON_TEST_FULL:-}" ] || MB=$((MB < 8 ? MB : 8))
 KILLS=${FALCON_TEST_FULL:+20}
 KILLS=${KILLS:-3}
+DEATHS=${FALCON_TEST_FULL:+3}
+DEATHS=${DEATHS:-1}
 SECONDS_OF_FIO=${FALCON_TEST_FULL:+60}
 
 converts()
@@ -81,9 +83,10 @@ agent_dies()
 {
 	local pid rc=0 died=0
 
-	SECONDS_OF_FIO=${SECONDS_OF_FIO:-8} verified host=10.250.0.2 512/30:4k/30:64k/30:300k/10 &
+	SECONDS_OF_FIO=${SECONDS_OF_FIO:-$((3 * DEATHS))} \
+		verified host=10.250.0.2 512/30:4k/30:64k/30:300k/10 &
 	pid=$!
-	while [ $died -lt 3 ]; do
+	while [ $died -lt "$DEATHS" ]; do
 		tap_wait_for $pid 30 namespace_writes_beyond $(($(namespace_writes) + 50)) &&
 			falcon-lab agent a kill && falcon-lab agent a start || rc=1
 		[ $rc -eq 0 ] || break
@@ -192,7 +195,7 @@ tap_run "the target dies and comes back" target_dies
 tap_run "the target is killed $KILLS times: the medium has it all" killed_often
 tap_is "$(errors a nvme)" 0 "no command has ended in error"
 tap_run "a namespace that is not there" strangers
-tap_run "the initiator's agent dies and comes back, three times" agent_dies
+tap_run "the initiator's agent dies and comes back ($DEATHS)" agent_dies
 
 lab_up --clear --mtu 3498 --loss 1 --export "$TWO" --hosts 3 --export "$THREE"
 on a falconctl nvme connect striped local=10.250.0.1 "targets=10.250.0.2/1 10.250.0.3/1"

@@ -5,12 +5,12 @@
 # Ten rotations of keys a second on both hosts, under full load both ways, in PSP and in ESP: no
 # transaction fails, comes twice or comes damaged, and no packet is refused.
 #
-#	FALCON_TEST_ROTATE=60 selftests/net/rotations.t.sh	for a minute each; default 5 seconds
+#	FALCON_TEST_ROTATE=60 selftests/net/rotations.t.sh	for a minute each; default 3 seconds
 # shellcheck source=selftests/net/secure.sh disable=SC2317 # functions that tap_run calls
 . "$(dirname "$0")/secure.sh"
 tap_need falcon-perf
 
-TIME=${FALCON_TEST_ROTATE:-5}
+TIME=${FALCON_TEST_ROTATE:-3}
 LOADS=()
 PERF_SERVERS=()
 

@@ -93,9 +93,11 @@ tap_is "$(conn b .flows) $(conn b6 .flows)" "4 4" "connections have four flows"
 used b "equal paths"
 used b6 "equal paths"
 failing b 0
-failing b 3
-failing b6 1
 failing b6 2
+if [ -n "${FALCON_TEST_FULL:-}" ]; then
+	failing b 3
+	failing b6 1
+fi
 falcon-lab path 0 rate=100m
 falcon-lab path 1 delay=1ms
 falcon-lab path 2 loss=1
