@@ -23,7 +23,11 @@ endef
 $(eval $(call fuzz_rule,any,-fno-sanitize=alignment))
 $(eval $(call fuzz_rule,aligned,))
 $(eval $(call fuzz_rule,guarded,-fno-sanitize=alignment -Dmmap=guarded_mmap -Dmunmap=guarded_munmap))
+# Code that fuzz_tenants counts the edges of. Others that have most of it share the objects, and count nothing:
+# libFuzzer's own function for that ends the program.
 $(eval $(call fuzz_rule,metered,-fno-sanitize=alignment -fsanitize-coverage=trace-pc))
+FUZZ_METER := -Wl,--wrap=__sanitizer_cov_trace_pc
+FUZZ_UNMETERED := selftests/fuzz/unmetered.c
 $(eval $(call fuzz_rule,counted,-fno-sanitize=alignment -Dgetrandom=counted_getrandom))
 
 # $(call fuzzer,NAME,FLAVOUR,sources beside NAME.c,libraries)
@@ -55,7 +59,8 @@ FUZZ_CP := $(addprefix tools/cp/,session.c proto.c file.c text.c) tools/common/m
 FUZZ_HANDSHAKE := $(wildcard user/cm/*.c) user/base/log.c
 FUZZ_TLS := user/cm/tls.c user/cm/tls_psk.c tools/ctl/x509.c
 $(eval $(call fuzzer,fuzz_config,any,$(FUZZ_CONFIG),-ljansson -linih))
-$(eval $(call fuzzer,fuzz_control,any,$(FUZZ_CONTROL),-ljansson -linih $$(CRYPTO_LIBS) -luring -lisal))
+$(eval $(call fuzzer,fuzz_control,metered,$(FUZZ_CONTROL) $(FUZZ_UNMETERED),-ljansson -linih $$(CRYPTO_LIBS) \
+	-luring -lisal $(FUZZ_METER)))
 $(eval $(call fuzzer,fuzz_client,guarded,$(FUZZ_RAW)))
 $(eval $(call fuzzer,fuzz_cp,counted,$(FUZZ_CP),-ljansson))
 $(eval $(call fuzzer,fuzz_handshake,aligned,$(FUZZ_HANDSHAKE),-lssl -lcrypto -lcap -lpthread))
@@ -63,12 +68,11 @@ $(eval $(call fuzzer,fuzz_tls,any,$(FUZZ_TLS),-lssl -lcrypto))
 
 # The RDMA layer on real cores, as its unit tests have it; its connection management without the rest.
 FUZZ_RDMA := $(wildcard user/ulp/rdma/*.c user/core/*.c selftests/unit/rdma_env*.c)
-$(eval $(call fuzzer,fuzz_verbs,any,$(FUZZ_RDMA),-lcmocka))
-$(eval $(call fuzzer,fuzz_rdma,any,$(FUZZ_RDMA),-lcmocka))
-$(eval $(call fuzzer,fuzz_rdma_cm,any,$(wildcard user/ulp/rdma/cm_*.c)))
+$(eval $(call fuzzer,fuzz_verbs,metered,$(FUZZ_RDMA) $(FUZZ_UNMETERED),-lcmocka $(FUZZ_METER)))
+$(eval $(call fuzzer,fuzz_rdma,metered,$(FUZZ_RDMA) $(FUZZ_UNMETERED),-lcmocka $(FUZZ_METER)))
+$(eval $(call fuzzer,fuzz_rdma_cm,metered,$(wildcard user/ulp/rdma/cm_*.c) $(FUZZ_UNMETERED),$(FUZZ_METER)))
 
 # Several applications of RDMA, raw and NVMe layers on one core. Every edge that is taken is counted.
-FUZZ_METER := -Wl,--wrap=__sanitizer_cov_trace_pc
 FUZZ_TENANTS := $(addprefix selftests/fuzz/tenants_,verbs.c cm.c pairs.c raw.c good.c meter.c nvme.c \
 	nvme_good.c nvme_bad.c nvme_host.c) selftests/unit/loop/app.c user/agent/nvme_app.c user/base/pi.c \
 	$(wildcard user/ulp/*.c user/ulp/nvme/*.c) $(FUZZ_RDMA)
@@ -76,7 +80,7 @@ $(eval $(call fuzzer,fuzz_tenants,metered,$(FUZZ_TENANTS),-lcmocka -lisal $(FUZZ
 
 # Both ends of NVMe over Falcon, in the world of their unit tests.
 FUZZ_NVME := $(wildcard user/ulp/nvme/*.c) user/base/pi.c selftests/unit/nvme_env.c
-$(eval $(call fuzzer,fuzz_nvme,any,$(FUZZ_NVME),-lcmocka -lisal))
+$(eval $(call fuzzer,fuzz_nvme,metered,$(FUZZ_NVME) $(FUZZ_UNMETERED),-lcmocka -lisal $(FUZZ_METER)))
 
 # One end of a RIFL lane.
 $(eval $(call fuzzer,fuzz_rifl,aligned,$(wildcard user/rifl/*.c)))

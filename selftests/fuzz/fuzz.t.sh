@@ -12,10 +12,10 @@ SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/falcon-fuzz.XXXXXX")
 trap 'rm -rf "$SCRATCH"' EXIT
 
 # How often each is run: a few seconds.
-RUNS="fuzz_rdma 500
-fuzz_tenants 300
-fuzz_nvme 800
-fuzz_control 2500
+RUNS="fuzz_rdma 300
+fuzz_tenants 200
+fuzz_nvme 500
+fuzz_control 2000
 fuzz_handshake 3000
 fuzz_rifl 5000
 fuzz_rdma_cm 10000
