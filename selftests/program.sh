@@ -7,6 +7,7 @@
 CLEANUP_SECONDS=20	# that a program has for tidying up when it is ended
 LEFT_SECONDS=${FALCON_TEST_LEFT:-5}	# that what it started has for ending after it
 side_by_side=0		# 1: others run at the same time
+at_idle_priority=0	# 1: and it has what they leave of the CPUs
 
 # KIND/NAME of a test file.
 name_of()
@@ -29,6 +30,7 @@ limit_of()
 	*) [ -f "selftests/$name.timeout" ] && n=$(<"selftests/$name.timeout") ;;
 	esac
 	n=${n:-120}
+	[ $at_idle_priority -eq 0 ] || n=$((n * 5))
 	[ "${FALCON_TEST_FULL:-0}" = 0 ] || n=$((n * 10))
 	printf '%s' "${FALCON_TEST_TIMEOUT:-$n}"
 }

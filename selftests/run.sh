@@ -13,10 +13,12 @@
 # last names it: "unsteady: NAME...". More than three of them fail the run. -1: no second try.
 #
 # Programs of the kinds that need not have the machine for themselves run side by side, N at a time, as many
-# as there are CPUs unless -j says otherwise.
+# as there are CPUs unless -j says otherwise. Those that only compute run one after the other at idle priority
+# (SCHED_IDLE), in what the others, which have the machine for themselves, leave of it.
 #
 # Time limit: 120 s; a script changes its own with a line "# timeout: SECONDS", a compiled test
-# with a file NAME.timeout beside its source. FALCON_TEST_FULL=1 gives ten times as much.
+# with a file NAME.timeout beside its source. Five times as much at idle priority; FALCON_TEST_FULL=1 gives
+# ten times as much.
 # FALCON_TEST_TIMEOUT overrides all. FALCON_TEST_LEFT: seconds that what a program started has for ending
 # after it (5).
 set -uo pipefail
@@ -29,15 +31,16 @@ cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 LOG=$BUILD/selftests/log
 KINDS_FIRST=(lint unit model bpf dissector)	# the cheap ones; the rest by name
-KINDS_TOGETHER=" lint unit model dissector sim vectors install "	# run side by side
+KINDS_TOGETHER=" lint unit dissector vectors install "	# run side by side
+KINDS_IDLE=" model sim fuzz "	# only compute: run at idle priority
 UNSTEADY_MAX=3		# programs that may need a second try
 verbose=0 second_try=1 jobs=$(nproc)
 passed=0 failed=0 skipped=0 programs=0
-again=() unsteady=() children=()
+again=() unsteady=() children=() idle_children=()
 
 usage()
 {
-	sed -n '3,21s/^# \{0,1\}//p' selftests/run.sh
+	sed -n '3,23s/^# \{0,1\}//p' selftests/run.sh
 }
 
 # All tests of one kind, compiled ones first.
@@ -124,12 +127,13 @@ second_run()
 
 # ---- side by side ----
 
-needs_no_quiet()
+# is_of KINDS TEST
+is_of()
 {
 	local name
 
-	name=$(name_of "$1")
-	[[ $KINDS_TOGETHER == *" ${name%%/*} "* ]]
+	name=$(name_of "$2")
+	[[ $1 == *" ${name%%/*} "* ]]
 }
 
 # worker TEST FILE: a process of its own; how the test went is in the file.
@@ -191,6 +195,42 @@ run_together()
 	fi
 }
 
+# ---- at idle priority ----
+
+# run_idle TEST...: one after the other, in a process of its own, from now on.
+run_idle()
+{
+	local n=0 test
+
+	for test; do
+		rm -f "$LOG/$(name_of "$test").first.log"
+	done
+	(
+		chrt -i -p 0 "$BASHPID"
+		side_by_side=1 at_idle_priority=1
+		for test; do
+			worker "$test" "$RUN_FOLDER/outcome.idle$n"
+			n=$((n + 1))
+		done
+	) {KEEPER}>&- &
+	idle_children=($!)
+}
+
+# end_idle TEST...: wait for them, and report each.
+end_idle()
+{
+	local n=0 test
+
+	[ $# -gt 0 ] || return 0
+	first_to_end 86400 "${idle_children[@]}"
+	idle_children=()
+	for test; do
+		outcome_of "idle$n"
+		settle "$test"
+		n=$((n + 1))
+	done
+}
+
 # ---- the run ----
 
 interrupted()
@@ -198,7 +238,7 @@ interrupted()
 	local pid
 
 	trap '' INT TERM
-	for pid in "${children[@]}"; do
+	for pid in "${children[@]}" "${idle_children[@]}"; do
 		end_child $CLEANUP_SECONDS "$pid"
 	done
 	exec {KEEPER}>&-
@@ -251,23 +291,25 @@ trap interrupted INT TERM
 echo "TAP version 13"
 echo "1..${#tests[@]}"
 machine_report
-together=() alone=()
+together=() alone=() idle=()
 for t in "${tests[@]}"; do
 	[[ $t == /* ]] || t=./$t
-	if [[ $t == */model/* ]]; then
-		together=("$t" "${together[@]}")	# the one that takes longest
-	elif needs_no_quiet "$t"; then
+	if is_of "$KINDS_TOGETHER" "$t"; then
 		together+=("$t")
+	elif is_of "$KINDS_IDLE" "$t"; then
+		idle+=("$t")
 	else
 		alone+=("$t")
 	fi
 done
 [ ${#together[@]} -eq 0 ] || run_together "${together[@]}"
+[ ${#idle[@]} -eq 0 ] || run_idle "${idle[@]}"
 for t in "${alone[@]}"; do
 	rm -f "$LOG/$(name_of "$t").first.log"
 	try "$t"
 	settle "$t"
 done
+end_idle "${idle[@]}"
 for t in "${again[@]}"; do
 	second_run "$t"
 done

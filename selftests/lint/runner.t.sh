@@ -132,6 +132,27 @@ out=$(BUILD=$TMP/build timeout 60 "$TAP_TOP/selftests/run.sh" \
 tap_is "$?, $(tail -n 1 <<<"$out")" "1, 1 passed, 1 failed, 0 skipped" \
 	"side by side, the death of one's process in the runner is a failure of that one"
 
+# Programs of the kind sim, beside one of net: how they are scheduled is in their own output.
+mkdir -p "$TMP/build/selftests"/{sim,net}
+rm -f "$TMP/build/selftests"/{sim,net}/*
+for name in sim/passes sim/fails net/meets; do
+	file=$TMP/build/selftests/$name.t
+	case $name in
+	sim/passes)
+		echo "touch $TMP/begun; chrt -p \$\$"
+		echo "until [ -e $TMP/met ]; do sleep 0.1; done; echo ok 1"
+		;;
+	sim/fails) echo "echo not ok 1" ;;
+	net/meets) echo "until [ -e $TMP/begun ]; do sleep 0.1; done; touch $TMP/met; echo ok 1" ;;
+	esac | cat <(echo '#!/bin/bash') - <(echo 'echo 1..1') >"$file"
+	chmod +x "$file"
+done
+out=$(BUILD=$TMP/build FALCON_TEST_TIMEOUT=30 timeout 60 "$TAP_TOP/selftests/run.sh" \
+	"$TMP/build/selftests"/{sim/passes,sim/fails,net/meets}.t 2>&1)
+tap_is "$?, $(tail -n 1 <<<"$out")" "1, 2 passed, 1 failed, 0 skipped" \
+	"what only computes runs beside what has the machine for itself, and each counts"
+tap_is "$(grep -c 'SCHED_IDLE' "$LOG/sim/passes.log")" 1 "at idle priority"
+
 burner()
 {
 	local pid out
