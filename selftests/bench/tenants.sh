@@ -9,8 +9,11 @@
 #
 # Who misbehaves is another user of host a's agent (of b, for UDP), unprivileged, and does as fast as it can
 # what a finding of selftests/AUDIT.md is about (misbehave.c). Others are there to compare with, as all hosts
-# share the CPUs of this machine: a second tenant that does the same work, one that writes to an NVMe device,
-# one that only computes, and packets to a port that is not Falcon's.
+# share the CPUs of this machine: a second tenant that does the same work, one that SENDs in bulk all the time,
+# one that writes to an NVMe device, one that only computes, and packets to a port that is not Falcon's.
+#
+# What counts is whom the agents serve, not whom the kernel gives a CPU: agents have "priority = realtime", and
+# the programs that measure latency wait for events and have real-time priority, too.
 #
 # Not here: an initiator that hoards an NVMe target's memory (M6), as no tenant but only another agent can.
 #
@@ -25,7 +28,7 @@ RUN=/run/falcon-$FALCON_LAB
 # No host has them.
 GOOD=4000001 SECOND=4000002
 FIRST_BAD=4000003	# each row has its own: what one held may not be gone when the next begins
-ROWS=(second writer spin udp stranger event descriptors events ids handles reset memory nvme show regions)
+ROWS=(second sends writer spin udp stranger event descriptors events ids handles reset memory nvme show regions)
 
 # What the table calls a row.
 title()
@@ -33,6 +36,7 @@ title()
 	case $1 in
 	alone) echo "alone" ;;
 	second) echo "a second tenant, the same work" ;;
+	sends) echo "a second tenant, SENDs in bulk" ;;
 	writer) echo "a second tenant, NVMe writes" ;;
 	spin) echo "one that only computes" ;;
 	udp) echo "UDP packets to another port" ;;
@@ -67,6 +71,7 @@ pair()
 
 	shift 3
 	as "$uid"
+	[ "$uid/$1" != "$GOOD/${LATENCY[0]}" ] || tenant=(chrt --fifo 1 "${tenant[@]}")
 	behind b "${tenant[@]}" "$TMP/bin/falcon-run" "$@" -p "$port" >"$output.server" 2>&1
 	pids=($!)
 	wait_for listening t "$port"
@@ -82,7 +87,8 @@ end()
 }
 
 BANDWIDTH=(ib_write_bw -d falcon0 -x 0 -F -s 65536 --report_gbits)
-LATENCY=(ib_send_lat -d falcon0 -x 0 -F -s 8)
+BULK=(ib_send_bw "${BANDWIDTH[@]:1}")
+LATENCY=(ib_send_lat -e -d falcon0 -x 0 -F -s 8)
 
 # measure COMMAND...: the good tenant's, to its end; its output in $TMP/good.
 measure()
@@ -124,14 +130,10 @@ connected()
 	[ -n "$(on b ss -Htn state established "sport = :$1")" ]
 }
 
-# second bandwidth|latency: the reference; ${pids[@]} are its processes.
+# second COMMAND...: the reference; ${pids[@]} are its processes.
 second()
 {
-	if [ "$1" = bandwidth ]; then
-		pair $SECOND 18516 "$TMP/second" "${BANDWIDTH[@]}" -D $((BENCH_SECONDS + 20))
-	else
-		pair $SECOND 18516 "$TMP/second" "${LATENCY[@]}" -n 10000000
-	fi
+	pair $SECOND 18516 "$TMP/second" "$@"
 	wait_for connected 18516
 }
 
@@ -167,7 +169,15 @@ begin()
 	as "$(bad "$1")"
 	case $1 in
 	alone | again) return ;;
-	second) second "$2"; beside=("${pids[@]}"); return ;;
+	second)
+		if [ "$2" = bandwidth ]; then
+			second "${BANDWIDTH[@]}" -D $((BENCH_SECONDS + 20))
+		else
+			second "${LATENCY[@]}" -n 10000000
+		fi
+		beside=("${pids[@]}")
+		return ;;
+	sends) second "${BULK[@]}" -D $((BENCH_SECONDS + 20)); beside=("${pids[@]}"); return ;;
 	writer) writer; beside=("${pids[@]}"); return ;;
 	udp) host=b; command+=(udp "10.250.0.1 9") ;;
 	stranger) host=b; command+=(udp "10.250.0.1 1000") ;;
@@ -198,7 +208,7 @@ finish_beside()
 	[ ${#beside[@]} -eq 0 ] || end "${beside[@]}"
 	background=()
 	case $1 in
-	alone | again | second | writer) account=null ;;
+	alone | again | second | sends | writer) account=null ;;
 	*)
 		account=$(tail -n 1 "$TMP/bad")
 		[[ $account == "{"* ]] || { echo "bench: $1 did not end by itself" >&2; return 1; } ;;
@@ -234,6 +244,7 @@ admit()
 
 	for host in a b; do
 		"$LAB" agent $host stop
+		sed -i 's/^\[agent\]$/&\npriority = realtime/' "$RUN/$host/falcond.conf"
 		for uid in $GOOD $SECOND "${BADS[@]}"; do
 			printf '\n[user %s]\n' "$uid"
 		done >>"$RUN/$host/falcond.conf"

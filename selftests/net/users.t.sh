@@ -109,6 +109,18 @@ tap_run "an application that wants more memory than his limit is refused" says "
 	falcon-perf b --count 1
 tap_run "nothing stays charged after a refusal" holds $ALICE memory 0
 
+shared_turns()
+{
+	on a falconctl -j shard show | jq 'map(.shared_turns) | add'
+}
+turns_are_shared()
+{
+	[ "$(shared_turns)" -gt 0 ]
+}
+no_clients()
+{
+	[ "$(on a timeout 20 falconctl -j client show | jq length)" = 0 ]
+}
 serving_at_a()
 {
 	[ "$(on a falconctl -j client show | jq 'length')" = 1 ]
@@ -119,6 +131,7 @@ server=$!
 tap_wait 10 serving_at_a
 tap_is "$(as $ALICE falconctl -j client show | jq length), $(as $BOB falconctl -j client show | jq length)" \
 	"1, 0" "nor does he see her applications"
+tap_is "$(shared_turns)" 0 "with applications of one user, no turn is short"
 kill $server
 
 behind b falcon-perf --serve >/dev/null 2>&1
@@ -131,11 +144,15 @@ tap_wait 10 serving
 tap_run "its owner can use it" as $ALICE falcon-perf mine --count 100
 tap_run "root can, too" on a falcon-perf mine --count 100
 
+tap_wait 20 no_clients
+behind a falcon-perf --serve >/dev/null 2>&1
+other=$!
+tap_wait 10 serving_at_a
+tap_run "while root has an application here, too" as $ALICE falcon-perf mine --count 100
+tap_run "turns are short" turns_are_shared
+kill $other
+
 # What she leaves to be closed takes as long as she likes.
-no_clients()
-{
-	[ "$(on a timeout 20 falconctl -j client show | jq length)" = 0 ]
-}
 install -t "$SCRATCH/bin" "$TAP_BUILD/selftests/net/lingering_event"
 mkfifo "$SCRATCH/hold"
 exec {hold}<>"$SCRATCH/hold"

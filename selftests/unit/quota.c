@@ -251,6 +251,30 @@ static void accounts_go(void **state)
 	quota_close(open);
 }
 
+/* Users are counted who hold memory, however much, and whatever else they hold. */
+static void tenants(void **state)
+{
+	(void)state;
+	assert_int_equal(quota_tenants(q), 0);
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_MEMORY, 60), 0);
+	assert_int_equal(quota_charge(q, ALICE, QUOTA_MEMORY, 1), 0);
+	assert_int_equal(quota_charge(q, BOB, QUOTA_QPS, 1), 0);
+	assert_int_equal(quota_tenants(q), 1);
+	assert_int_equal(quota_charge(q, BOB, QUOTA_MEMORY, 1), 0);
+	assert_int_equal(quota_tenants(q), 2);
+	assert_int_equal(quota_charge(q, BOB, QUOTA_MEMORY, UINT64_MAX), -EDQUOT);
+	assert_int_equal(quota_charge(q, CAROL, QUOTA_MEMORY, 0), 0);
+	assert_int_equal(quota_tenants(q), 2);
+	quota_uncharge(q, ALICE, QUOTA_MEMORY, 60);
+	assert_int_equal(quota_tenants(q), 2);
+	quota_uncharge(q, ALICE, QUOTA_MEMORY, 1);
+	assert_int_equal(quota_tenants(q), 1);
+	quota_uncharge(q, BOB, QUOTA_MEMORY, 100);
+	quota_uncharge(q, ALICE, QUOTA_MEMORY, 1);
+	assert_int_equal(quota_tenants(q), 0);
+	quota_uncharge(q, BOB, QUOTA_QPS, 1);
+}
+
 static void names(void **state)
 {
 	const struct quota_section root = {.name = "root"}, group = {.name = "root", .group = true};
@@ -281,6 +305,7 @@ int main(void)
 		cmocka_unit_test(anybody),
 		cmocka_unit_test(no_sections),
 		cmocka_unit_test(accounts_go),
+		cmocka_unit_test_setup_teardown(tenants, setup, teardown),
 		cmocka_unit_test(names),
 		cmocka_unit_test_setup_teardown(renewed, setup, teardown),
 		cmocka_unit_test(renewed_from_none),

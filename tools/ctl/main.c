@@ -205,7 +205,7 @@ static const struct ctl_column counters_columns[] = {
 static const struct ctl_column shard_columns[] = {
 	{"shard", "SHARD"}, {"priority", "PRIORITY"}, {"connections", "CONNECTIONS"},
 	{"applications", "APPLICATIONS"},
-	{"turns", "TURNS"}, {"sleeps", "SLEEPS"},
+	{"turns", "TURNS"}, {"shared_turns", "SHARED_TURNS"}, {"sleeps", "SLEEPS"},
 	{"rx_frames", "RX_FRAMES"}, {"handed_over", "HANDED_OVER"}, {"calls", "CALLS"},
 	{"longest_turn_us", "LONGEST_TURN_US"}, {"longest_call_us", "LONGEST_CALL_US"}, {NULL, NULL},
 };

@@ -18,6 +18,7 @@
 #include "agent/agent.h"
 #include "base/log.h"
 #include "agent/loopback.h"
+#include "agent/quota.h"
 #include "agent/ranges.h"
 #include "agent/rdma.h"
 #include "agent/rue.h"
@@ -26,7 +27,8 @@
 #include "ipc/sleep.h"
 
 enum loop_const {
-	LOOP_BUDGET = 256,		/* packets the core may send a turn */
+	LOOP_BUDGET = 256,		/* packets the core may send a turn ... */
+	LOOP_SHARED_BUDGET = 16,	/* ... where several have business with the agent */
 	LOOP_CATCH_UP = 8,		/* times that catch_up() takes in what comes meanwhile */
 	LOOP_EVENT_TURNS = 256,		/* turns between looks at the descriptors */
 	LOOP_BUSY_TURNS = 64,		/* turns in a row with work: no sleep is near */
@@ -115,12 +117,27 @@ static void kick(struct xsk *x)
 }
 
 /*
+ * How many packets the core may send in this turn. Whoever comes with 8 bytes waits for the turn that is under
+ * way, and whose it is: with long turns a tenant's bulk data delays all others. Short turns cost throughput,
+ * which a tenant who is alone need not pay.
+ */
+static uint32_t budget(struct shard *s)
+{
+	const struct agent *a = s->agent;
+
+	if (quota_tenants(a->quota) + (a->config.nnamespaces > 0) < 2)
+		return LOOP_BUDGET;
+	s->stats.shared_turns++;
+	return LOOP_SHARED_BUDGET;
+}
+
+/*
  * What has been received goes through upper layers and core. A lone packet, unless others have come, is an
  * ACK that XDP has left to us, and nothing follows it soon.
  */
 static uint32_t serve(struct shard *s)
 {
-	uint32_t work = shard_ulps_pump(s), sent = fcore_run(s->core, s->now, LOOP_BUDGET);
+	uint32_t work = shard_ulps_pump(s), sent = fcore_run(s->core, s->now, budget(s));
 
 	return sent > 1 ? work + sent : work;
 }

@@ -34,6 +34,7 @@ struct quota {
 	/* By pool_of(). */
 	uint64_t room[QUOTA_KINDS];	/* that the host has; UINT64_MAX: there is no end of it */
 	uint64_t taken[QUOTA_KINDS];	/* that all users hold */
+	unsigned int tenants;	/* who hold memory; read without the lock, too */
 };
 
 /* Of those whom a section was for, and none is any more: they keep what they hold. */
@@ -263,6 +264,15 @@ static bool within_share(const struct quota *q, const struct account *a, enum qu
 	return held <= left;
 }
 
+/* |a| holds |held| of |kind| from now on. */
+static void hold(struct quota *q, struct account *a, enum quota_kind kind, uint64_t held)
+{
+	q->taken[pool_of(kind)] += held - a->use.held[kind];
+	if (kind == QUOTA_MEMORY)
+		__atomic_store_n(&q->tenants, q->tenants + !!held - !!a->use.held[kind], __ATOMIC_RELAXED);
+	a->use.held[kind] = held;
+}
+
 static int charge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t amount)
 {
 	struct account *a = obtain(q, uid);
@@ -270,12 +280,10 @@ static int charge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t amo
 
 	if (!a)
 		return -ENOMEM;
-	if (within_limit(a, kind, amount) && within_share(q, a, kind, amount)) {
-		a->use.held[kind] += amount;
-		q->taken[pool_of(kind)] += amount;
-	} else {
+	if (within_limit(a, kind, amount) && within_share(q, a, kind, amount))
+		hold(q, a, kind, a->use.held[kind] + amount);
+	else
 		ret = -EDQUOT;
-	}
 	drop_if_empty(q, a);
 	return ret;
 }
@@ -298,8 +306,7 @@ void quota_uncharge(struct quota *q, uid_t uid, enum quota_kind kind, uint64_t a
 	a = find(q, uid);
 	if (a) {
 		amount = amount < a->use.held[kind] ? amount : a->use.held[kind];
-		a->use.held[kind] -= amount;
-		q->taken[pool_of(kind)] -= amount;
+		hold(q, a, kind, a->use.held[kind] - amount);
 		drop_if_empty(q, a);
 	}
 	pthread_mutex_unlock(&q->lock);
@@ -427,6 +434,11 @@ uint64_t quota_held(struct quota *q, uid_t uid, enum quota_kind kind)
 	held = a ? a->use.held[kind] : 0;
 	pthread_mutex_unlock(&q->lock);
 	return held;
+}
+
+unsigned int quota_tenants(const struct quota *q)
+{
+	return __atomic_load_n(&q->tenants, __ATOMIC_RELAXED);
 }
 
 void quota_each(struct quota *q, void (*fn)(void *arg, const struct quota_usage *usage),

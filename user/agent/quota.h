@@ -129,6 +129,12 @@ void quota_explain(struct quota *q, uid_t uid, enum quota_kind kind, char *err,
 /* What |uid| holds of |kind|. */
 uint64_t quota_held(struct quota *q, uid_t uid, enum quota_kind kind);
 
+/*
+ * How many users hold memory: each has an application attached, or its peers may still write there. Without
+ * the lock: it may be out of date when it is looked at.
+ */
+unsigned int quota_tenants(const struct quota *q);
+
 /* Call |fn|, which calls nothing here, for every user who holds something. */
 void quota_each(struct quota *q, void (*fn)(void *arg, const struct quota_usage *usage),
 		void *arg);

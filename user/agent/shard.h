@@ -35,6 +35,7 @@ struct stall;
 /* What the loop has done (stats.h). */
 #define SHARD_STATS(V)											\
 	V(counter, turns, none, "turns of the loop")							\
+	V(counter, shared_turns, none, "short turns, as several users, or users and an NVMe target, share") \
 	V(counter, sleeps, none, "times the loop went to sleep")					\
 	V(counter, rx_frames, none, "frames taken from the sockets")					\
 	V(counter, handed_over, none, "frames handed over to shards whose connections they are for")	\
