@@ -9,11 +9,11 @@
 #
 # Who misbehaves is another user of host a's agent (of b, for UDP), unprivileged, and does as fast as it can
 # what a finding of selftests/AUDIT.md is about (misbehave.c). Others are there to compare with, as all hosts
-# share the CPUs of this machine: a second tenant that does the same work, one that SENDs in bulk all the time,
-# one that writes to an NVMe device, one that only computes, and packets to a port that is not Falcon's.
+# share the CPUs of this machine: a second tenant that does the same work, one that SENDs in bulk all the
+# time, one that writes to an NVMe device, one that only computes, and packets to a port that is not Falcon's.
 #
-# What counts is whom the agents serve, not whom the kernel gives a CPU: agents have "priority = realtime", and
-# the programs that measure latency wait for events and have real-time priority, too.
+# What counts is whom the agents serve, not whom the kernel gives a CPU: agents have "priority = realtime",
+# and the programs that measure latency wait for events and have real-time priority, too.
 #
 # Not here: an initiator that hoards an NVMe target's memory (M6), as no tenant but only another agent can.
 #
@@ -28,7 +28,8 @@ RUN=/run/falcon-$FALCON_LAB
 # No host has them.
 GOOD=4000001 SECOND=4000002
 FIRST_BAD=4000003	# each row has its own: what one held may not be gone when the next begins
-ROWS=(second sends writer spin udp stranger event descriptors events ids handles reset memory nvme show regions)
+ROWS=(second sends writer spin udp stranger event descriptors events ids handles reset memory nvme show
+	regions)
 
 # What the table calls a row.
 title()

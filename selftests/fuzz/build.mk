@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # make fuzz SECONDS=n: each fuzzer for n seconds. What it finds, and the corpus it learns, stay
-# under build/fuzz/; a second run goes on from there.
+# under build/fuzz/; a second run goes on from there. make fuzz-corpus puts what was learnt into the tree, and
+# make fuzz-coverage says how much of user/ all inputs reach.
 
 FUZZERS :=	# all of them
 # Those of what comes from the network, of the control socket and of several tenants, which make test builds and
@@ -8,9 +9,10 @@ FUZZERS :=	# all of them
 FUZZERS_TESTED := fuzz_frame fuzz_wire fuzz_psp fuzz_handshake fuzz_rdma fuzz_rdma_cm fuzz_nvme fuzz_rifl fuzz_tenants \
 	fuzz_control
 FUZZ := $(B)/fuzz
+FUZZ_COVERAGE :=	# what counts the lines that are run, in builds of "make fuzz-coverage"
 FUZZ_SEEDS := $(FUZZ)/seeds
 FUZZ_FLAGS := -O1 -gline-tables-only -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
-	$(WARN) $(COMMON) -DFALCON_MAX_CONNS=4096 -Iselftests/bpf
+	$(WARN) $(COMMON) -DFALCON_MAX_CONNS=4096 -Iselftests/bpf $(FUZZ_COVERAGE)
 
 # $(call fuzz_rule,FLAVOUR,flags): $(FUZZ)/FLAVOUR/x.o from x.c, once for all fuzzers of that flavour.
 define fuzz_rule
@@ -35,7 +37,7 @@ define fuzzer
 FUZZERS += $(1)
 $(FUZZ)/$(1): $(patsubst %.c,$(FUZZ)/$(2)/%.o,$(sort selftests/fuzz/$(1).c $(3)))
 	$$(call say,LD,$$@)
-	$(Q)$$(CLANG) -fsanitize=fuzzer,address,undefined -o $$@ $$^ $(4)
+	$(Q)$$(CLANG) -fsanitize=fuzzer,address,undefined $(FUZZ_COVERAGE) -o $$@ $$^ $(4)
 endef
 
 # The receive path.
@@ -144,9 +146,23 @@ fuzz: $(FUZZERS:%=$(FUZZ)/%) $(FUZZ_SEEDS)/made
 	$(Q)for f in $(FUZZERS); do \
 		echo "$$f: $(SECONDS) s"; \
 		mkdir -p $(FUZZ)/corpus/$$f; \
+		selftests/fuzz/corpus.sh unpack $$f $(FUZZ)/kept/$$f || exit 1; \
 		$(FUZZ)/$$f -max_total_time=$(SECONDS) -timeout=10 -max_len=16384 \
 			-print_final_stats=1 -artifact_prefix=$(FUZZ)/$$f- \
-			$(FUZZ)/corpus/$$f $(FUZZ_SEEDS)/$$f >$(FUZZ)/$$f.log 2>&1 || \
+			$(FUZZ)/corpus/$$f $(FUZZ)/kept/$$f $(FUZZ_SEEDS)/$$f >$(FUZZ)/$$f.log 2>&1 || \
 			{ tail -n 40 $(FUZZ)/$$f.log; exit 1; }; \
 		grep -E 'number_of_executed_units|new_units_added' $(FUZZ)/$$f.log; \
 	done
+
+# One after the other: each sums up what takes minutes to learn.
+fuzz-corpus: $(FUZZERS:%=$(FUZZ)/%) $(FUZZ_SEEDS)/made
+	$(Q)for f in $(FUZZERS); do selftests/fuzz/corpus.sh merge $$f || exit 1; done
+
+fuzz-coverage: $(FUZZ_SEEDS)/made
+	@$(MAKE) --no-print-directory FUZZ=$(B)/fuzz-coverage \
+		FUZZ_COVERAGE="-fprofile-instr-generate -fcoverage-mapping" fuzzers
+	@selftests/fuzz/coverage.sh $(FUZZERS)
+
+fuzzers: $(FUZZERS:%=$(FUZZ)/%)
+
+.PHONY: fuzzers fuzz-corpus fuzz-coverage

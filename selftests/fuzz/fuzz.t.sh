@@ -3,8 +3,8 @@
 # timeout: 300
 #
 # The fuzzers of what comes from the network, of the control socket and of several tenants are built, link,
-# and find nothing in their seeds and in what they make of them: the same inputs each time, for seconds. make
-# fuzz looks further.
+# and find nothing in their seeds, in the corpus of the tree and in what they make of them: the same inputs
+# each time, for seconds. make fuzz looks further.
 . "$(dirname "$0")/../tap.sh"
 
 FUZZ=$TAP_BUILD/fuzz
@@ -29,12 +29,13 @@ fuzz()
 	local rc=0
 
 	mkdir "$SCRATCH/$1"
-	"$FUZZ/$1" -runs="$2" -seed=1 -max_len=4096 -timeout=60 -artifact_prefix="$SCRATCH/$1-" \
-		"$SCRATCH/$1" "$FUZZ/seeds/$1" >"$SCRATCH/$1.log" 2>&1 || rc=$?
+	"$TAP_TOP/selftests/fuzz/corpus.sh" unpack "$1" "$SCRATCH/corpus.$1" >"$SCRATCH/$1.log" 2>&1 &&
+		"$FUZZ/$1" -runs="$2" -seed=1 -max_len=4096 -timeout=60 -artifact_prefix="$SCRATCH/$1-" \
+			"$SCRATCH/$1" "$SCRATCH/corpus.$1" "$FUZZ/seeds/$1" >"$SCRATCH/$1.log" 2>&1 || rc=$?
 	echo "$rc" >"$SCRATCH/$1.rc"
 }
 export -f fuzz
-export FUZZ SCRATCH
+export FUZZ SCRATCH TAP_TOP
 
 # What was found is told in full, for nothing else is kept.
 fuzzed()

@@ -117,9 +117,9 @@ static void kick(struct xsk *x)
 }
 
 /*
- * How many packets the core may send in this turn. Whoever comes with 8 bytes waits for the turn that is under
- * way, and whose it is: with long turns a tenant's bulk data delays all others. Short turns cost throughput,
- * which a tenant who is alone need not pay.
+ * How many packets the core may send in this turn. Whoever comes with 8 bytes waits for the turn that is
+ * under way, whomever it serves: with long turns a tenant's bulk data delays all others. Short turns cost
+ * throughput, which a tenant who is alone need not pay.
  */
 static uint32_t budget(struct shard *s)
 {
