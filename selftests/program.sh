@@ -119,6 +119,8 @@ try()
 	chmod 1777 "$folder"
 	[ $side_by_side -eq 1 ] || before=$(traces; echo .)
 	run_limited "$limit" "$1" "$log" "$mark" "$folder" || rc=$?
+	# The run has been killed: what is left is keeper.sh's to take away, and two are in each other's way.
+	kill -0 $$ 2>/dev/null || exit 1
 	left_behind "$before" "$mark" "$folder" "$PROGRAM"
 	seconds=$((SECONDS - started))
 	printf '%d %s\n' $seconds "$name" >>"$LOG/seconds"

@@ -92,7 +92,7 @@ long()
 	probe "$1" <<-END
 		setsid sleep 7$$ >/dev/null &
 		touch $SHM \$(mktemp); mkdir "/run/falcon-t\$\$" 2>/dev/null
-		echo \$\$ >$TMP/running; echo "\$TMPDIR" >$TMP/folder; sleep 7$$
+		echo "\$TMPDIR" >$TMP/folder; echo \$\$ >$TMP/running; sleep 7$$
 	END
 	rm -f "$TMP/running"
 	BUILD=$TMP/build setsid env --default-signal=INT "$TAP_TOP/selftests/run.sh" \
