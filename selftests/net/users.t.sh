@@ -162,6 +162,8 @@ tap_wait 20 no_clients
 tap_run "the agent is there for others" no_clients
 tap_run "and carries what they send" on a timeout 60 falcon-perf mine --count 100
 exec {hold}>&-
+tap_wait 10 holds $ALICE memory 0
+tap_run "no memory stays charged to her" holds $ALICE memory 0
 kill $server
 tap_run "its owner deletes it" as $ALICE falconctl conn del mine
 tap_run "and may have another" as $ALICE falconctl conn add third "${ENDS[@]}"

@@ -84,16 +84,25 @@ static void conn_down__that_was_never_up(void **state)
 	raw_conn_down(p->near.ulp, 1);
 }
 
+static void count(void *arg)
+{
+	++*(int *)arg;
+}
+
 /* The memory that transactions in the core point to stays until they end (ASan watches). */
 static void detach__with_work_in_the_core(void **state)
 {
 	struct pair *p = *state;
+	int freed = 0;
 
 	start_many(p);
+	raw_on_free(p->near.ulp, p->near.client, count, &freed);
 	raw_detach(p->near.ulp, p->near.client);
 	assert_int_equal(app_signals(&p->near.app), -1);
+	assert_int_equal(freed, 0);
 	p->near.conns[0].stalled = false;
 	pair_run(p);
+	assert_int_equal(freed, 1);
 	assert_int_equal(p->near.conns[0].count, 0);
 	assert_int_equal(p->near.app.rings->cq.tail, 0);
 }
@@ -125,6 +134,42 @@ static void detach__with_responses_in_the_core(void **state)
 	raw_detach(p->far.ulp, p->far.client);
 	assert_int_equal(*(const uint8_t *)p->far.conns[0].response, 0);
 	fake_release(&p->far.conns[0]);
+}
+
+/* Attach |app|, newly made, submit a PUT, and go. 0 or raw_attach()'s error. */
+static int come_and_go(struct pair *p, struct app *app)
+{
+	struct falcon_sqe sqe = pair_sqe(FALCON_RAW_PUT, 0, 0, 8);
+	struct client *cl;
+	int rc;
+
+	app_make(app, 4096, true);
+	rc = pair_attach(&p->near, app, 0, &cl);
+	if (rc)
+		return rc;
+	app_submit(app, &sqe);
+	pair_step(p);
+	raw_detach(p->near.ulp, cl);
+	return 0;
+}
+
+/* Who comes and goes while a peer does not answer cannot have the agent keep memory without end. */
+static void detach__some_linger(void **state)
+{
+	struct app apps[RAW_CLIENTS_LINGER], more;
+	struct pair *p = *state;
+
+	p->near.conns[0].stalled = true;
+	for (int i = 0; i < RAW_CLIENTS_LINGER; i++)
+		assert_int_equal(come_and_go(p, &apps[i]), 0);
+	assert_int_equal(come_and_go(p, &more), -EBUSY);
+	app_drop_all(&more);
+	p->near.conns[0].stalled = false;
+	pair_run(p);
+	assert_int_equal(come_and_go(p, &more), 0);
+	app_drop(&more);
+	for (int i = 0; i < RAW_CLIENTS_LINGER; i++)
+		app_drop(&apps[i]);
 }
 
 /* What one application has queued goes with it; what another has stays and in order. */
@@ -203,7 +248,7 @@ int main(void)
 		T(conn_down__then_core_closes), T(conn_down__after_core_closed),
 		T(conn_down__then_up_again), T(conn_down__that_was_never_up),
 		T(detach__with_work_in_the_core), T(detach__with_pulls_in_the_core),
-		T(detach__with_responses_in_the_core), T(detach__leaves_the_others),
+		T(detach__with_responses_in_the_core), T(detach__some_linger), T(detach__leaves_the_others),
 		T(broken__is_reported_once_and_detached), T(services__taken_free_and_many),
 	};
 

@@ -22,6 +22,14 @@ enum raw_app_fds {
 	FD_OTHERS,	/* the doorbell of ring set 1, if there is one, and so on */
 };
 
+/* What an application is charged, until no shard has its memory any more. */
+struct raw_charge {
+	struct quota *quota;
+	uid_t uid;
+	uint64_t bytes;
+	unsigned int nclients;		/* that are not freed; by all shards' threads */
+};
+
 struct raw_app {
 	unsigned int nclients;
 	struct client *clients[FALCON_MAX_SHARDS];	/* [i]: in shard i, with ring set i */
@@ -91,13 +99,36 @@ static int attach_to_all(struct agent *a, struct raw_app *app, const int *fds, u
 	return 0;
 }
 
+static void uncharge(void *arg)
+{
+	struct raw_charge *charge = arg;
+
+	if (__atomic_sub_fetch(&charge->nclients, 1, __ATOMIC_ACQ_REL))
+		return;
+	quota_uncharge(charge->quota, charge->uid, QUOTA_MEMORY, charge->bytes);
+	free(charge);
+}
+
 static int charge(struct agent *a, uid_t uid, const struct raw_app *app, char *err, size_t errlen)
 {
-	int rc = quota_charge(a->quota, uid, QUOTA_MEMORY, client_memory(app->clients[0]));
+	struct raw_charge *charge = malloc(sizeof(*charge));
+	int rc;
 
-	if (rc < 0)
+	if (!charge) {
+		snprintf(err, errlen, "out of memory");
+		return -ENOMEM;
+	}
+	*charge = (struct raw_charge){ .quota = a->quota, .uid = uid, .nclients = app->nclients,
+				       .bytes = client_memory(app->clients[0]) };
+	rc = quota_charge(a->quota, uid, QUOTA_MEMORY, charge->bytes);
+	if (rc < 0) {
 		quota_explain(a->quota, uid, QUOTA_MEMORY, err, errlen);
-	return rc;
+		free(charge);
+		return rc;
+	}
+	for (unsigned int i = 0; i < app->nclients; i++)
+		raw_on_free(a->shards[i].raw, app->clients[i], uncharge, charge);
+	return 0;
 }
 
 int agent_raw_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
@@ -150,7 +181,6 @@ void agent_raw_gone(struct agent *a, struct control_client *cl)
 		return;
 	cl->raw = NULL;
 	raw_app_add_stats(app, &a->past_clients);
-	quota_uncharge(a->quota, cl->uid, QUOTA_MEMORY, client_memory(app->clients[0]));
 	log_ratelimited(LOG_LEVEL_INFO, &a->applications, "application gone service=%u pid=%d",
 			client_service(app->clients[0]), cl->pid);
 	detach(a, app);

@@ -24,8 +24,21 @@ void raw_client_put(struct raw_client *rc)
 {
 	if (--rc->refs)
 		return;
+	LIST_REMOVE(rc, link);
 	client_free(rc->cl);
+	if (rc->freed)
+		rc->freed(rc->freed_arg);
 	free(rc);
+}
+
+static unsigned int lingering(const struct raw_ulp *ulp, uint32_t uid)
+{
+	const struct raw_client *rc;
+	unsigned int n = 0;
+
+	LIST_FOREACH(rc, &ulp->gone, link)
+		n += rc->uid == uid;
+	return n;
 }
 
 /* A service from the free range that nobody has, or 0. */
@@ -83,6 +96,11 @@ int raw_attach(struct raw_ulp *ulp, const struct client_ends *ends, uint16_t ser
 		snprintf(err, err_len, "service %u is taken by another application", service);
 		return -EADDRINUSE;
 	}
+	if (lingering(ulp, ends->uid) >= RAW_CLIENTS_LINGER) {
+		snprintf(err, err_len, "%d applications of yours that have gone have operations under way",
+			 RAW_CLIENTS_LINGER);
+		return -EBUSY;
+	}
 	rc = new_client(ulp);
 	if (!rc) {
 		snprintf(err, err_len, "out of memory");
@@ -93,6 +111,7 @@ int raw_attach(struct raw_ulp *ulp, const struct client_ends *ends, uint16_t ser
 		free(rc);
 		return -EINVAL;
 	}
+	rc->uid = ends->uid;
 	ulp->services[service] = rc;
 	ulp->clients[slot] = rc;
 	if ((uint32_t)slot >= ulp->clients_used)
@@ -113,10 +132,19 @@ void raw_detach(struct raw_ulp *ulp, struct client *cl)
 	client_publish(cl);
 	client_shutdown(cl);
 	rc->detached = true;
+	LIST_INSERT_HEAD(&ulp->gone, rc, link);
 	for (uint32_t i = 0; i < ulp->max_conns; i++)
 		if (ulp->conns[i])
 			raw_conn_flush(ulp->conns[i], rc);
 	raw_client_put(rc);
+}
+
+void raw_on_free(struct raw_ulp *ulp, const struct client *cl, void (*freed)(void *arg), void *arg)
+{
+	struct raw_client *rc = ulp->services[client_service(cl)];
+
+	rc->freed = freed;
+	rc->freed_arg = arg;
 }
 
 static struct raw_conn *new_conn(void)

@@ -25,6 +25,7 @@
 
 enum raw_const {
 	RAW_MAX_CLIENTS = 256,
+	RAW_CLIENTS_LINGER = 16,	/* of a user that have gone, with work in the core */
 	RAW_FIRST_FREE_SERVICE = 32768,	/* services from here up are for whoever asks for none */
 };
 
@@ -47,13 +48,19 @@ void raw_destroy(struct raw_ulp *ulp);
 /*
  * Attach an application: see client_attach(). |service| 0: the next free one. On success *|out| is
  * the client, valid until raw_detach(), and owns the descriptors. -EADDRINUSE: the service is
- * taken; -EUSERS: RAW_MAX_CLIENTS are attached; -EINVAL: the memory is not as it should be;
- * -ENOMEM. |err| then has the sentence, and the descriptors stay the caller's.
+ * taken; -EUSERS: RAW_MAX_CLIENTS are attached; -EBUSY: RAW_CLIENTS_LINGER of |ends->uid| linger;
+ * -EINVAL: the memory is not as it should be; -ENOMEM. |err| then has the sentence, and the descriptors
+ * stay the caller's.
  */
 int raw_attach(struct raw_ulp *ulp, const struct client_ends *ends, uint16_t service,
 	       struct client **out, char *err, size_t err_len);
 /* The application has gone. Its queued operations vanish; what is in the core ends silently. */
 void raw_detach(struct raw_ulp *ulp, struct client *cl);
+/*
+ * Call |freed| when the memory of |cl|, which is attached, is mapped no more: when what it has in the core
+ * has ended, too.
+ */
+void raw_on_free(struct raw_ulp *ulp, const struct client *cl, void (*freed)(void *arg), void *arg);
 
 /*
  * Connection |c| is established; a transaction may carry |segment| bytes after the raw header

@@ -3,6 +3,8 @@
 #ifndef FALCON_ULP_RAW_PRIV_H
 #define FALCON_ULP_RAW_PRIV_H
 
+#include <sys/queue.h>
+
 #include "ulp/raw.h"
 
 enum raw_limits {
@@ -33,7 +35,11 @@ struct raw_client {
 	struct raw_ulp *ulp;
 	struct client *cl;
 	uint32_t refs;		/* 1 while attached + operations + responses in the core */
-	bool detached;
+	bool detached;		/* and in |gone| */
+	uint32_t uid;
+	LIST_ENTRY(raw_client) link;
+	void (*freed)(void *arg);	/* NULL: nobody wants to know */
+	void *freed_arg;
 	const char *broken;	/* why it is to be detached */
 	uint64_t full_since;	/* ns: its message ring has been full; 0: it has not */
 	struct raw_op *free_ops;
@@ -75,6 +81,7 @@ struct raw_ulp {
 	uint16_t next_service;		/* where to look for a free one */
 	struct raw_conn *ready, **ready_tail;
 	struct raw_client *clients[RAW_MAX_CLIENTS];
+	LIST_HEAD(, raw_client) gone;	/* detached, with operations or responses in the core */
 	struct raw_client *services[65536];
 	struct raw_conn *conns[];	/* [max_conns] */
 };
