@@ -147,7 +147,22 @@ run_cm()
 	meet $server "${FROM:-b}" falcon-run $2
 }
 
-# cm NAME SERVER CLIENT [TEXT]: the same as a test.
+# until_listening COMMAND...: a pair of perftest's that meets by librdmacm. Its server sleeps before it
+# listens, and listens a second time after a first exchange; its client may ask before, and is rejected, as by
+# any adapter (datagrams: the service is unsupported, and the client crashes over that). Both begin again, for
+# at most 20 s: to a server that waits a second time another client would be the first one's second half.
+until_listening()
+{
+	local deadline=$((SECONDS + 20))
+
+	until "$@"; do
+		grep -Eq "REJECTED; error: 8|UNREACHABLE; error: 1\." "$SCRATCH/client" &&
+			[ $SECONDS -lt $deadline ] || return 1
+		rm -f "$SCRATCH/explained"
+	done
+}
+
+# cm NAME SERVER CLIENT [TEXT]: run_cm() as a test.
 cm()
 {
 	tap_run "$1" run_cm "${@:2}"

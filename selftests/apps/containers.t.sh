@@ -35,20 +35,8 @@ says()
 	"${@:2}" 2>&1 | grep -q -- "$1"
 }
 
-# perftest COMMAND...: two of its programs, which these commands put into containers. The server listens some
-# time after it has said so, twice: a client that comes too soon is rejected, and both begin again.
+# perftest COMMAND...: two of its programs, which these commands put into containers.
 perftest()
-{
-	local deadline=$((SECONDS + 20))
-
-	until perftest_once "$@"; do
-		grep -Eq "REJECTED; error: 8|UNREACHABLE; error: 1\." "$SCRATCH/client" &&
-			[ $SECONDS -lt $deadline ] || return 1
-		rm -f "$SCRATCH/explained"
-	done
-}
-
-perftest_once()
 {
 	local server
 
@@ -125,9 +113,10 @@ tap_is "$(on a "${CONTAINER[@]}" sh -c 'id -u; ip -o addr | grep -c eth0; ls /ru
 0
 falcond.sock" "a container has neither the host's users and network nor anything of Falcon but the socket"
 tap_run "it has Falcon's device" says "^falcon0: .* active" on a "${CONTAINER[@]}" "$ALL/falcon-run" -c
-tap_run "ib_write_bw between containers" perftest "${CONTAINER[@]}"
+tap_run "ib_write_bw between containers" until_listening perftest "${CONTAINER[@]}"
 tap_run "rping between containers" ping "${CONTAINER[@]}"
-tap_run "ib_write_bw between containers of a user without privileges" perftest "${ROOTLESS[@]}"
+tap_run "ib_write_bw between containers of a user without privileges" \
+	until_listening perftest "${ROOTLESS[@]}"
 tap_run "rping between them" ping "${ROOTLESS[@]}"
 tap_run "a disk in a container" disk
 serve b

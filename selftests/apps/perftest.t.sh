@@ -24,22 +24,7 @@ perf_cm()
 		tap_skip "$name" "perftest asks for IPv4 addresses alone, also with --ipv6"
 		return
 	fi
-	tap_run "$name" until_listening "$command" "$command $ADDRESS"
-}
-
-# until_listening SERVER CLIENT: run_cm. perftest's server sleeps before it listens, and listens a second
-# time after a first exchange; its client may ask before, and is rejected, as by any adapter (datagrams:
-# the service is unsupported, and the client crashes over that). Both begin again, for at most 20 s: to a
-# server that waits a second time another client would be the first one's second half.
-until_listening()
-{
-	local deadline=$((SECONDS + 20))
-
-	until run_cm "$@"; do
-		grep -Eq "REJECTED; error: 8|UNREACHABLE; error: 1\." "$SCRATCH/client" &&
-			[ $SECONDS -lt $deadline ] || return 1
-		rm -f "$SCRATCH/explained"
-	done
+	tap_run "$name" until_listening run_cm "$command" "$command $ADDRESS"
 }
 
 each()

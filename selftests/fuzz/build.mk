@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # make fuzz SECONDS=n: each fuzzer for n seconds. What it finds, and the corpus it learns, stay
 # under build/fuzz/; a second run goes on from there. make fuzz-corpus puts what was learnt into the tree, and
-# make fuzz-coverage says how much of user/ all inputs reach.
+# make fuzz-coverage says how many lines of the product all inputs run.
 
 FUZZERS :=	# all of them
 # Those of what comes from the network, of the control socket and of several tenants, which make test builds and
@@ -154,7 +154,6 @@ fuzz: $(FUZZERS:%=$(FUZZ)/%) $(FUZZ_SEEDS)/made
 		grep -E 'number_of_executed_units|new_units_added' $(FUZZ)/$$f.log; \
 	done
 
-# One after the other: each sums up what takes minutes to learn.
 fuzz-corpus: $(FUZZERS:%=$(FUZZ)/%) $(FUZZ_SEEDS)/made
 	$(Q)for f in $(FUZZERS); do selftests/fuzz/corpus.sh merge $$f || exit 1; done
 

@@ -4,7 +4,7 @@
 #
 #	corpus.sh unpack FUZZER FOLDER		into a folder of this name, which is made anew
 #	corpus.sh merge FUZZER			of what "make fuzz" has learnt, and of what the tree has,
-#						the fewest inputs that reach all it reaches, beside the seeds
+#						a few inputs that reach all edges it reaches, beside the seeds
 #
 # Only which edges an input reaches counts, not how often, and inputs are short: that keeps the files small.
 set -euo pipefail
