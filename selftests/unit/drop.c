@@ -2,10 +2,15 @@
 /* Descriptors are closed behind the caller's back, and a close that hangs holds up its user alone. */
 #include "unit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -48,6 +53,61 @@ static void each_user_waits_for_his_own(void **state)
 	close(pair[0]);
 }
 
+/* The thread of this process that closes; 0: it has not begun. */
+static pid_t closing_thread(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	char path[64], name[16] = "";
+	const struct dirent *d;
+	pid_t tid = 0;
+
+	while (!tid && (d = readdir(tasks))) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", d->d_name);
+		f = fopen(path, "r");
+		if (f && fgets(name, sizeof(name), f) && !strcmp(name, "falcon-close\n"))
+			tid = atoi(d->d_name);
+		if (f)
+			fclose(f);
+	}
+	closedir(tasks);
+	return tid;
+}
+
+static void *drop_there(void *fd)
+{
+	cpu_set_t one;
+	int cpu = sched_getcpu();
+
+	CPU_ZERO(&one);
+	CPU_SET((size_t)cpu, &one);
+	assert_int_equal(pthread_setaffinity_np(pthread_self(), sizeof(one), &one), 0);
+	drop_fd(*(int *)fd, SLOW_USER);
+	return NULL;
+}
+
+/* A thread that is bound to a CPU drops: what closes is not bound to it. */
+static void runs_elsewhere(void **state)
+{
+	cpu_set_t all, set;
+	pthread_t thread;
+	int peer, fd = lingering(&peer);
+	pid_t tid;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	assert_int_equal(pthread_create(&thread, NULL, drop_there, &fd), 0);
+	while (!(tid = closing_thread()))
+		sched_yield();
+	do
+		assert_int_equal(sched_getaffinity(tid, sizeof(set), &set), 0);
+	while (!CPU_EQUAL(&all, &set));
+	pthread_join(thread, NULL);
+	close(peer);
+	wait_closed(SLOW_USER);
+}
+
 /* Descriptors are left for others, however few the agent may have. */
 static void no_more_than_a_share(void **state)
 {
@@ -81,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_more_than_a_share),
 		cmocka_unit_test(each_user_waits_for_his_own),
+		cmocka_unit_test(runs_elsewhere),
 	};
 
 	return unit_run(tests);

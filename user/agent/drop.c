@@ -2,6 +2,7 @@
 #include "agent/drop.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -48,11 +49,22 @@ static void release(const struct drop *x)
 		close(x->fd);
 }
 
+/* A shard that starts this thread may have one CPU, and have it to itself: go where the process may run. */
+static void leave_shard(void)
+{
+	cpu_set_t set;
+
+	pthread_setname_np(pthread_self(), "falcon-close");
+	if (sched_getaffinity(getpid(), sizeof(set), &set) == 0)
+		pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
 static void *close_all(void *arg)
 {
 	struct dropper *d = arg, **p;
 	struct drop *x;
 
+	leave_shard();
 	pthread_mutex_lock(&lock);
 	while ((x = d->first)) {
 		d->first = x->next;
