@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -123,6 +124,20 @@ static void open__what_goes_wrong(void **state)
 	attr.arena_size = UINT64_MAX;
 	assert_int_equal(falcon_open(&attr, &f), -EINVAL);
 	falcon_close(NULL);
+}
+
+/* No page is left for the agent to make. */
+static void open__has_all_pages(void **state)
+{
+	uint8_t *arena = falcon_arena(near);
+	unsigned char in_memory[ARENA / 4096];
+	unsigned int n = 0;
+
+	(void)state;
+	assert_int_equal(mincore(arena, ARENA, in_memory), 0);
+	for (unsigned int i = 0; i < ARENA / 4096; i++)
+		n += in_memory[i] & 1;
+	assert_int_equal(n, ARENA / 4096);
 }
 
 static void open__from_the_environment(void **state)
@@ -376,7 +391,8 @@ int main(int argc, char **argv)
 #define T2(f) cmocka_unit_test_setup_teardown(f, setup_two, teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(version__is_the_programs),
-		T(open__what_goes_wrong), T(open__from_the_environment), T(names__of_connections),
+		T(open__what_goes_wrong), T(open__from_the_environment), T(open__has_all_pages),
+		T(names__of_connections),
 		T(grants),		T(operations__of_each_kind), T(submit__bounds_and_full_ring),
 		T(completions__left_unread), T(fd__for_event_loops), T(agent__dies),
 		T2(threads__connections_of_both), T2(threads__wrong_handles), T2(agent__dies),

@@ -139,6 +139,18 @@ static int attach(struct falcon *f, json_t *request, json_t **answer)
 	return rc;
 }
 
+/*
+ * Have all pages of the memory: the agent's threads would else make those that it is the first to touch,
+ * which is this process's to do, and for its own control group to count. A kernel before 5.14 cannot.
+ */
+static int have_pages(struct falcon *f)
+{
+	if (madvise(f->shm, f->map_size, MADV_POPULATE_WRITE) == 0 || errno == EINVAL)
+		return 0;
+	return lib_fail(f, -errno, "there is not enough memory for %llu bytes: %s",
+			(unsigned long long)f->map_size, strerror(errno));
+}
+
 static struct falcon *new_handle(void)
 {
 	struct falcon *f = calloc(1, sizeof(*f));
@@ -173,6 +185,9 @@ int lib_open(const struct falcon_attr *attr, json_t *request, bool all_threads, 
 		json_decref(request);
 	else
 		rc = attach(f, request, answer);
+	/* Not before the agent has said that it may be so much. */
+	if (!rc)
+		rc = have_pages(f);
 	if (rc)
 		return lib_open_failed(f, rc);
 	*out = f;
