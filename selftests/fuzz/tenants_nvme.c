@@ -201,13 +201,14 @@ void disk_attach(struct disk_app *d, unsigned int host, unsigned int disk, uint6
 	struct disk_agent *a = &disk_agents[host];
 	struct nvme_dev *dev = nvme_dev_find(a->ulp.initiator, disk_names[disk]);
 	char err[256];
+	int rc = 0;
 
 	app_make(&d->app, arena, true);
 	d->at = NULL;
 	if (dev)
-		d->at = nvme_app_attach(a->apps, dev, disk, (int[]){ d->app.memfd, d->app.doorbell,
-					d->app.agent_event }, err, sizeof(err));
-	CHECK(d->at || !dev || nvme_apps_lingering(a->apps, disk) == NVME_APPS_LINGER);
+		rc = nvme_app_attach(a->apps, dev, disk, (int[]){ d->app.memfd, d->app.doorbell,
+				     d->app.agent_event }, &d->at, err, sizeof(err));
+	CHECK(!rc || (rc == -EBUSY && nvme_apps_lingering(a->apps, disk) == NVME_APPS_LINGER));
 	if (d->at)
 		return;
 	close(d->app.memfd);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/nvme_app.h"
+#include "falcon/nvme.h"
 #include "loop/app.h"
 
 enum { MIB = 1 << 20, ARENA = 1 << 20 };
@@ -41,18 +42,25 @@ static void step(struct world *w)
 	env_step(w->e);
 }
 
+/* w->na: NULL if it may not. */
+static int attach(struct world *w)
+{
+	char err[256];
+
+	w->na = NULL;
+	return nvme_app_attach(w->apps, w->e->dev, geteuid(),
+			       (int[]){ w->app.memfd, w->app.doorbell, w->app.agent_event }, &w->na, err,
+			       sizeof(err));
+}
+
 static int set_up_with(void **state, struct env *e)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	char err[256];
 
 	w->e = e;
 	w->apps = nvme_apps_create(broken, w);
 	app_make(&w->app, ARENA, true);
-	w->na = nvme_app_attach(w->apps, w->e->dev, geteuid(),
-				(int[]){ w->app.memfd, w->app.doorbell, w->app.agent_event }, err,
-				sizeof(err));
-	assert_non_null(w->na);
+	assert_int_equal(attach(w), 0);
 	*state = w;
 	return 0;
 }
@@ -67,6 +75,14 @@ static int set_up_protected(void **state)
 	const struct env_format f = { .host = 1 };
 
 	return set_up_with(state, env_open_format(1, MIB, 9, MIB, &f));
+}
+
+/* The target pulls all data of writes. */
+static int set_up_standard(void **state)
+{
+	env_standard(NULL);
+	set_up(state);
+	return env_combined(NULL);
 }
 
 static int tear_down(void **state)
@@ -332,19 +348,75 @@ static void freed(void *arg, uid_t uid, uint64_t bytes)
 	w->freed++;
 }
 
-static bool come_again(struct world *w)
-{
-	char err[256];
+static unsigned int ndata;	/* packets with data of writes that have been on the wire */
 
-	app_make(&w->app, ARENA, true);
-	w->na = nvme_app_attach(w->apps, w->e->dev, geteuid(),
-				(int[]){ w->app.memfd, w->app.doorbell, w->app.agent_event }, err,
-				sizeof(err));
-	return w->na;
+static void count_data(struct env *e, uint8_t *packet, uint32_t len)
+{
+	struct falcon_nvme_hdr h;
+
+	(void)e;
+	ndata += len > sizeof(struct falcon_nvme_response) && falcon_nvme_nbth_unpack(packet, len, &h) &&
+		 h.type == FALCON_NVME_WRITE_DATA;
 }
 
-/* It submits |io|, which is on its way or waits when it goes; and comes again. False: it may not. */
-static bool leave(struct world *w, struct falcon_nvme_sqe *io)
+/* It goes while its data are on their way: no more of them are sent, and nothing is written. */
+static void gone_in_a_write(void **state)
+{
+	struct falcon_nvme_sqe io = { .opcode = nvme_cmd_write, .qid = 1, .nsid = 1, .cdw12 = 255 };
+	struct world *w = *state;
+	unsigned int sent;
+
+	reach(w);
+	memset(w->app.arena, 0x77, 256 * 512);
+	w->e->on_wire = count_data;
+	ndata = 0;
+	submit(w, &io);
+	for (int i = 0; i < 10000 && ndata < 3; i++)
+		step(w);
+	assert_in_range(ndata, 3, 31);
+	sent = ndata;
+	nvme_app_on_free(w->na, freed, w);
+	nvme_app_detach(w->na);
+	w->na = NULL;
+	for (int i = 0; i < 20000; i++)
+		step(w);
+	assert_int_equal(w->freed, 1);
+	assert_int_equal(ndata, sent);
+	for (unsigned int i = 0; i < 256 * 512; i++)
+		assert_int_equal(w->e->stores[0].bytes[i], 0);
+}
+
+/* It goes, and then the connection: its commands are not sent again. */
+static void gone_before_the_connection(void **state)
+{
+	struct falcon_nvme_sqe io = { .opcode = nvme_cmd_write, .qid = 1, .nsid = 1 };
+	struct nvme_dev_info info;
+	struct world *w = *state;
+
+	reach(w);
+	w->e->stores[0].frozen = true;
+	submit(w, &io);
+	for (int i = 0; i < 1000; i++)
+		step(w);
+	nvme_app_on_free(w->na, freed, w);
+	nvme_app_detach(w->na);
+	w->na = NULL;
+	env_cut(w->e, 0);
+	for (int i = 0; i < 100; i++)
+		step(w);
+	assert_int_equal(w->freed, 1);
+	nvme_dev_info(w->e->dev, &info);
+	assert_int_equal(info.retried, 0);
+}
+
+static int come_again(struct world *w)
+{
+	app_make(&w->app, ARENA, true);
+	return attach(w);
+}
+
+/* It submits |io|, which is on its way or waits when it goes; and comes again, if it may: attach(). */
+static int leave(struct world *w, struct falcon_nvme_sqe *io)
 {
 	submit(w, io);
 	for (int i = 0; i < 200; i++)
@@ -361,12 +433,14 @@ static void lingers(void **state)
 	struct falcon_nvme_sqe io = { .opcode = nvme_cmd_write, .qid = 1, .nsid = 1 };
 	struct world *w = *state;
 	unsigned int n = 0;
+	int rc = 0;
 
 	reach(w);
 	w->e->stores[0].frozen = true;
-	while (n < NVME_APPS_LINGER && leave(w, &io))
+	while (n < NVME_APPS_LINGER && (rc = leave(w, &io)) == 0)
 		n++;
 	assert_int_equal(n, NVME_APPS_LINGER - 1);
+	assert_int_equal(rc, -EBUSY);
 	assert_int_equal(nvme_apps_lingering(w->apps, geteuid()), NVME_APPS_LINGER);
 	assert_int_equal(nvme_apps_lingering(w->apps, geteuid() + 1), 0);
 	assert_true(!w->na && !w->freed);
@@ -376,7 +450,7 @@ static void lingers(void **state)
 	assert_int_equal(w->freed, NVME_APPS_LINGER);
 	assert_int_equal(nvme_apps_lingering(w->apps, geteuid()), 0);
 	app_drop_all(&w->app);
-	assert_true(come_again(w));
+	assert_int_equal(come_again(w), 0);
 }
 
 /* They go while their target is not there: nothing of them stays. */
@@ -389,7 +463,7 @@ static void waits(void **state)
 	w->e->refuse = true;
 	env_cut(w->e, 0);
 	for (unsigned int i = 1; i < 100; i++) {
-		assert_true(leave(w, &io));
+		assert_int_equal(leave(w, &io), 0);
 		assert_int_equal(w->freed, i);
 	}
 }
@@ -439,6 +513,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(namespaces, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(reset, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(gone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(gone_in_a_write, set_up_standard, tear_down),
+		cmocka_unit_test_setup_teardown(gone_before_the_connection, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lingers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(waits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hostile, set_up, tear_down),

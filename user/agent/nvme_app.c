@@ -2,6 +2,7 @@
 #include "agent/nvme_app.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <nvme/types.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ struct nvme_app {
 	uint32_t refs;			/* 1 while attached, and its commands */
 	bool detached, broken;
 	struct app_cmd *free;
+	unsigned int nused;		/* |cmds| that have been used: the others are pages not touched yet */
 	struct app_cmd cmds[FALCON_CQ_ENTRIES];	/* as many as client_take() lets be outstanding */
 };
 
@@ -68,8 +70,8 @@ unsigned int nvme_apps_lingering(const struct nvme_apps *apps, uid_t uid)
 	return n;
 }
 
-struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, uid_t uid, const int fds[3],
-				 char *err, size_t errlen)
+int nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, uid_t uid, const int fds[3],
+		    struct nvme_app **out, char *err, size_t errlen)
 {
 	const struct client_ends ends = { .memfd = fds[0], .doorbell = fds[1], .event = fds[2],
 					  .release = drop_memory, .uid = uid };
@@ -78,30 +80,26 @@ struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, u
 	if (nvme_apps_lingering(apps, uid) >= NVME_APPS_LINGER) {
 		snprintf(err, errlen, "%d applications of yours that have gone have commands under way",
 			 NVME_APPS_LINGER);
-		return NULL;
+		return -EBUSY;
 	}
 	app = calloc(1, sizeof(*app));
 	if (!app) {
 		snprintf(err, errlen, "out of memory");
-		return NULL;
+		return -ENOMEM;
 	}
 	app->cl = client_attach(&ends, 0, err, errlen);
 	if (!app->cl) {
 		free(app);
-		return NULL;
+		return -EINVAL;
 	}
 	app->apps = apps;
 	app->dev = dev;
 	app->uid = uid;
 	nvme_dev_hold(dev);
 	app->refs = 1;
-	for (int i = FALCON_CQ_ENTRIES - 1; i >= 0; i--) {
-		app->cmds[i].app = app;
-		app->cmds[i].next = app->free;
-		app->free = &app->cmds[i];
-	}
 	TAILQ_INSERT_TAIL(&apps->list, app, link);
-	return app;
+	*out = app;
+	return 0;
 }
 
 static void put(struct nvme_app *app)
@@ -119,9 +117,9 @@ static void put(struct nvme_app *app)
 void nvme_app_detach(struct nvme_app *app)
 {
 	/* What waits for an event would wait for ever; what is not sent, for a target that may have gone. */
-	for (unsigned int i = 0; i < FALCON_CQ_ENTRIES; i++)
+	for (unsigned int i = 0; i < app->nused; i++)
 		if (app->cmds[i].used)
-			nvme_dev_abort(&app->cmds[i].icmd);
+			nvme_dev_cancel(&app->cmds[i].icmd);
 	TAILQ_REMOVE(&app->apps->list, app, link);
 	TAILQ_INSERT_TAIL(&app->apps->gone, app, link);
 	client_publish(app->cl);
@@ -171,7 +169,7 @@ static void abort_cmd(struct app_cmd *cmd)
 {
 	uint32_t which = le32toh(cmd->icmd.sqe.cdw10), result = 1;
 
-	for (unsigned int i = 0; i < FALCON_CQ_ENTRIES; i++) {
+	for (unsigned int i = 0; i < cmd->app->nused; i++) {
 		struct app_cmd *c = &cmd->app->cmds[i];
 
 		if (!c->used || c == cmd || le16toh(c->icmd.sqe.cid) != which >> 16 ||
@@ -222,10 +220,26 @@ static void start(struct app_cmd *cmd, uint64_t now)
 	nvme_dev_submit(dev, &cmd->icmd, now);
 }
 
+/* A command for what client_take() has given, which there always is. */
+static struct app_cmd *unused(struct nvme_app *app)
+{
+	struct app_cmd *cmd = app->free;
+
+	if (cmd) {
+		app->free = cmd->next;
+	} else {
+		cmd = &app->cmds[app->nused++];
+		cmd->app = app;
+	}
+	cmd->used = true;
+	app->refs++;
+	return cmd;
+}
+
 static uint32_t take(struct nvme_app *app, uint64_t now)
 {
 	for (uint32_t n = 0; n < TAKE_BUDGET; n++) {
-		struct app_cmd *cmd = app->free;
+		struct app_cmd *cmd;
 		struct falcon_sqe slot;
 		int rc = client_take(app->cl, &slot);
 
@@ -233,9 +247,7 @@ static uint32_t take(struct nvme_app *app, uint64_t now)
 			app->broken = true;
 		if (rc <= 0)
 			return n;
-		app->free = cmd->next;
-		cmd->used = true;
-		app->refs++;
+		cmd = unused(app);
 		memcpy(&cmd->icmd.sqe, &slot, sizeof(cmd->icmd.sqe));
 		start(cmd, now);
 	}

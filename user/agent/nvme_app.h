@@ -25,11 +25,12 @@ enum nvme_app_const {
 };
 
 /*
- * Attach an application of user |uid| to |dev|: see client_attach(). NULL with a sentence in |err|: also when
- * so many of his linger, or who attaches and goes at once would have memory that grows until targets answer.
+ * Attach an application of user |uid| to |dev|: see client_attach(). 0 and it in *|out|, or an errno with a
+ * sentence in |err|. -EBUSY: so many of the user's linger, or one that attaches and goes at once would have
+ * memory that grows until targets answer.
  */
-struct nvme_app *nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, uid_t uid, const int fds[3],
-				 char *err, size_t errlen);
+int nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, uid_t uid, const int fds[3],
+		    struct nvme_app **out, char *err, size_t errlen);
 /*
  * It has gone. What of its commands has not been sent ends; its memory stays mapped until the last of the
  * others has ended.

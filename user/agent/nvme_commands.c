@@ -48,9 +48,9 @@ int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, i
 		return control_error(reply, -EALREADY, "this connection has attached already");
 	if (nfds != 3)
 		return control_error(reply, -EINVAL, "nvme-attach wants three descriptors");
-	app = nvme_app_attach(a->nvme->apps, dev, cl->uid, fds, err, sizeof(err));
-	if (!app)
-		return control_error(reply, -EINVAL, "%s", err);
+	rc = nvme_app_attach(a->nvme->apps, dev, cl->uid, fds, &app, err, sizeof(err));
+	if (rc < 0)
+		return control_error(reply, rc, "%s", err);
 	/* The application's object owns them now. */
 	for (int i = 0; i < 3; i++)
 		fds[i] = -1;

@@ -458,7 +458,7 @@ void nvme_dev_submit(struct nvme_dev *dev, struct nvme_icmd *icmd, uint64_t now)
 	icmd->step = 0;
 	icmd->open = 0;
 	icmd->status = 0;
-	icmd->running = icmd->expired = icmd->event = false;
+	icmd->running = icmd->expired = icmd->cancelled = icmd->event = false;
 	memset(icmd->pieces, 0, sizeof(icmd->pieces));
 	dev->in->now = now;
 	bool remote = icmd->sqe.qid || icmd->sqe.opcode == nvme_admin_get_lba_status;

@@ -77,6 +77,7 @@ struct nvme_icmd {
 	uint16_t open;			/* pieces that have not ended */
 	uint16_t status;		/* the first that is not 0 */
 	bool running, expired;
+	bool cancelled;			/* its application has gone: see nvme_dev_cancel() */
 	bool event;			/* on dev->events */
 	struct nvme_piece pieces[2];
 };
@@ -204,6 +205,11 @@ uint64_t nvme_sqe_md_bytes(const struct nvme_dev *dev, const struct falcon_nvme_
 void nvme_dev_submit(struct nvme_dev *dev, struct nvme_icmd *icmd, uint64_t now);
 /* Take |icmd| back if nothing of it has been sent: true, and done() was called. */
 bool nvme_dev_abort(struct nvme_icmd *icmd);
+/*
+ * Nobody waits for |icmd| any more: take it back, or, if something of it has been sent, send no more of its
+ * data, and do not send it again. A target that has not pulled all data of a write then writes nothing.
+ */
+void nvme_dev_cancel(struct nvme_icmd *icmd);
 
 /* The controller that |dev| is a namespace of; whether both have the same. */
 const char *nvme_dev_controller(const struct nvme_dev *dev);

@@ -277,3 +277,9 @@ bool nvme_dev_abort(struct nvme_icmd *icmd)
 	nvme_icmd_end(icmd, NVME_SC_ABORT_REQ, 0);
 	return true;
 }
+
+void nvme_dev_cancel(struct nvme_icmd *icmd)
+{
+	if (!nvme_dev_abort(icmd))
+		icmd->cancelled = true;
+}

@@ -298,6 +298,8 @@ void nvme_initiator_on_pull(struct nvme_initiator *in, struct fcore_conn *core, 
 		fcore_pull_respond(core, rsn, &resp, now);
 		return;
 	}
+	if (n->piece->icmd && n->piece->icmd->cancelled)
+		return fcore_pull_respond(core, rsn, &resp, now);
 	h.type = FALCON_NVME_WRITE_DATA;
 	h.inv = 0;
 	payload = nvme_incmd_data(n, at, len, &h.inv);
@@ -351,7 +353,7 @@ static void lost_piece(struct nvme_piece *p)
 	p->open = false;
 	if (!p->icmd)
 		return;
-	if (p->icmd->expired) {
+	if (p->icmd->expired || p->icmd->cancelled) {
 		p->status = NVME_SCT_PATH << 8 | NVME_SC_HOST_PATH_ERROR;
 		nvme_piece_end(p);
 		return;
