@@ -181,6 +181,42 @@ static void left_elsewhere(void **state)
 	end_stage(&s);
 }
 
+/* A store that has no room for more holds up no other, and no turn is spent on what waits for it. */
+static void full_store(void **state)
+{
+	enum { WAIT = 20 };
+	struct stage s = set_stage();
+	struct nvme_target *t = s.e->far[0].target;
+	struct nvme_dev *first = s.e->dev, *second = add_second(&s);
+	struct env_cmd cmds[1 + WAIT];
+	unsigned int done = 0;
+	uint8_t data[512] = {};
+
+	(void)state;
+	s.e->stores[0].frozen = true;
+	env_start(s.e, &cmds[0], nvme_cmd_read, 0, 0, data, &done);
+	while (!s.e->nios)
+		env_step(s.e);
+	s.e->stores[0].full = true;
+	for (unsigned int i = 1; i <= WAIT; i++)
+		env_start(s.e, &cmds[i], nvme_cmd_read, i, 0, data, &done);
+	for (int i = 0; i < 2000; i++)
+		env_step(s.e);
+	nvme_target_pump(t, s.e->now);
+	assert_false(nvme_target_busy(t));
+	s.e->dev = second;
+	for (uint64_t i = 0; i < 10; i++)
+		assert_int_equal(env_do(s.e, nvme_cmd_write, i, 0, data), 0);
+	assert_int_equal(done, 0);
+	assert_int_equal(s.e->nios, 1);
+	s.e->dev = first;
+	s.e->stores[0].frozen = s.e->stores[0].full = false;
+	env_until(s.e, &done, 1 + WAIT);
+	for (unsigned int i = 0; i <= WAIT; i++)
+		assert_int_equal(cmds[i].status, 0);
+	end_stage(&s);
+}
+
 /* Hosts that do nothing leave a busy one the half that is for all. */
 static void idle_hosts(void **state)
 {
@@ -240,7 +276,7 @@ int main(void)
 		ENV_BOTH(hoarding),
 		ENV_BOTH(idle_hosts),
 		ENV_BOTH(left_behind),
-		ENV_BOTH(left_elsewhere),
+		ENV_BOTH(left_elsewhere), ENV_BOTH(full_store),
 		cmocka_unit_test(started_again),
 	};
 

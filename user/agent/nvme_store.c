@@ -6,17 +6,29 @@
 #include <liburing.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "ipc/sleep.h"
 
-enum { RING_ENTRIES = 1024, REAP = 64 };
+enum {
+	RING_ENTRIES = 1024,	/* of its submission queue */
+	RING_IOS = 16384,	/* requests under way: entries of its completion queue */
+	STORE_IOS = 128,	/* ... of a store: one whose medium hangs leaves room for the others */
+	/*
+	 * Threads in which the kernel does what would block, made as they are needed. By itself it has four
+	 * for each CPU, and the requests of one medium that hangs would keep them all.
+	 */
+	WORKERS = 8 * STORE_IOS,
+	REAP = 64,
+};
 
 struct nvme_ring {
 	struct io_uring ring;
@@ -29,8 +41,13 @@ struct file_store {
 	struct nvme_store store;
 	struct nvme_ring *ring;
 	int fd;
+	uint32_t inflight;	/* requests that have not ended */
 	bool direct;
 	bool no_zero_range;	/* the file system has only holes */
+	bool served;		/* hangs if the file system's server does: no thread of ours waits for it */
+	bool looking;		/* |served|: |look| is under way */
+	struct nvme_io look;	/* ... and brings |seen| */
+	struct statx seen;
 };
 
 static const struct nvme_store_ops file_ops;
@@ -63,6 +80,25 @@ static int capacity(int fd, uint64_t *bytes)
 	return 0;
 }
 
+/* Whether the file system of |fd| is a server's, of this host or another one. */
+static bool has_server(int fd)
+{
+	static const unsigned int types[] = {
+		FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC,
+		CEPH_SUPER_MAGIC, V9FS_MAGIC, AFS_SUPER_MAGIC, AFS_FS_MAGIC, CODA_SUPER_MAGIC,
+		OCFS2_SUPER_MAGIC,
+	};
+	struct statfs fs;
+
+	/* A server of FUSE's is asked, and may not know. */
+	if (fstatfs(fd, &fs) < 0)
+		return true;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if ((unsigned int)fs.f_type == types[i])
+			return true;
+	return false;
+}
+
 struct nvme_store *nvme_store_open(const char *path, uint32_t block, unsigned int flags, char *err,
 				   size_t errlen)
 {
@@ -80,6 +116,7 @@ struct nvme_store *nvme_store_open(const char *path, uint32_t block, unsigned in
 	if (f->fd < 0)
 		f->fd = open(path, mode);
 	rc = f->fd < 0 ? -errno : capacity(f->fd, &f->store.bytes);
+	f->served = rc == 0 && has_server(f->fd);
 	f->store.ops = &file_ops;
 	f->store.read_only = read_only;
 	if (rc == 0 && f->store.bytes >= block)
@@ -124,16 +161,6 @@ void nvme_store_close(struct nvme_store *s)
 	free(f);
 }
 
-bool nvme_store_look(struct nvme_store *s)
-{
-	uint64_t bytes;
-
-	if (capacity(((struct file_store *)s)->fd, &bytes) < 0 || bytes == s->bytes)
-		return false;
-	s->bytes = bytes;
-	return true;
-}
-
 int nvme_store_resize(struct nvme_store *s, uint64_t bytes)
 {
 	int fd = ((struct file_store *)s)->fd;
@@ -150,6 +177,7 @@ int nvme_store_resize(struct nvme_store *s, uint64_t bytes)
 	if (ftruncate(fd, (off_t)bytes) < 0)
 		return -errno;
 	s->bytes = bytes;
+	((struct file_store *)s)->seen.stx_mask = 0;
 	return 0;
 }
 
@@ -166,9 +194,19 @@ void nvme_store_attach(struct nvme_store *s, struct nvme_ring *r)
 /* The loop is never long without a system call, so that completions need not interrupt it. */
 static int init_ring(struct io_uring *ring)
 {
-	int rc = io_uring_queue_init(RING_ENTRIES, ring, IORING_SETUP_COOP_TASKRUN);
+	struct io_uring_params p = { .flags = IORING_SETUP_CQSIZE | IORING_SETUP_COOP_TASKRUN,
+				     .cq_entries = RING_IOS };
+	unsigned int workers[2] = { WORKERS, 0 };	/* 0: as it is */
+	int rc = io_uring_queue_init_params(RING_ENTRIES, ring, &p);
 
-	return rc == -EINVAL ? io_uring_queue_init(RING_ENTRIES, ring, 0) : rc;
+	if (rc == -EINVAL) {
+		p = (struct io_uring_params){ .flags = IORING_SETUP_CQSIZE, .cq_entries = RING_IOS };
+		rc = io_uring_queue_init_params(RING_ENTRIES, ring, &p);
+	}
+	/* A kernel before 5.15 cannot: then media that hang may hold up others. */
+	if (rc == 0)
+		io_uring_register_iowq_max_workers(ring, workers);
+	return rc;
 }
 
 int nvme_ring_open(struct nvme_ring **out, void *memory, size_t bytes, char *err, size_t errlen)
@@ -240,6 +278,8 @@ static void prepare(struct file_store *f, struct nvme_io *io, struct io_uring_sq
 {
 	unsigned int len = (unsigned int)io->len;
 
+	if (io == &f->look)
+		return io_uring_prep_statx(sqe, f->fd, "", AT_EMPTY_PATH, STATX_SIZE, &f->seen);
 	switch (io->op) {
 	case NVME_IO_READ:
 		if (f->ring->fixed)
@@ -268,31 +308,83 @@ static void prepare(struct file_store *f, struct nvme_io *io, struct io_uring_sq
 	}
 }
 
+/* A place in the submission queue, which takes less than may be under way. NULL: the kernel takes nothing. */
+static struct io_uring_sqe *get_sqe(struct io_uring *ring)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	return sqe || io_uring_submit(ring) <= 0 ? sqe : io_uring_get_sqe(ring);
+}
+
 static int submit(struct nvme_io *io)
 {
 	struct file_store *f = (struct file_store *)io->store;
 	struct io_uring_sqe *sqe;
 
 	/* Its completion must find room. */
-	if (f->ring->inflight >= RING_ENTRIES)
+	if (f->inflight >= STORE_IOS || f->ring->inflight >= RING_IOS)
 		return -EAGAIN;
-	sqe = io_uring_get_sqe(&f->ring->ring);
+	sqe = get_sqe(&f->ring->ring);
 	if (!sqe)
 		return -EAGAIN;
 	prepare(f, io, sqe);
+	/* io_uring tries first without a thread, and some file systems wait even so. */
+	if (f->served)
+		io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
 	io_uring_sqe_set_data(sqe, io);
+	f->inflight++;
 	f->ring->inflight++;
 	return 0;
+}
+
+static void looked(struct nvme_io *io, int res)
+{
+	struct file_store *f = (struct file_store *)io->store;
+
+	f->looking = false;
+	if (res < 0)
+		f->seen.stx_mask = 0;
+}
+
+/* Take what the last look has brought, and look again. */
+static bool look_by_ring(struct file_store *f)
+{
+	bool changed = !f->looking && f->seen.stx_mask & STATX_SIZE && f->seen.stx_size != f->store.bytes;
+
+	if (changed)
+		f->store.bytes = f->seen.stx_size;
+	if (f->looking)
+		return false;
+	f->look = (struct nvme_io){ .store = &f->store, .op = NVME_IO_FLUSH, .done = looked };
+	f->looking = submit(&f->look) == 0;
+	return changed;
+}
+
+bool nvme_store_look(struct nvme_store *s)
+{
+	struct file_store *f = (struct file_store *)s;
+	uint64_t bytes;
+
+	if (f->served)
+		return look_by_ring(f);
+	if (capacity(f->fd, &bytes) < 0 || bytes == s->bytes)
+		return false;
+	s->bytes = bytes;
+	return true;
 }
 
 /* Block devices say that all of them is data. */
 static bool allocated(struct nvme_store *store, uint64_t offset, uint64_t len, uint64_t *run)
 {
 	const struct file_store *f = (const struct file_store *)store;
-	off_t at = (off_t)offset, data = lseek(f->fd, at, SEEK_DATA), next;
-	bool is = data == at || (data < 0 && errno != ENXIO);
+	off_t at = (off_t)offset, data, next;
+	bool is;
 
 	*run = len;
+	if (f->served)
+		return true;
+	data = lseek(f->fd, at, SEEK_DATA);
+	is = data == at || (data < 0 && errno != ENXIO);
 	next = is ? lseek(f->fd, at, SEEK_HOLE) : data;
 	if (next > at && (uint64_t)(next - at) < len)
 		*run = (uint64_t)(next - at);
@@ -345,11 +437,13 @@ uint32_t nvme_ring_poll(struct nvme_ring *r)
 	n = io_uring_peek_batch_cqe(&r->ring, cqes, REAP);
 	for (unsigned int i = 0; i < n; i++) {
 		struct nvme_io *io = io_uring_cqe_get_data(cqes[i]);
+		struct file_store *f = (struct file_store *)io->store;
 		int res = cqes[i]->res;
 
+		f->inflight--;
 		r->inflight--;
 		io_uring_cqe_seen(&r->ring, cqes[i]);
-		if (again((struct file_store *)io->store, io, &res)) {
+		if (again(f, io, &res)) {
 			if (submit(io) == 0)
 				continue;
 			res = -EIO;

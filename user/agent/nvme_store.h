@@ -35,7 +35,10 @@ void nvme_store_close(struct nvme_store *s);
  * no file, -EROFS: it was opened for reading.
  */
 int nvme_store_resize(struct nvme_store *s, uint64_t bytes);
-/* Look at how large it is. True: s->bytes has changed. */
+/*
+ * Look at how large it is. True: s->bytes has changed. Of a file whose file system has a server the answer
+ * may be that of the call before: nobody waits for the server.
+ */
 bool nvme_store_look(struct nvme_store *s);
 /* Whether the page cache is not used. */
 bool nvme_store_direct(const struct nvme_store *s);

@@ -30,8 +30,8 @@ struct nvme_io {
 
 struct nvme_store_ops {
 	/*
-	 * Start |io|. 0: its done() comes, never from within; -EAGAIN: there is no room now, try
-	 * again in the next round of the loop.
+	 * Start |io|. 0: its done() comes, never from within; -EAGAIN: there is no room until one of
+	 * the store's requests has ended, or, if it has none, until the next round of the loop.
 	 */
 	int (*submit)(struct nvme_io *io);
 	/*

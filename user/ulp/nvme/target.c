@@ -28,6 +28,7 @@ struct nvme_target *nvme_target_create(uint64_t memory)
 	TAILQ_INIT(&t->early);
 	for (unsigned int i = 0; i < NVME_MAX_NS; i++) {
 		TAILQ_INIT(&t->ns[i].queue);
+		TAILQ_INIT(&t->ns[i].full);
 		TAILQ_INIT(&t->ns[i].exclusive);
 	}
 	return t;
@@ -342,19 +343,66 @@ static uint32_t send_all(struct nvme_target *t)
 	return n;
 }
 
-/* What waits for blocks holds up nobody else; a store that is full is so for all. */
+/* What its stores have no room for waits for that with its namespace, and holds up no other. */
+static void park(struct nvme_target *t, struct nvme_tcmd *cmd)
+{
+	TAILQ_REMOVE(&t->submit, cmd, link);
+	/* Others may wait for the blocks of what has written its data. */
+	if (cmd->metadata)
+		TAILQ_INSERT_HEAD(&cmd->ns->full, cmd, link);
+	else
+		TAILQ_INSERT_TAIL(&cmd->ns->full, cmd, link);
+	cmd->parked = true;
+}
+
+static void unpark(struct nvme_target *t, struct nvme_tcmd *cmd)
+{
+	TAILQ_REMOVE(&cmd->ns->full, cmd, link);
+	TAILQ_INSERT_TAIL(&t->submit, cmd, link);
+	cmd->parked = false;
+}
+
+/* Requests of |ns| have ended: others may take their place. */
+static uint32_t submit_parked(struct nvme_target *t, struct nvme_tns *ns)
+{
+	struct nvme_tcmd *cmd;
+	uint32_t n = 0;
+
+	for (; (cmd = TAILQ_FIRST(&ns->full)); n++) {
+		if (!nvme_tpi_begin(cmd)) {
+			unpark(t, cmd);
+		} else if (!nvme_tcmd_submit(cmd)) {
+			/* Without a request there will be no end of one. */
+			t->room = t->room || !ns->ios;
+			break;
+		}
+	}
+	return n;
+}
+
+/* What waits for blocks, or for a store, holds up nobody else. */
 static uint32_t submit_all(struct nvme_target *t)
 {
 	struct nvme_tcmd *cmd, *next;
 	uint32_t n = 0;
 
+	if (t->room) {
+		t->room = false;
+		for (unsigned int i = 0; i < t->nns; i++)
+			n += submit_parked(t, &t->ns[i]);
+	}
 	for (cmd = TAILQ_FIRST(&t->submit); cmd; cmd = next) {
 		next = TAILQ_NEXT(cmd, link);
-		if (!nvme_tpi_begin(cmd))
+		if (!cmd->admin && !cmd->metadata && !TAILQ_EMPTY(&cmd->ns->full))
+			park(t, cmd);
+		else if (!nvme_tpi_begin(cmd))
 			continue;
-		if (!nvme_tcmd_submit(cmd))
-			break;
-		n++;
+		else if (nvme_tcmd_submit(cmd))
+			n++;
+		else if (cmd->ns->ios)
+			park(t, cmd);
+		else
+			t->ready++;
 	}
 	return n;
 }
@@ -372,7 +420,7 @@ uint32_t nvme_target_pump(struct nvme_target *t, uint64_t now)
 
 bool nvme_target_busy(const struct nvme_target *t)
 {
-	return t->ready || !TAILQ_EMPTY(&t->submit);
+	return t->ready || t->room;
 }
 
 uint64_t nvme_target_deadline(const struct nvme_target *t)

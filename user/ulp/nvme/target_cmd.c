@@ -352,6 +352,8 @@ static void io_done(struct nvme_io *io, int res)
 
 	t->ready++;
 	cmd->refs--;
+	cmd->ns->ios--;
+	t->room = t->room || !TAILQ_EMPTY(&cmd->ns->full);
 	if (nvme_tpi_goes_on(cmd, res)) {
 		/* Before all others, which may wait for the blocks. */
 		cmd->phase = TCMD_SUBMIT;
@@ -367,20 +369,26 @@ static void io_done(struct nvme_io *io, int res)
 	retire(cmd);
 }
 
+/* Off the list that |cmd|, in TCMD_SUBMIT, is on. */
+static void unlist(struct nvme_tcmd *cmd)
+{
+	TAILQ_REMOVE(cmd->parked ? &cmd->ns->full : &cmd->conn->t->submit, cmd, link);
+	cmd->parked = false;
+}
+
 bool nvme_tcmd_submit(struct nvme_tcmd *cmd)
 {
-	struct nvme_target *t = cmd->conn->t;
-
 	if (nvme_exec_prepare(cmd)) {
 		cmd->io.done = io_done;
 		if (cmd->io.store->ops->submit(&cmd->io) < 0)
 			return false;
 		cmd->refs++;
+		cmd->ns->ios++;
 		cmd->phase = TCMD_IO;
-		TAILQ_REMOVE(&t->submit, cmd, link);
+		unlist(cmd);
 		return true;
 	}
-	TAILQ_REMOVE(&t->submit, cmd, link);
+	unlist(cmd);
 	answer(cmd);
 	return true;
 }
@@ -443,7 +451,7 @@ void nvme_tcmd_abandon(struct nvme_tcmd *cmd)
 	else if (in_store(cmd))
 		count_orphan(cmd, 1);
 	else if (cmd->phase == TCMD_SUBMIT)
-		TAILQ_REMOVE(&t->submit, cmd, link);
+		unlist(cmd);
 	if (!cmd->refs && !in_store(cmd))
 		retire(cmd);
 }

@@ -121,9 +121,12 @@ bool nvme_tpi_begin(struct nvme_tcmd *cmd)
 
 void nvme_tpi_end(struct nvme_tcmd *cmd)
 {
-	if (cmd->exclusive)
-		TAILQ_REMOVE(&cmd->ns->exclusive, cmd, exclusive_link);
+	if (!cmd->exclusive)
+		return;
+	TAILQ_REMOVE(&cmd->ns->exclusive, cmd, exclusive_link);
 	cmd->exclusive = false;
+	/* Others may have waited for its blocks. */
+	cmd->conn->t->ready++;
 }
 
 void nvme_tpi_prepare(struct nvme_tcmd *cmd)

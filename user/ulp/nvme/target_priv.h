@@ -54,7 +54,7 @@ enum nvme_tcmd_phase {
 
 struct nvme_tcmd {
 	struct nvme_tconn *conn;
-	TAILQ_ENTRY(nvme_tcmd) link;	/* of the list of its phase: free, ns->queue or t->submit */
+	TAILQ_ENTRY(nvme_tcmd) link;	/* of the list of its phase: free, ns->queue, t->submit or ns->full */
 	TAILQ_ENTRY(nvme_tcmd) send_link;	/* conn->send, if |sending| */
 	struct nvme_tcmd *next;		/* in its chain of conn->hash */
 	struct nvme_tns *ns;		/* NULL: none, and |status| says why */
@@ -80,6 +80,7 @@ struct nvme_tcmd {
 	uint8_t *buf, *other;		/* of the pool; |other|: what Compare reads; NULL: none */
 	struct nvme_md *md;		/* of the pool: one a block; NULL: none */
 	struct nvme_md *other_md;	/* of the pool: what Compare reads; NULL: none */
+	bool parked;			/* on ns->full */
 	bool early;			/* on t->early */
 	TAILQ_ENTRY(nvme_tcmd) early_link;
 	bool metadata;			/* |io| is about the metadata; the data are done with */
@@ -123,6 +124,8 @@ struct nvme_tns {
 	uint64_t blocks;
 	uint64_t busy_until;		/* ns: when the limits have been worked off */
 	struct nvme_tcmds queue;
+	uint32_t ios;			/* requests that its stores have */
+	struct nvme_tcmds full;		/* TCMD_SUBMIT: until one of |ios| ends, for want of room; in order */
 	struct nvme_tcmds exclusive;	/* those in the stores or about to go, oldest first */
 	struct nvme_ns_stats stats;
 };
@@ -133,7 +136,8 @@ struct nvme_target {
 	struct nvme_pool *pool;
 	TAILQ_HEAD(, nvme_tconn) conns;
 	struct nvme_tconn *by_cid[FALCON_MAX_CONNS];	/* those that are not down */
-	struct nvme_tcmds submit;	/* TCMD_SUBMIT */
+	struct nvme_tcmds submit;	/* TCMD_SUBMIT, if not on a namespace's |full| */
+	bool room;			/* a store has had room since commands began to wait for it */
 	struct nvme_tcmds early;	/* those that have got memory before their turn, latest last */
 	struct nvme_tns ns[NVME_MAX_NS];
 	uint64_t round;			/* counts rounds over a queue, from 1 */
