@@ -107,6 +107,36 @@ static void cut_off_under_way(void **state)
 	env_close(e);
 }
 
+/* What the store has when a namespace becomes smaller is known until it has ended, also if its host goes. */
+static void beyond_the_end(void **state)
+{
+	struct env *e = env_open(1, MIB, 9, MIB);
+	const struct nvme_target *t = e->far[0].target;
+	struct env_cmd cmd;
+	uint8_t data[1024] = { 0x5a };
+	unsigned int done = 0;
+
+	(void)state;
+	until(e, 2048);
+	assert_false(nvme_target_beyond(t, 0, 1));
+	e->stores[0].frozen = true;
+	env_start(e, &cmd, nvme_cmd_write, 999, 1, data, &done);
+	while (!e->nios)
+		env_step(e);
+	resize(e, 0, 1000);
+	assert_true(nvme_target_beyond(t, 0, 1000));
+	assert_false(nvme_target_beyond(t, 0, 1001));
+	env_cut(e, 0);
+	for (int i = 0; i < 3000; i++)
+		env_step(e);
+	assert_true(nvme_target_beyond(t, 0, 1000));
+	e->stores[0].frozen = false;
+	env_until(e, &done, 1);
+	assert_int_equal(cmd.status & CODE, NVME_SC_LBA_RANGE);
+	assert_false(nvme_target_beyond(t, 0, 1000));
+	env_close(e);
+}
+
 /* The status of an Asynchronous Event Request beside the initiator's own. */
 static void one_event_request(void **state)
 {
@@ -176,7 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ENV_BOTH(grows_and_shrinks), ENV_BOTH(striped),
-		ENV_BOTH(cut_off_under_way), ENV_BOTH(one_event_request),
+		ENV_BOTH(cut_off_under_way), ENV_BOTH(beyond_the_end), ENV_BOTH(one_event_request),
 		ENV_BOTH(limits),
 	};
 

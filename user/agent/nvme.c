@@ -77,9 +77,11 @@ int agent_nvme_prepare(struct agent *a)
 		a->nvme->stores = calloc(cfg->nnamespaces, sizeof(*a->nvme->stores));
 	if (a->nvme && cfg->nnamespaces)
 		a->nvme->metadata = calloc(cfg->nnamespaces, sizeof(*a->nvme->metadata));
+	if (a->nvme && cfg->nnamespaces)
+		a->nvme->cuts = calloc(cfg->nnamespaces, sizeof(*a->nvme->cuts));
 	if (a->nvme && cfg->nnvmes)
 		a->nvme->ciphers = calloc(cfg->nnvmes, sizeof(*a->nvme->ciphers));
-	if (!a->nvme || (cfg->nnamespaces && (!a->nvme->stores || !a->nvme->metadata)) ||
+	if (!a->nvme || (cfg->nnamespaces && (!a->nvme->stores || !a->nvme->metadata || !a->nvme->cuts)) ||
 	    (cfg->nnvmes && !a->nvme->ciphers)) {
 		log_err("out of memory");
 		return -ENOMEM;
@@ -255,6 +257,7 @@ void agent_nvme_close(struct agent *a)
 	free(n->ciphers);
 	free(n->stores);
 	free(n->metadata);
+	free(n->cuts);
 	free(n);
 	a->nvme = NULL;
 }

@@ -43,21 +43,71 @@ static void announce(struct agent_nvme *n, unsigned int i)
 	nvme_target_set_blocks(n->ulp.target, i, n->stores[i]->bytes / config_block_bytes(cfg));
 }
 
+/*
+ * Cut the file of a namespace that has become smaller: what had begun beyond its new end has to end before,
+ * or it would make the file longer again. -EAGAIN: it has not.
+ */
+static int cut(struct agent_nvme *n, unsigned int i)
+{
+	uint64_t bytes = n->cuts[i];
+	int rc;
+
+	if (nvme_target_beyond(n->ulp.target, i, bytes / config_block_bytes(&n->a->config.namespaces[i])))
+		return -EAGAIN;
+	n->cuts[i] = 0;
+	rc = nvme_store_resize(n->stores[i], bytes);
+	if (rc == 0)
+		rc = resize_metadata(n, i, bytes);
+	announce(n, i);
+	return rc;
+}
+
+/* Nobody waits for a medium, which may hang: the file is cut when it can be. */
+static int resize(struct agent_nvme *n, unsigned int i, uint64_t bytes)
+{
+	const struct namespace_config *cfg = &n->a->config.namespaces[i];
+	int rc = nvme_store_resizable(n->stores[i]);
+
+	if (rc < 0)
+		return rc;
+	n->cuts[i] = bytes;
+	if (bytes < n->stores[i]->bytes)
+		nvme_target_set_blocks(n->ulp.target, i, bytes / config_block_bytes(cfg));
+	rc = cut(n, i);
+	if (rc != -EAGAIN)
+		return rc;
+	log_info("namespace %s: its file is cut when what is under way beyond %" PRIu64 " bytes has ended",
+		 cfg->name, bytes);
+	return 0;
+}
+
+static void look(struct agent_nvme *n, unsigned int i)
+{
+	const char *name = n->a->config.namespaces[i].name;
+	int rc;
+
+	if (n->cuts[i]) {
+		rc = cut(n, i);
+		if (rc < 0 && rc != -EAGAIN)
+			log_err("namespace %s cannot be cut: %s", name, strerror(-rc));
+		return;
+	}
+	if (!nvme_store_look(n->stores[i]))
+		return;
+	/* Blocks without their information would be taken for damaged. */
+	if (resize_metadata(n, i, n->stores[i]->bytes))
+		log_err("namespace %s: its protection information cannot be resized", name);
+	else
+		announce(n, i);
+}
+
 void agent_namespaces_look(struct agent_nvme *n, uint64_t now)
 {
 	if (now < n->ulp.wake)
 		return;
 	n->ulp.wake = n->ulp.target ? now + LOOK_NS : UINT64_MAX;
-	for (unsigned int i = 0; n->ulp.target && i < n->a->config.nnamespaces; i++) {
-		if (!nvme_store_look(n->stores[i]))
-			continue;
-		/* Blocks without their information would be taken for damaged. */
-		if (resize_metadata(n, i, n->stores[i]->bytes))
-			log_err("namespace %s: its protection information cannot be resized",
-				n->a->config.namespaces[i].name);
-		else
-			announce(n, i);
-	}
+	for (unsigned int i = 0; n->ulp.target && i < n->a->config.nnamespaces; i++)
+		look(n, i);
 }
 
 struct limits {
@@ -101,26 +151,6 @@ int agent_namespace_set(struct agent *a, struct control_client *cl, json_t *req,
 		return control_error(reply, rc, "%s", err);
 	nvme_target_set_limits(a->nvme->ulp.target, i, cfg->iops, cfg->bytes_per_s);
 	return 0;
-}
-
-/*
- * Smaller: nobody may begin anything beyond the new end, and what has begun there has to end before
- * the file is cut, or it would make it longer again.
- */
-static int resize(struct agent_nvme *n, unsigned int i, uint64_t bytes)
-{
-	uint32_t block = config_block_bytes(&n->a->config.namespaces[i]);
-	int rc;
-
-	if (bytes < n->stores[i]->bytes && !n->stores[i]->read_only) {
-		nvme_target_set_blocks(n->ulp.target, i, bytes / block);
-		nvme_ring_drain(n->ring);
-	}
-	rc = nvme_store_resize(n->stores[i], bytes);
-	if (rc == 0)
-		rc = resize_metadata(n, i, bytes);
-	announce(n, i);
-	return rc;
 }
 
 int agent_namespace_resize(struct agent *a, struct control_client *cl, json_t *req, int *fds,

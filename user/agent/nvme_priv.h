@@ -15,6 +15,7 @@ struct agent_nvme {
 	struct nvme_ulp ulp;
 	struct nvme_store **stores;	/* |config.nnamespaces| */
 	struct nvme_store **metadata;	/* beside |stores|; NULL: no protection information */
+	uint64_t *cuts;			/* bytes that a store is to be cut to; 0: it is not */
 	struct nvme_ring *ring;		/* NULL: no namespaces */
 	struct nvme_apps *apps;
 	struct xts_cipher *ciphers;	/* of the [nvme] sections when the agent started */

@@ -43,6 +43,7 @@ struct file_store {
 	int fd;
 	uint32_t inflight;	/* requests that have not ended */
 	bool direct;
+	bool device;		/* no file */
 	bool no_zero_range;	/* the file system has only holes */
 	bool served;		/* hangs if the file system's server does: no thread of ours waits for it */
 	bool looking;		/* |served|: |look| is under way */
@@ -66,13 +67,14 @@ static bool direct_fits(const char *path, uint32_t block)
 	return block >= 4096;
 }
 
-static int capacity(int fd, uint64_t *bytes)
+static int capacity(int fd, uint64_t *bytes, bool *device)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (S_ISBLK(st.st_mode))
+	*device = S_ISBLK(st.st_mode);
+	if (*device)
 		return ioctl(fd, BLKGETSIZE64, bytes) < 0 ? -errno : 0;
 	if (!S_ISREG(st.st_mode))
 		return -ENOTBLK;
@@ -115,7 +117,7 @@ struct nvme_store *nvme_store_open(const char *path, uint32_t block, unsigned in
 	f->direct = f->fd >= 0;
 	if (f->fd < 0)
 		f->fd = open(path, mode);
-	rc = f->fd < 0 ? -errno : capacity(f->fd, &f->store.bytes);
+	rc = f->fd < 0 ? -errno : capacity(f->fd, &f->store.bytes, &f->device);
 	f->served = rc == 0 && has_server(f->fd);
 	f->store.ops = &file_ops;
 	f->store.read_only = read_only;
@@ -161,23 +163,26 @@ void nvme_store_close(struct nvme_store *s)
 	free(f);
 }
 
-int nvme_store_resize(struct nvme_store *s, uint64_t bytes)
+int nvme_store_resizable(const struct nvme_store *s)
 {
-	int fd = ((struct file_store *)s)->fd;
-	struct stat st;
-
 	if (s->read_only)
 		return -EROFS;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EMEDIUMTYPE;
+	return ((const struct file_store *)s)->device ? -EMEDIUMTYPE : 0;
+}
+
+int nvme_store_resize(struct nvme_store *s, uint64_t bytes)
+{
+	struct file_store *f = (struct file_store *)s;
+	int rc = nvme_store_resizable(s);
+
+	if (rc < 0)
+		return rc;
 	if (bytes > INT64_MAX)
 		return -EFBIG;
-	if (ftruncate(fd, (off_t)bytes) < 0)
+	if (ftruncate(f->fd, (off_t)bytes) < 0)
 		return -errno;
 	s->bytes = bytes;
-	((struct file_store *)s)->seen.stx_mask = 0;
+	f->seen.stx_mask = 0;
 	return 0;
 }
 
@@ -236,7 +241,7 @@ int nvme_ring_open(struct nvme_ring **out, void *memory, size_t bytes, char *err
 	return 0;
 }
 
-void nvme_ring_drain(struct nvme_ring *r)
+static void drain(struct nvme_ring *r)
 {
 	while (r->inflight && io_uring_submit_and_wait(&r->ring, 1) >= 0)
 		nvme_ring_poll(r);
@@ -246,7 +251,7 @@ void nvme_ring_close(struct nvme_ring *r)
 {
 	if (!r)
 		return;
-	nvme_ring_drain(r);
+	drain(r);
 	io_uring_queue_exit(&r->ring);
 	if (r->event >= 0)
 		close(r->event);
@@ -367,7 +372,7 @@ bool nvme_store_look(struct nvme_store *s)
 
 	if (f->served)
 		return look_by_ring(f);
-	if (capacity(f->fd, &bytes) < 0 || bytes == s->bytes)
+	if (capacity(f->fd, &bytes, &f->device) < 0 || bytes == s->bytes)
 		return false;
 	s->bytes = bytes;
 	return true;

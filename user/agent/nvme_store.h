@@ -35,6 +35,8 @@ void nvme_store_close(struct nvme_store *s);
  * no file, -EROFS: it was opened for reading.
  */
 int nvme_store_resize(struct nvme_store *s, uint64_t bytes);
+/* 0, or one of those two. */
+int nvme_store_resizable(const struct nvme_store *s);
 /*
  * Look at how large it is. True: s->bytes has changed. Of a file whose file system has a server the answer
  * may be that of the call before: nobody waits for the server.
@@ -48,8 +50,6 @@ bool nvme_store_direct(const struct nvme_store *s);
  * with a sentence in |err|.
  */
 int nvme_ring_open(struct nvme_ring **out, void *memory, size_t bytes, char *err, size_t errlen);
-/* Wait for what is under way. */
-void nvme_ring_drain(struct nvme_ring *r);
 /* Waits for what is under way. NULL is allowed. */
 void nvme_ring_close(struct nvme_ring *r);
 /* |s| is to use |r| from now on. */

@@ -121,6 +121,18 @@ void nvme_target_set_blocks(struct nvme_target *t, unsigned int i, uint64_t bloc
 			nvme_tconn_event(c);
 }
 
+bool nvme_target_beyond(const struct nvme_target *t, unsigned int i, uint64_t blocks)
+{
+	const struct nvme_tconn *c;
+
+	TAILQ_FOREACH(c, &t->conns, link)
+		for (unsigned int k = 0; k < NVME_TCMDS; k++)
+			if (c->cmds[k].ns == &t->ns[i] && nvme_tcmd_in_store(&c->cmds[k]) &&
+			    c->cmds[k].cmd.slba + c->cmds[k].cmd.nlb + 1 > blocks)
+				return true;
+	return false;
+}
+
 void nvme_target_set_limits(struct nvme_target *t, unsigned int i, uint64_t iops, uint64_t bps)
 {
 	t->ns[i].attr.iops = iops;

@@ -94,6 +94,8 @@ bool nvme_target_ns(const struct nvme_target *t, unsigned int i, struct nvme_ns_
 		    struct nvme_ns_stats *stats);
 /* The |i|th namespace has |blocks| blocks from now on, at least 1; its initiators are told. */
 void nvme_target_set_blocks(struct nvme_target *t, unsigned int i, uint64_t blocks);
+/* Whether its stores are still at a command that reaches beyond the first |blocks|. */
+bool nvme_target_beyond(const struct nvme_target *t, unsigned int i, uint64_t blocks);
 /* Other limits for the |i|th namespace: commands and bytes a second, 0: none. */
 void nvme_target_set_limits(struct nvme_target *t, unsigned int i, uint64_t iops, uint64_t bps);
 void nvme_target_stats(const struct nvme_target *t, struct nvme_target_stats *out);

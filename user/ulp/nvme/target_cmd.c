@@ -329,8 +329,7 @@ enum nvme_admit nvme_tcmd_admit(struct nvme_tcmd *cmd, uint64_t now)
 	return ADMITTED;
 }
 
-/* What has written its data has to write their metadata, whoever waits for it. */
-static bool in_store(const struct nvme_tcmd *cmd)
+bool nvme_tcmd_in_store(const struct nvme_tcmd *cmd)
 {
 	return cmd->phase == TCMD_IO || (cmd->phase == TCMD_SUBMIT && cmd->metadata);
 }
@@ -430,7 +429,7 @@ void nvme_target_on_completion(struct nvme_tncmd *n, enum falcon_completion_code
 	(void)code;
 	cmd->refs--;
 	if (cmd->conn->down) {
-		if (!cmd->refs && !in_store(cmd))
+		if (!cmd->refs && !nvme_tcmd_in_store(cmd))
 			retire(cmd);
 		return;
 	}
@@ -448,10 +447,10 @@ void nvme_tcmd_abandon(struct nvme_tcmd *cmd)
 	t->stats.dropped++;
 	if (cmd->phase == TCMD_QUEUED)
 		TAILQ_REMOVE(&(cmd->ns ? cmd->ns : &t->ns[0])->queue, cmd, link);
-	else if (in_store(cmd))
+	else if (nvme_tcmd_in_store(cmd))
 		count_orphan(cmd, 1);
 	else if (cmd->phase == TCMD_SUBMIT)
 		unlist(cmd);
-	if (!cmd->refs && !in_store(cmd))
+	if (!cmd->refs && !nvme_tcmd_in_store(cmd))
 		retire(cmd);
 }

@@ -161,6 +161,11 @@ enum nvme_admit {
 
 /* Go on with a tCMD of a namespace's queue. */
 enum nvme_admit nvme_tcmd_admit(struct nvme_tcmd *cmd, uint64_t now);
+/*
+ * Whether a store has a tCMD's request, or is to get the second one: what has written its data has to write
+ * their metadata, whoever waits for it.
+ */
+bool nvme_tcmd_in_store(const struct nvme_tcmd *cmd);
 /* Give a tCMD to the store, which nvme_tpi_begin() allows. False: there is no room. */
 bool nvme_tcmd_submit(struct nvme_tcmd *cmd);
 /* Its connection is lost. */
