@@ -12,9 +12,10 @@
 # then passes it counts as passed, its first output is kept as NAME.first.log, and the line before the
 # last names it: "unsteady: NAME...". More than three of them fail the run. -1: no second try.
 #
-# Programs of the kinds that need not have the machine for themselves run side by side, N at a time, as many
-# as there are CPUs unless -j says otherwise. Those that only compute run one after the other at idle priority
-# (SCHED_IDLE), in what the others, which have the machine for themselves, leave of it.
+# Programs of the kinds that need not have the machine for themselves run side by side, N at a time: half as
+# many again as there are CPUs, for some of them mostly wait, unless -j says otherwise. Those that only
+# compute run one after the other at idle priority (SCHED_IDLE), in what the others, which have the machine
+# for themselves, leave of it.
 #
 # Time limit: 120 s; a script changes its own with a line "# timeout: SECONDS", a compiled test
 # with a file NAME.timeout beside its source. Five times as much at idle priority; FALCON_TEST_FULL=1 gives
@@ -34,13 +35,13 @@ KINDS_FIRST=(lint unit model bpf dissector)	# the cheap ones; the rest by name
 KINDS_TOGETHER=" lint unit dissector vectors install "	# run side by side
 KINDS_IDLE=" model sim fuzz "	# only compute: run at idle priority
 UNSTEADY_MAX=3		# programs that may need a second try
-verbose=0 second_try=1 jobs=$(nproc)
+verbose=0 second_try=1 jobs=$(($(nproc) + ($(nproc) + 1) / 2))
 passed=0 failed=0 skipped=0 programs=0
 again=() unsteady=() children=() idle_children=()
 
 usage()
 {
-	sed -n '3,23s/^# \{0,1\}//p' selftests/run.sh
+	sed -n '3,24s/^# \{0,1\}//p' selftests/run.sh
 }
 
 # All tests of one kind, compiled ones first.

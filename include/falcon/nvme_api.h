@@ -80,7 +80,11 @@ struct falcon_nvme_info {
  */
 int falcon_nvme_open(const struct falcon_attr *attr, const char *device, struct falcon **out);
 
-/* 0, or a negative errno value; if it is not ready, falcon_error() says why. -ENOENT: it is gone. */
+/*
+ * 0, or a negative errno value; if it is not ready, falcon_error() says why. -ENOENT: it is gone. -ENXIO: a
+ * target has answered that it has no such namespace for this host, or none that can be used; the agent goes
+ * on asking, and when the answer has become another so does this function's.
+ */
 int falcon_nvme_info(struct falcon *f, const char *device, struct falcon_nvme_info *info);
 
 /*

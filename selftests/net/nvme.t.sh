@@ -160,7 +160,7 @@ writes_beyond_or_ended()
 
 strangers()
 {
-	on a timeout 20 nbdkit -U - "$PLUGIN" host=10.250.0.2 nsid=9 timeout=2 --run "nbdinfo \$uri" \
+	on a timeout 20 nbdkit -U - "$PLUGIN" host=10.250.0.2 nsid=9 timeout=60 --run "nbdinfo \$uri" \
 		>"$SCRATCH/stranger" 2>&1
 	grep -q 'refuses namespace 9' "$SCRATCH/stranger"
 }

@@ -144,7 +144,7 @@ limited_seen()
 # sees HOST NSID: it can read what is there.
 sees()
 {
-	on "$1" nbdkit -U - "$PLUGIN" host=10.250.0.2 "nsid=$2" timeout=1 --run "qemu-io -f raw -r \
+	on "$1" nbdkit -U - "$PLUGIN" host=10.250.0.2 "nsid=$2" --run "qemu-io -f raw -r \
 		-c 'read 0 64k' \$uri" >/dev/null 2>&1
 }
 

@@ -378,6 +378,7 @@ static void stays_refused(void **state)
 		env_step(e);
 		nvme_dev_info(dev, &info);
 		seen |= info.resets > 0;
+		assert_int_equal(info.refused, seen);
 		if (seen)
 			assert_non_null(strstr(info.reason, "refuses namespace 9"));
 		else

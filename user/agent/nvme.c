@@ -315,13 +315,14 @@ json_t *agent_nvme_row(const struct nvme_dev *dev)
 	json_t *row;
 
 	nvme_dev_info(dev, &i);
-	row = json_pack("{s:s, s:s, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:i, s:b, s:s}",
+	row = json_pack("{s:s, s:s, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:i, s:b, s:b, s:s}",
 			"name", attr->name, "controller", nvme_dev_controller(dev), "ready", i.ready,
 			"encrypted", attr->cipher != NULL, "nsid", (int)attr->nsid, "bytes",
 			(json_int_t)(i.blocks << i.block_shift), "block_size",
 			i.ready ? 1 << i.block_shift : 0, "read_only", i.read_only, "targets",
 			(int)attr->ntargets, "connected", (int)i.up, "protection", attr->protection,
-			"protected", i.protected, "reason", i.reason);
+			"protected", i.protected, "refused", i.refused,
+			"reason", i.reason);
 	stat_put(row, STAT_NVME_DEV, &i);
 	return row;
 }

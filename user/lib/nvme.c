@@ -39,7 +39,8 @@ int falcon_nvme_info(struct falcon *f, const char *device, struct falcon_nvme_in
 	info->protection = (uint32_t)protection;
 	info->metadata = protection ? METADATA : 0;
 	if (!rc && !info->ready)
-		lib_fail(f, 0, "%s", json_string_value(json_object_get(answer, "reason")));
+		rc = lib_fail(f, json_is_true(json_object_get(answer, "refused")) ? -ENXIO : 0, "%s",
+			      json_string_value(json_object_get(answer, "reason")));
 	json_decref(answer);
 	return rc;
 }

@@ -234,11 +234,15 @@ void nvme_dev_info(const struct nvme_dev *dev, struct nvme_dev_info *out)
 {
 	*out = dev->info;
 	out->up = 0;
+	out->refused = false;
 	out->reason[0] = '\0';
 	for (uint32_t i = 0; i < dev->attr.ntargets; i++) {
-		out->up += dev->conns[i].core != NULL;
-		if (!out->reason[0])
-			snprintf(out->reason, sizeof(out->reason), "%s", dev->conns[i].reason);
+		const struct nvme_iconn *c = &dev->conns[i];
+
+		out->up += c->core != NULL;
+		if (!out->reason[0] || (c->refused && !out->refused))
+			snprintf(out->reason, sizeof(out->reason), "%s", c->reason);
+		out->refused |= c->refused;
 	}
 }
 
@@ -268,7 +272,7 @@ int nvme_initiator_conn_up(struct nvme_initiator *in, const struct ulp_conn *con
 		      c->unit / 512 * step + sizeof(struct falcon_nvme_request) <= conn->max_len;
 	if (conn->data.len < sizeof(offer) || offer.magic != falcon_hton32(FALCON_NVME_MAGIC) ||
 	    offer.version != FALCON_NVME_VERSION || !c->credit || !c->command)
-		nvme_iconn_reset(c, "the peer is no target that says what its namespaces are");
+		nvme_iconn_refused(c, "the peer is no target that says what its namespaces are");
 	else if (c->unit < INCMD_MIN)
 		nvme_iconn_reset(c, "the path's MTU is too small: 1 KiB of data must fit a packet");
 	if (c->resetting)
@@ -289,7 +293,7 @@ void nvme_initiator_conn_down(struct nvme_initiator *in, uint32_t cid, const cha
 	c->core = NULL;
 	c->identify_by = UINT64_MAX;
 	if (!c->resetting)
-		snprintf(c->reason, sizeof(c->reason), "%s", why);
+		nvme_iconn_failed(c, why);
 	if (c->resetting) {
 		in->by_cid[cid] = NULL;
 		c->cid = -1;
@@ -321,7 +325,7 @@ static uint32_t dial(struct nvme_iconn *c)
 	cid = in->host->dial(in->agent, &d, err, sizeof(err));
 	c->redial = in->now + REDIAL_NS;
 	if (cid < 0) {
-		snprintf(c->reason, sizeof(c->reason), "%s", err);
+		nvme_iconn_failed(c, err);
 		return 0;
 	}
 	c->cid = cid;

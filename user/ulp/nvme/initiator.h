@@ -143,7 +143,8 @@ struct nvme_dev_info {
 	uint8_t block_shift;
 	uint64_t blocks;
 	uint32_t up;			/* connections that are up */
-	char reason[160];		/* why one of them is of no use yet; "": all are */
+	bool refused;			/* one of them has answered that it will not serve this device */
+	char reason[160];		/* why one of them is of no use yet, that one first; "": all are */
 	NVME_DEV_STATS(STAT_MEMBER)
 };
 

@@ -387,6 +387,18 @@ void nvme_iconn_lost(struct nvme_iconn *c)
 	}
 }
 
+void nvme_iconn_failed(struct nvme_iconn *c, const char *why)
+{
+	snprintf(c->reason, sizeof(c->reason), "%s", why);
+	c->refused = false;
+}
+
+void nvme_iconn_refused(struct nvme_iconn *c, const char *why)
+{
+	nvme_iconn_reset(c, why);
+	c->refused = true;
+}
+
 void nvme_iconn_reset(struct nvme_iconn *c, const char *why)
 {
 	struct nvme_initiator *in = c->dev->in;
@@ -396,7 +408,7 @@ void nvme_iconn_reset(struct nvme_iconn *c, const char *why)
 		return;
 	c->dev->info.resets++;
 	c->resetting = true;
-	snprintf(c->reason, sizeof(c->reason), "%s", why);
+	nvme_iconn_failed(c, why);
 	/* conn_down() comes only for what was up, and perhaps from within. */
 	if (!c->core)
 		nvme_initiator_conn_down(in, (uint32_t)cid, why);

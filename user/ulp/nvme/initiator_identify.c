@@ -138,17 +138,17 @@ void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status)
 
 		snprintf(text, sizeof(text), "the target refuses namespace %u: status 0x%x",
 			 c->attr->nsid, status & 0x7ff);
-		return nvme_iconn_reset(c, text);
+		return (status & NVME_SC_DNR ? nvme_iconn_refused : nvme_iconn_reset)(c, text);
 	}
 	c->blocks = le64toh(id->nsze);
 	c->read_only = id->nsattr & 1;
 	c->known = format_known(id) && take_format(c, id) && nvme_blocks_usable(c->block_shift, c->blocks);
 	if (!c->known)
-		return nvme_iconn_reset(c, "the target's namespace is of a format not known "
-					   "here, or not as it was");
+		return nvme_iconn_refused(c, "the target's namespace is of a format not known "
+					     "here, or not as it was");
 	if (c->protect && !nvme_ipi_open(c))
 		return nvme_iconn_reset(c, "there is no memory for protection information");
-	c->reason[0] = '\0';
+	nvme_iconn_failed(c, "");
 	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
 		if (!dev->conns[i].known)
 			return;

@@ -60,6 +60,7 @@ struct nvme_iconn {
 	uint64_t identify_by;		/* ns; UINT64_MAX: not under way */
 	bool stale;			/* ... and what it brings may have changed since */
 	char reason[160];		/* of its last failure, until it is of use; "": it is */
+	bool refused;			/* ... which the target has answered, and will answer again */
 	struct nvme_pieces queue;	/* pieces with nCMDs to send, in order */
 	struct nvme_pieces active;	/* pieces that are sent and have not ended */
 	struct nvme_incmd *free;
@@ -157,6 +158,10 @@ uint32_t nvme_iconn_send(struct nvme_iconn *c);
 void nvme_iconn_lost(struct nvme_iconn *c);
 /* Give the connection up, and dial anew. */
 void nvme_iconn_reset(struct nvme_iconn *c, const char *why);
+/* The same, for what the target has answered and will answer again. */
+void nvme_iconn_refused(struct nvme_iconn *c, const char *why);
+/* Why the connection is of no use; "": it is of use. */
+void nvme_iconn_failed(struct nvme_iconn *c, const char *why);
 
 /* initiator_pi.c: protection information. */
 
