@@ -139,8 +139,10 @@ struct falcon_nvme_offer {
 	__be16 tcmds;		/* from the target: tCMDs that a connection may have under way */
 	__u8 host[16];		/* from the initiator: the same as long as its device lives */
 	__be32 device;		/* from the initiator: which of its devices */
+	__be32 nsid;		/* from the initiator: which namespace it will use; 0, or not there: any */
 } FALCON_PACKED;
-_Static_assert(sizeof(struct falcon_nvme_offer) == 28, "fits an offer's 48 bytes");
+_Static_assert(sizeof(struct falcon_nvme_offer) == 32, "fits an offer's 48 bytes");
+#define FALCON_NVME_OFFER_MIN 28	/* bytes: what is always there */
 
 enum falcon_nvme_offer_flag {
 	FALCON_NVME_KNOWS_COMMAND = 1,	/* target: FALCON_NVME_COMMAND is understood */

@@ -150,12 +150,12 @@ static void open_agent(struct disk_agent *a, int host)
 	const uint8_t id[16] = { (uint8_t)(1 + host) };
 
 	*a = (struct disk_agent){ .host = &env.host[host], .apps = nvme_apps_create(broken, a) };
-	a->ulp = (struct nvme_ulp){ .initiator = nvme_initiator_create(id), .pump = pump, .stores = end_ios,
-				    .wake = UINT64_MAX, .arg = a };
+	a->ulp = (struct nvme_ulp){ .initiator = nvme_initiator_create(id, 0, 1), .pump = pump,
+				    .stores = end_ios, .wake = UINT64_MAX, .arg = a };
 	CHECK(a->apps && a->ulp.initiator);
 	nvme_initiator_set_host(a->ulp.initiator, &ulp_host, a);
 	if (host == TARGET) {
-		a->ulp.target = nvme_target_create(TARGET_MEMORY);
+		a->ulp.target = nvme_target_create(0, TARGET_MEMORY);
 		CHECK(a->ulp.target);
 		nvme_target_set_host(a->ulp.target, &ulp_host, a);
 		for (unsigned int i = 0; i < DISKS; i++)

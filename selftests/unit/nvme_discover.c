@@ -11,13 +11,19 @@
 
 enum { MIB = 1 << 20, MANY = 5000 };
 
+static void add(struct env *e, const struct nvme_ns_attr *ns)
+{
+	char err[160];
+
+	assert_int_equal(nvme_target_add(e->far[0].target, ns, err, sizeof(err)), 0);
+}
+
 static void add_namespace(struct env *e, uint32_t nsid, const char *peers, uint8_t shift, bool read_only)
 {
 	const struct nvme_ns_attr ns = { .name = "n", .peers = peers, .store = &e->stores[1].store,
 					 .nsid = nsid, .block_shift = shift, .read_only = read_only };
-	char err[160];
 
-	assert_int_equal(nvme_target_add(e->far[0].target, &ns, err, sizeof(err)), 0);
+	add(e, &ns);
 }
 
 /* Of target |target|, until it is known. */
@@ -63,6 +69,63 @@ static void finds_what_is_its_own(void **state)
 	/* It is no device. */
 	assert_ptr_equal(nvme_dev_find(e->near.initiator, "d"), e->dev);
 	assert_null(nvme_dev_at(e->near.initiator, 1));
+	nvme_initiator_remove(dev);
+	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
+	env_close(e);
+}
+
+static uint32_t dial_for(struct env *e, uint32_t nsid, uint8_t len)
+{
+	const struct falcon_nvme_offer offer = { .magic = falcon_hton32(FALCON_NVME_MAGIC),
+						 .version = FALCON_NVME_VERSION,
+						 .nsid = falcon_hton32(nsid) };
+	struct ulp_data data = { .len = len };
+
+	memcpy(data.bytes, &offer, sizeof(offer));
+	return nvme_ulp_ops.dial_for(&e->far[0], &data);
+}
+
+/* Each namespace is one shard's: whoever dials for it gets to that one, and all of them know of all. */
+static void knows_of_other_shards(void **state)
+{
+	struct env *e = env_open(1, MIB, 9, MIB);
+	const struct nvme_ns_attr ns = { .name = "o", .peers = "any", .store = &e->stores[1].store,
+					 .nsid = 8, .shard = 3, .block_shift = 9 };
+	struct nvme_dev_attr attr = *nvme_dev_attr(e->dev);
+	struct nvme_dev *dev, *own = e->dev;
+	struct nvme_dev_info info = {};
+	const struct nvme_found *found;
+	char err[160];
+	unsigned int n;
+
+	(void)state;
+	add(e, &ns);
+	assert_int_equal(dial_for(e, 8, sizeof(struct falcon_nvme_offer)), 3);
+	assert_int_equal(dial_for(e, 7, sizeof(struct falcon_nvme_offer)), 0);
+	assert_int_equal(dial_for(e, 9, sizeof(struct falcon_nvme_offer)), 0);
+	/* Of an initiator that does not say, and of one that is none. */
+	assert_int_equal(dial_for(e, 8, FALCON_NVME_OFFER_MIN), 0);
+	assert_int_equal(dial_for(e, 8, FALCON_NVME_OFFER_MIN - 1), 0);
+	/* The other shard has made it larger. */
+	nvme_store_set_bytes(&e->stores[1].store, MIB / 2);
+	assert_int_equal(discover(e, 0, &dev, &found, &n), 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(found[1].nsid, 8);
+	assert_int_equal(found[1].blocks, MIB / 2 / 512);
+	nvme_initiator_remove(dev);
+	strcpy(attr.name, "elsewhere");
+	attr.targets[0].nsid = 8;
+	assert_int_equal(nvme_initiator_add(e->near.initiator, &attr, err, sizeof(err)), 0);
+	dev = nvme_dev_find(e->near.initiator, "elsewhere");
+	for (int i = 0; i < 100000 && !info.ready; i++) {
+		env_step(e);
+		nvme_dev_info(dev, &info);
+	}
+	/* It is told of, but not carried out. */
+	assert_true(info.ready);
+	e->dev = dev;
+	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), NVME_SC_INVALID_NS | NVME_SC_DNR);
+	e->dev = own;
 	nvme_initiator_remove(dev);
 	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
 	env_close(e);
@@ -173,6 +236,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_is_its_own),
+		cmocka_unit_test(knows_of_other_shards),
 		cmocka_unit_test(finds_protection),
 		cmocka_unit_test(finds_nobody),
 		cmocka_unit_test(attack_formats),

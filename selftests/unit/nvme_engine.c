@@ -285,7 +285,7 @@ static void limits(void **state)
 	struct env *e = env_open(1, MIB, 9, 128 << 10);
 	struct nvme_ns_attr ns = { .name = "slow", .peers = "any", .store = &e->stores[1].store,
 				   .nsid = 7, .block_shift = 9, .iops = 1000 };
-	struct nvme_target *t = nvme_target_create(128 << 10);
+	struct nvme_target *t = nvme_target_create(0, 128 << 10);
 	struct env_cmd *cmds = calloc(100, sizeof(*cmds));
 	unsigned int done = 0;
 	uint8_t data[512];

@@ -368,7 +368,7 @@ static struct env *open_env(unsigned int n, uint64_t bytes, uint8_t shift, uint6
 	e->seed = 0x9e3779b97f4a7c15;
 	e->max_len = 1400;
 	e->limit = 64;
-	e->near.initiator = nvme_initiator_create(id);
+	e->near.initiator = nvme_initiator_create(id, 0, 1);
 	nvme_initiator_set_host(e->near.initiator, &host, e);
 	for (unsigned int i = 0; i < ENV_TARGETS; i++) {
 		struct env_store *s = &e->stores[i];
@@ -381,7 +381,7 @@ static struct env *open_env(unsigned int n, uint64_t bytes, uint8_t shift, uint6
 			e->metadata[i] = new_store(e, (bytes >> shift) * sizeof(struct nvme_md));
 			ns.metadata = &e->metadata[i].store;
 		}
-		e->far[i].target = nvme_target_create(memory);
+		e->far[i].target = nvme_target_create(0, memory);
 		nvme_target_set_host(e->far[i].target, &host, e);
 		assert_int_equal(nvme_target_add(e->far[i].target, &ns, err, sizeof(err)), 0);
 		if (i < n) {

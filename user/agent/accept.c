@@ -35,7 +35,7 @@ static void configure(const struct agent *a, const struct peer_config *peer, int
 static struct shard *dialled_for(struct agent *a, uint8_t proto, const struct ulp_data *data)
 {
 	const struct ulp *ulp = agent_ulp(&a->shards[0], proto);
-	uint32_t i = ulp && ulp->ops->dial_for ? ulp->ops->dial_for(data) : 0;
+	uint32_t i = ulp && ulp->ops->dial_for ? ulp->ops->dial_for(ulp->self, data) : 0;
 
 	if (ulp && ulp->ops->any_shard)
 		return agent_quietest_shard(a);

@@ -312,11 +312,6 @@ void agent_pools_limit(struct shard *s, const struct fcore_config *cfg);
 void agent_conn_set_data(struct agent_conn *c, const struct ulp_data *data);
 /* conn.c: that with the fewest connections, for one that any may have. */
 struct shard *agent_quietest_shard(struct agent *a);
-/* That which serves all of NVMe. */
-static inline struct shard *agent_first_shard(struct agent *a)
-{
-	return &a->shards[0];
-}
 
 /* dial.c: struct ulp_host.dial, but in a call only. Its connection is the shard's. */
 int agent_dial(struct shard *s, const struct ulp_dial *d, char *err, size_t errlen);

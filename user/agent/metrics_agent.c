@@ -122,15 +122,11 @@ static void add_shard(void *arg)
 				    .rue = *agent_rue_past(s) };
 }
 
-static void add_nvme(struct collection *k)
+static void add_devices(struct collection *k, const struct shard_nvme *s)
 {
-	const struct agent_nvme *n = k->agent->nvme;
-	struct nvme_target_stats target;
-	struct nvme_ns_attr attr;
-	struct nvme_ns_stats ns;
 	const struct nvme_dev *dev;
 
-	for (unsigned int i = 0; (dev = nvme_dev_at(n->ulp.initiator, i)); i++) {
+	for (unsigned int i = 0; (dev = nvme_dev_at(s->ulp.initiator, i)); i++) {
 		char labels[METRICS_LABELS_MAX] = "";
 		struct nvme_dev_info info;
 
@@ -138,13 +134,30 @@ static void add_nvme(struct collection *k)
 		metrics_label(labels, "device", nvme_dev_attr(dev)->name);
 		metrics_add(k->m, STAT_NVME_DEV, labels, &info);
 	}
-	if (!n->ulp.target)
-		return;
-	nvme_target_stats(n->ulp.target, &target);
-	metrics_add(k->m, STAT_NVME_TARGET, "", &target);
-	for (unsigned int i = 0; nvme_target_ns(n->ulp.target, i, &attr, &ns); i++) {
-		char labels[METRICS_LABELS_MAX] = "";
+}
 
+#define ADD_TO_SUM(kind, name, unit, text) sum.name += one.name;
+
+static void add_nvme(struct collection *k)
+{
+	const struct agent_nvme *n = k->agent->nvme;
+	struct nvme_target_stats sum = {}, one;
+
+	for (unsigned int i = 0; i < k->agent->nshards; i++) {
+		add_devices(k, &n->shards[i]);
+		if (!n->shards[i].ulp.target)
+			continue;
+		nvme_target_stats(n->shards[i].ulp.target, &one);
+		NVME_TARGET_STATS(ADD_TO_SUM)
+	}
+	if (k->agent->config.nnamespaces)
+		metrics_add(k->m, STAT_NVME_TARGET, "", &sum);
+	for (unsigned int i = 0; i < k->agent->config.nnamespaces; i++) {
+		char labels[METRICS_LABELS_MAX] = "";
+		struct nvme_ns_attr attr;
+		struct nvme_ns_stats ns;
+
+		nvme_target_ns(agent_namespace_owner(n, i)->ulp.target, i, &attr, &ns);
 		metrics_label(labels, "namespace", attr.name);
 		metrics_add(k->m, STAT_NVME_NS, labels, &ns);
 	}

@@ -87,7 +87,6 @@ int agent_nvme_prepare(struct agent *a)
 		return -ENOMEM;
 	}
 	a->nvme->a = a;
-	a->nvme->shard = agent_first_shard(a);
 	a->nvme->nciphers = cfg->nnvmes;
 	for (unsigned int i = 0; i < cfg->nnvmes; i++) {
 		int rc = cfg->nvmes[i].key_file[0] ?
@@ -105,137 +104,157 @@ int agent_nvme_prepare(struct agent *a)
 	return 0;
 }
 
-static int add_namespace(struct agent_nvme *n, unsigned int i, char *err, size_t errlen)
+/* All shards' targets know of it; its owner's serves it. */
+static int add_namespace(struct shard_nvme *s, unsigned int i, char *err, size_t errlen)
 {
+	struct agent_nvme *n = s->all;
 	const struct namespace_config *cfg = &n->a->config.namespaces[i];
+	const struct shard_nvme *owner = agent_namespace_owner(n, i);
 	struct nvme_ns_attr attr = {
 		.peers = cfg->peers, .store = n->stores[i],
-		.metadata = n->metadata[i], .nsid = cfg->nsid,
+		.metadata = n->metadata[i], .nsid = cfg->nsid, .shard = owner->shard->index,
 		.block_shift = cfg->block_size == CONFIG_BLOCK_512 ? 9 : 12,
 		.unchecked = !cfg->protection_check, .read_only = cfg->read_only,
 		.iops = cfg->iops, .bps = cfg->bytes_per_s,
 	};
 
 	memcpy(attr.name, cfg->name, sizeof(attr.name));
-	nvme_store_attach(n->stores[i], n->ring);
-	if (n->metadata[i])
-		nvme_store_attach(n->metadata[i], n->ring);
-	log_info("namespace %s nsid=%u path=%s direct=%s", cfg->name, cfg->nsid, cfg->path,
-		 nvme_store_direct(n->stores[i]) ? "yes" : "no");
-	return nvme_target_add(n->ulp.target, &attr, err, errlen);
+	if (owner == s) {
+		nvme_store_attach(n->stores[i], s->ring);
+		if (n->metadata[i])
+			nvme_store_attach(n->metadata[i], s->ring);
+		log_info("namespace %s nsid=%u path=%s direct=%s thread=%u", cfg->name, cfg->nsid,
+			 cfg->path, nvme_store_direct(n->stores[i]) ? "yes" : "no", s->shard->index);
+	}
+	return nvme_target_add(s->ulp.target, &attr, err, errlen);
 }
 
-static int open_target(struct agent_nvme *n, char *err, size_t errlen)
+/* Of as many shards as have namespaces of their own, each with its part of the memory. */
+static int open_target(struct shard_nvme *s, unsigned int owners, char *err, size_t errlen)
 {
+	const struct agent_config *cfg = &s->all->a->config;
 	size_t bytes;
 	void *memory;
 	int rc;
 
-	n->ulp.target = nvme_target_create(config_nvme_memory(&n->a->config));
-	if (!n->ulp.target)
+	s->ulp.target = nvme_target_create(s->shard->index, config_nvme_memory(cfg) / owners);
+	if (!s->ulp.target)
 		return -ENOMEM;
-	nvme_target_set_host(n->ulp.target, &shard_ulp_host, n->shard);
-	memory = nvme_target_memory(n->ulp.target, &bytes);
-	rc = nvme_ring_open(&n->ring, memory, bytes, err, errlen);
-	for (unsigned int i = 0; i < n->a->config.nnamespaces && rc == 0; i++)
-		rc = add_namespace(n, i, err, errlen);
+	nvme_target_set_host(s->ulp.target, &shard_ulp_host, s->shard);
+	memory = nvme_target_memory(s->ulp.target, &bytes);
+	rc = nvme_ring_open(&s->ring, memory, bytes, err, errlen);
+	for (unsigned int i = 0; i < cfg->nnamespaces && rc == 0; i++)
+		rc = add_namespace(s, i, err, errlen);
 	if (rc == 0)
-		rc = shard_watch(n->shard, nvme_ring_fd(n->ring));
+		rc = shard_watch(s->shard, nvme_ring_fd(s->ring));
 	return rc;
 }
 
-static int open_initiator(struct agent_nvme *n, char *err, size_t errlen)
+static int open_devices(struct agent_nvme *n, char *err, size_t errlen)
 {
 	struct nvme_dev_attr attr;
-	uint8_t id[16];
 	int rc = 0;
 
-	if (getrandom(id, sizeof(id), 0) != sizeof(id))
-		return -errno;
-	n->ulp.initiator = nvme_initiator_create(id);
-	if (!n->ulp.initiator)
-		return -ENOMEM;
-	nvme_initiator_set_host(n->ulp.initiator, &shard_ulp_host, n->shard);
 	for (unsigned int i = 0; i < n->a->config.nnvmes && rc == 0; i++) {
 		rc = config_nvme_dev(&n->a->config.nvmes[i], &attr, err, errlen);
 		attr.by_file = true;
 		if (n->ciphers[i].xts)
 			attr.cipher = &n->ciphers[i].cipher;
 		if (rc == 0)
-			rc = nvme_initiator_add(n->ulp.initiator, &attr, err, errlen);
+			rc = agent_nvme_make(n, &attr, err, errlen);
 	}
 	return rc;
 }
 
 static uint32_t pump(void *arg, uint64_t now)
 {
-	struct agent_nvme *n = arg;
+	struct shard_nvme *s = arg;
 
-	agent_namespaces_look(n, now);
-	return nvme_apps_pump(n->apps, now);
+	agent_namespaces_look(s, now);
+	return nvme_apps_pump(s->apps, now);
 }
 
 static uint32_t pump_stores(void *arg)
 {
-	struct agent_nvme *n = arg;
+	struct shard_nvme *s = arg;
 
-	return n->ring ? nvme_ring_poll(n->ring) : 0;
+	return s->ring ? nvme_ring_poll(s->ring) : 0;
 }
 
 static bool sleep_begin(void *arg)
 {
-	struct agent_nvme *n = arg;
+	struct shard_nvme *s = arg;
 
-	if (n->ring && !nvme_ring_sleep_begin(n->ring))
+	if (s->ring && !nvme_ring_sleep_begin(s->ring))
 		return false;
-	if (nvme_apps_sleep_begin(n->apps))
+	if (nvme_apps_sleep_begin(s->apps))
 		return true;
-	if (n->ring)
-		nvme_ring_sleep_end(n->ring);
+	if (s->ring)
+		nvme_ring_sleep_end(s->ring);
 	return false;
 }
 
 static void sleep_end(void *arg)
 {
-	struct agent_nvme *n = arg;
+	struct shard_nvme *s = arg;
 
-	if (n->ring)
-		nvme_ring_sleep_end(n->ring);
-	nvme_apps_sleep_end(n->apps);
+	if (s->ring)
+		nvme_ring_sleep_end(s->ring);
+	nvme_apps_sleep_end(s->apps);
 }
 
 static void app_broken(void *arg, struct nvme_app *app, const char *why)
 {
-	struct agent_nvme *n = arg;
+	struct shard_nvme *s = arg;
 
 	(void)app, (void)why;
-	news_clients(n->shard);
+	news_clients(s->shard);
+}
+
+/* |id|: of the agent, towards targets. */
+static int open_shard(struct shard_nvme *s, const uint8_t *id, char *err, size_t errlen)
+{
+	const struct agent *a = s->all->a;
+	unsigned int owners = a->nshards < a->config.nnamespaces ? a->nshards : a->config.nnamespaces;
+	int rc = 0;
+
+	s->apps = nvme_apps_create(app_broken, s);
+	s->ulp.initiator = nvme_initiator_create(id, s->shard->index, a->nshards);
+	if (!s->apps || !s->ulp.initiator)
+		return -ENOMEM;
+	nvme_initiator_set_host(s->ulp.initiator, &shard_ulp_host, s->shard);
+	if (s->shard->index < owners)
+		rc = open_target(s, owners, err, errlen);
+	if (rc < 0)
+		return rc;
+	s->ulp.pump = pump;
+	s->ulp.stores = pump_stores;
+	s->ulp.sleep_begin = sleep_begin;
+	s->ulp.sleep_end = sleep_end;
+	s->ulp.arg = s;
+	shard_ulp_add(s->shard, &nvme_ulp_ops, &s->ulp);
+	return 0;
 }
 
 int agent_nvme_open(struct agent *a)
 {
 	struct agent_nvme *n = a->nvme;
 	char err[512] = "out of memory";
-	int rc = 0;
+	uint8_t id[16];
+	int rc = getrandom(id, sizeof(id), 0) == sizeof(id) ? 0 : -errno;
 
-	n->apps = nvme_apps_create(app_broken, n);
-	if (!n->apps)
+	n->shards = calloc(a->nshards, sizeof(*n->shards));
+	if (!n->shards)
 		rc = -ENOMEM;
-	if (rc == 0 && a->config.nnamespaces)
-		rc = open_target(n, err, sizeof(err));
+	for (unsigned int i = 0; n->shards && i < a->nshards; i++)
+		n->shards[i] = (struct shard_nvme){ .all = n, .shard = &a->shards[i] };
+	for (unsigned int i = 0; i < a->nshards && rc == 0; i++)
+		rc = open_shard(&n->shards[i], id, err, sizeof(err));
 	if (rc == 0)
-		rc = open_initiator(n, err, sizeof(err));
-	if (rc < 0) {
+		rc = open_devices(n, err, sizeof(err));
+	if (rc < 0)
 		log_err("%s", err);
-		return rc;
-	}
-	n->ulp.pump = pump;
-	n->ulp.stores = pump_stores;
-	n->ulp.sleep_begin = sleep_begin;
-	n->ulp.sleep_end = sleep_end;
-	n->ulp.arg = n;
-	shard_ulp_add(a->nvme->shard, &nvme_ulp_ops, &n->ulp);
-	return 0;
+	return rc;
 }
 
 void agent_nvme_close(struct agent *a)
@@ -244,10 +263,12 @@ void agent_nvme_close(struct agent *a)
 
 	if (!n)
 		return;
-	nvme_ring_close(n->ring);
-	nvme_target_destroy(n->ulp.target);
-	nvme_initiator_destroy(n->ulp.initiator);
-	nvme_apps_destroy(n->apps);
+	for (unsigned int i = 0; n->shards && i < a->nshards; i++) {
+		nvme_ring_close(n->shards[i].ring);
+		nvme_target_destroy(n->shards[i].ulp.target);
+		nvme_initiator_destroy(n->shards[i].ulp.initiator);
+		nvme_apps_destroy(n->shards[i].apps);
+	}
 	for (unsigned int i = 0; n->stores && i < a->config.nnamespaces; i++)
 		nvme_store_close(n->stores[i]);
 	for (unsigned int i = 0; n->metadata && i < a->config.nnamespaces; i++)
@@ -255,11 +276,50 @@ void agent_nvme_close(struct agent *a)
 	for (unsigned int i = 0; i < n->nciphers; i++)
 		xts_free(n->ciphers[i].xts);
 	free(n->ciphers);
+	free(n->shards);
 	free(n->stores);
 	free(n->metadata);
 	free(n->cuts);
 	free(n);
 	a->nvme = NULL;
+}
+
+struct nvme_dev *agent_nvme_find(const struct agent_nvme *n, const char *name, struct shard_nvme **s)
+{
+	struct nvme_dev *dev = NULL;
+
+	for (unsigned int i = 0; i < n->a->nshards && !dev; i++) {
+		dev = nvme_dev_find(n->shards[i].ulp.initiator, name);
+		if (dev && s)
+			*s = &n->shards[i];
+	}
+	return dev;
+}
+
+/*
+ * Who is to have a device of |attr|: whoever has its name, and says so; who has others of its controller,
+ * which share their applications' queues; who has the fewest.
+ */
+static struct nvme_initiator *initiator_for(const struct agent_nvme *n, const struct nvme_dev_attr *attr)
+{
+	struct nvme_initiator *in, *best = n->shards[0].ulp.initiator;
+
+	for (unsigned int i = 0; i < n->a->nshards; i++)
+		if (nvme_dev_find(n->shards[i].ulp.initiator, attr->name))
+			return n->shards[i].ulp.initiator;
+	for (unsigned int i = 0; i < n->a->nshards; i++) {
+		in = n->shards[i].ulp.initiator;
+		if (nvme_initiator_has_controller(in, attr))
+			return in;
+		if (nvme_initiator_devices(in) < nvme_initiator_devices(best))
+			best = in;
+	}
+	return best;
+}
+
+int agent_nvme_make(struct agent_nvme *n, const struct nvme_dev_attr *attr, char *err, size_t errlen)
+{
+	return nvme_initiator_add(initiator_for(n, attr), attr, err, errlen);
 }
 
 struct section {
@@ -280,14 +340,14 @@ static void add_section(void *arg)
 	s->rc = config_nvme_dev(s->cfg, &attr, s->err, s->errlen);
 	attr.by_file = true;
 	if (s->rc == 0)
-		s->rc = nvme_initiator_add(s->nvme->ulp.initiator, &attr, s->err, s->errlen);
+		s->rc = agent_nvme_make(s->nvme, &attr, s->err, s->errlen);
 }
 
 int agent_nvme_add(struct agent *a, const struct nvme_config *cfg, char *err, size_t errlen)
 {
 	struct section s = { .nvme = a->nvme, .cfg = cfg, .err = err, .errlen = errlen };
 
-	call_run(&a->nvme->shard->call, add_section, &s);
+	agent_call(a, add_section, &s);
 	return s.rc;
 }
 
@@ -295,7 +355,7 @@ int agent_nvme_add(struct agent *a, const struct nvme_config *cfg, char *err, si
 static void remove_section(void *arg)
 {
 	const struct section *s = arg;
-	struct nvme_dev *dev = nvme_dev_find(s->nvme->ulp.initiator, s->name);
+	struct nvme_dev *dev = agent_nvme_find(s->nvme, s->name, NULL);
 
 	if (dev && nvme_dev_attr(dev)->by_file)
 		nvme_initiator_remove(dev);
@@ -305,18 +365,19 @@ void agent_nvme_remove(struct agent *a, const char *name)
 {
 	struct section s = { .nvme = a->nvme, .name = name };
 
-	call_run(&a->nvme->shard->call, remove_section, &s);
+	agent_call(a, remove_section, &s);
 }
 
-json_t *agent_nvme_row(const struct nvme_dev *dev)
+json_t *agent_nvme_row(const struct shard_nvme *s, const struct nvme_dev *dev)
 {
 	const struct nvme_dev_attr *attr = nvme_dev_attr(dev);
 	struct nvme_dev_info i;
 	json_t *row;
 
 	nvme_dev_info(dev, &i);
-	row = json_pack("{s:s, s:s, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:i, s:b, s:b, s:s}",
-			"name", attr->name, "controller", nvme_dev_controller(dev), "ready", i.ready,
+	row = json_pack("{s:s, s:s, s:i, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:i, s:b, s:b, s:s}",
+			"name", attr->name, "controller", nvme_dev_controller(dev), "shard",
+			(int)s->shard->index, "ready", i.ready,
 			"encrypted", attr->cipher != NULL, "nsid", (int)attr->nsid, "bytes",
 			(json_int_t)(i.blocks << i.block_shift), "block_size",
 			i.ready ? 1 << i.block_shift : 0, "read_only", i.read_only, "targets",
@@ -332,31 +393,35 @@ void agent_show_nvme(struct agent *a, const struct show_query *q, json_t *rows)
 	struct nvme_dev *dev;
 
 	(void)q;
-	for (unsigned int i = 0; (dev = nvme_dev_at(a->nvme->ulp.initiator, i)); i++)
-		json_array_append_new(rows, agent_nvme_row(dev));
+	for (unsigned int k = 0; k < a->nshards; k++) {
+		const struct shard_nvme *s = &a->nvme->shards[k];
+
+		for (unsigned int i = 0; (dev = nvme_dev_at(s->ulp.initiator, i)); i++)
+			json_array_append_new(rows, agent_nvme_row(s, dev));
+	}
 }
 
 void agent_show_namespace(struct agent *a, const struct show_query *q, json_t *rows)
 {
 	/* Where it is, and whose it is elsewhere, is the operator's business. */
 	bool operator = own_all(q->uid);
-	struct nvme_target *t = a->nvme->ulp.target;
-	struct nvme_target_stats all;
-	struct nvme_ns_stats s;
-	struct nvme_ns_attr attr;
 
-	if (t)
-		nvme_target_stats(t, &all);
-	for (unsigned int i = 0; t && nvme_target_ns(t, i, &attr, &s); i++) {
-		json_t *row = json_pack(
-			"{s:s, s:i, s:s, s:I, s:i, s:b, s:b, s:s, s:I, s:I}", "name", attr.name, "nsid",
-			(int)attr.nsid, "path", operator ? a->config.namespaces[i].path : "",
-			"bytes",
-			(json_int_t)attr.store->bytes, "block_size", 1 << attr.block_shift, "read_only",
-			attr.read_only, "protected", attr.metadata != NULL, "peers",
-			operator ? attr.peers : "", "iops",
-			(json_int_t)attr.iops, "bytes_per_s", (json_int_t)attr.bps);
+	for (unsigned int i = 0; i < a->config.nnamespaces; i++) {
+		const struct shard_nvme *owner = agent_namespace_owner(a->nvme, i);
+		struct nvme_target_stats all;
+		struct nvme_ns_stats s;
+		struct nvme_ns_attr attr;
+		json_t *row;
 
+		nvme_target_ns(owner->ulp.target, i, &attr, &s);
+		nvme_target_stats(owner->ulp.target, &all);
+		row = json_pack("{s:s, s:i, s:i, s:s, s:I, s:i, s:b, s:b, s:s, s:I, s:I}", "name", attr.name,
+				"nsid", (int)attr.nsid, "shard", (int)attr.shard, "path",
+				operator ? a->config.namespaces[i].path : "", "bytes",
+				(json_int_t)nvme_store_bytes(attr.store), "block_size",
+				1 << attr.block_shift, "read_only", attr.read_only, "protected",
+				attr.metadata != NULL, "peers", operator ? attr.peers : "", "iops",
+				(json_int_t)attr.iops, "bytes_per_s", (json_int_t)attr.bps);
 		stat_put(row, STAT_NVME_NS, &s);
 		stat_put(row, STAT_NVME_TARGET, &all);
 		json_array_append_new(rows, row);

@@ -144,6 +144,11 @@ const struct nvme_dev *nvme_app_dev(const struct nvme_app *app)
 	return app->dev;
 }
 
+void *nvme_app_arg(const struct nvme_app *app)
+{
+	return app->apps->arg;
+}
+
 static void done(struct nvme_icmd *icmd, uint16_t status, uint32_t result)
 {
 	struct app_cmd *cmd = (struct app_cmd *)icmd;

@@ -42,6 +42,8 @@ void nvme_app_on_free(struct nvme_app *app, void (*freed)(void *arg, uid_t uid, 
 unsigned int nvme_apps_lingering(const struct nvme_apps *apps, uid_t uid);
 const struct client *nvme_app_client(const struct nvme_app *app);
 const struct nvme_dev *nvme_app_dev(const struct nvme_app *app);
+/* What nvme_apps_create() got. */
+void *nvme_app_arg(const struct nvme_app *app);
 
 /* Take submissions and publish completions. Returns how many were taken. */
 uint32_t nvme_apps_pump(struct nvme_apps *apps, uint64_t now);

@@ -13,13 +13,15 @@
 #include "base/log.h"
 #include "io/netdev.h"
 
-static struct nvme_dev *dev_of_request(struct agent *a, const json_t *req, json_t **reply)
+/* The device that |req| names, and who has it in *|s|, if not NULL; or NULL, with an error in |reply|. */
+static struct nvme_dev *dev_of_request(struct agent *a, const json_t *req, struct shard_nvme **s,
+				       json_t **reply)
 {
 	const char *name = json_string_value(json_object_get(req, "name"));
 	struct nvme_dev *dev = NULL;
 
 	if (name)
-		dev = nvme_dev_find(a->nvme->ulp.initiator, name);
+		dev = agent_nvme_find(a->nvme, name, s);
 	if (!name)
 		control_error(reply, -EINVAL, "\"name\" is missing");
 	else if (!dev)
@@ -37,7 +39,8 @@ static void uncharge(void *quota, uid_t uid, uint64_t bytes)
 int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		      json_t **reply)
 {
-	struct nvme_dev *dev = dev_of_request(a, req, reply);
+	struct shard_nvme *s;
+	struct nvme_dev *dev = dev_of_request(a, req, &s, reply);
 	struct nvme_app *app;
 	char err[256];
 	int rc;
@@ -48,7 +51,7 @@ int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, i
 		return control_error(reply, -EALREADY, "this connection has attached already");
 	if (nfds != 3)
 		return control_error(reply, -EINVAL, "nvme-attach wants three descriptors");
-	rc = nvme_app_attach(a->nvme->apps, dev, cl->uid, fds, &app, err, sizeof(err));
+	rc = nvme_app_attach(s->apps, dev, cl->uid, fds, &app, err, sizeof(err));
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
 	/* The application's object owns them now. */
@@ -62,7 +65,7 @@ int agent_nvme_attach(struct agent *a, struct control_client *cl, json_t *req, i
 	}
 	nvme_app_on_free(app, uncharge, a->quota);
 	cl->nvme = app;
-	shard_watch(a->nvme->shard, client_doorbell(nvme_app_client(app)));
+	shard_watch(s->shard, client_doorbell(nvme_app_client(app)));
 	log_ratelimited(LOG_LEVEL_INFO, &a->applications, "application attached nvme=%s pid=%d uid=%u",
 			nvme_dev_attr(dev)->name, cl->pid, cl->uid);
 	/* A service number is what all attached applications are told. */
@@ -80,26 +83,29 @@ static void end_discovery(struct control_client *cl)
 void agent_nvme_gone(struct agent *a, struct control_client *cl)
 {
 	struct nvme_app *app = cl->nvme;
+	const struct shard_nvme *s;
 
 	end_discovery(cl);
 	if (!app)
 		return;
+	s = nvme_app_arg(app);
 	cl->nvme = NULL;
 	log_ratelimited(LOG_LEVEL_INFO, &a->applications, "application gone nvme=%s pid=%d",
 			nvme_dev_attr(nvme_app_dev(app))->name, cl->pid);
-	shard_unwatch(a->nvme->shard, client_doorbell(nvme_app_client(app)));
+	shard_unwatch(s->shard, client_doorbell(nvme_app_client(app)));
 	nvme_app_detach(app);
 }
 
 int agent_nvme_device(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		      json_t **reply)
 {
-	struct nvme_dev *dev = dev_of_request(a, req, reply);
+	struct shard_nvme *s;
+	struct nvme_dev *dev = dev_of_request(a, req, &s, reply);
 
 	(void)cl, (void)fds, (void)nfds;
 	if (!dev)
 		return -ENOENT;
-	*reply = agent_nvme_row(dev);
+	*reply = agent_nvme_row(s, dev);
 	return 0;
 }
 
@@ -154,7 +160,7 @@ int agent_nvme_connect(struct agent *a, struct control_client *cl, json_t *req, 
 
 	(void)cl, (void)fds, (void)nfds;
 	if (rc == 0)
-		rc = nvme_initiator_add(a->nvme->ulp.initiator, &attr, err, sizeof(err));
+		rc = agent_nvme_make(a->nvme, &attr, err, sizeof(err));
 	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
 }
 
@@ -186,8 +192,8 @@ int agent_nvme_discover(struct agent *a, struct control_client *cl, json_t *req,
 	if (!cl->discovery) {
 		rc = attr_of_request(req, &attr, err, sizeof(err));
 		if (rc == 0)
-			rc = nvme_initiator_discover(a->nvme->ulp.initiator, &attr, &cl->discovery, err,
-						     sizeof(err));
+			rc = nvme_initiator_discover(a->nvme->shards[0].ulp.initiator, &attr,
+						     &cl->discovery, err, sizeof(err));
 		if (rc < 0)
 			return control_error(reply, rc, "%s", err);
 	}
@@ -208,7 +214,7 @@ int agent_nvme_discover(struct agent *a, struct control_client *cl, json_t *req,
 int agent_nvme_disconnect(struct agent *a, struct control_client *cl, json_t *req, int *fds,
 			  int nfds, json_t **reply)
 {
-	struct nvme_dev *dev = dev_of_request(a, req, reply);
+	struct nvme_dev *dev = dev_of_request(a, req, NULL, reply);
 
 	(void)cl, (void)fds, (void)nfds;
 	if (!dev)
@@ -220,7 +226,7 @@ int agent_nvme_disconnect(struct agent *a, struct control_client *cl, json_t *re
 int agent_nvme_reset(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		     json_t **reply)
 {
-	struct nvme_dev *dev = dev_of_request(a, req, reply);
+	struct nvme_dev *dev = dev_of_request(a, req, NULL, reply);
 
 	(void)fds, (void)nfds;
 	if (!dev)

@@ -35,12 +35,17 @@ static int resize_metadata(struct agent_nvme *n, unsigned int i, uint64_t bytes)
 	return nvme_store_resize(n->metadata[i], blocks * sizeof(struct nvme_md));
 }
 
+static struct nvme_target *target_of(const struct agent_nvme *n, unsigned int i)
+{
+	return agent_namespace_owner(n, i)->ulp.target;
+}
+
 static void announce(struct agent_nvme *n, unsigned int i)
 {
 	const struct namespace_config *cfg = &n->a->config.namespaces[i];
 
 	log_info("namespace %s has %" PRIu64 " bytes", cfg->name, n->stores[i]->bytes);
-	nvme_target_set_blocks(n->ulp.target, i, n->stores[i]->bytes / config_block_bytes(cfg));
+	nvme_target_set_blocks(target_of(n, i), i, n->stores[i]->bytes / config_block_bytes(cfg));
 }
 
 /*
@@ -52,7 +57,7 @@ static int cut(struct agent_nvme *n, unsigned int i)
 	uint64_t bytes = n->cuts[i];
 	int rc;
 
-	if (nvme_target_beyond(n->ulp.target, i, bytes / config_block_bytes(&n->a->config.namespaces[i])))
+	if (nvme_target_beyond(target_of(n, i), i, bytes / config_block_bytes(&n->a->config.namespaces[i])))
 		return -EAGAIN;
 	n->cuts[i] = 0;
 	rc = nvme_store_resize(n->stores[i], bytes);
@@ -72,7 +77,7 @@ static int resize(struct agent_nvme *n, unsigned int i, uint64_t bytes)
 		return rc;
 	n->cuts[i] = bytes;
 	if (bytes < n->stores[i]->bytes)
-		nvme_target_set_blocks(n->ulp.target, i, bytes / config_block_bytes(cfg));
+		nvme_target_set_blocks(target_of(n, i), i, bytes / config_block_bytes(cfg));
 	rc = cut(n, i);
 	if (rc != -EAGAIN)
 		return rc;
@@ -101,13 +106,16 @@ static void look(struct agent_nvme *n, unsigned int i)
 		announce(n, i);
 }
 
-void agent_namespaces_look(struct agent_nvme *n, uint64_t now)
+void agent_namespaces_look(struct shard_nvme *s, uint64_t now)
 {
-	if (now < n->ulp.wake)
+	struct agent_nvme *n = s->all;
+
+	if (now < s->ulp.wake)
 		return;
-	n->ulp.wake = n->ulp.target ? now + LOOK_NS : UINT64_MAX;
-	for (unsigned int i = 0; n->ulp.target && i < n->a->config.nnamespaces; i++)
-		look(n, i);
+	s->ulp.wake = s->ulp.target ? now + LOOK_NS : UINT64_MAX;
+	for (unsigned int i = 0; s->ulp.target && i < n->a->config.nnamespaces; i++)
+		if (agent_namespace_owner(n, i) == s)
+			look(n, i);
 }
 
 struct limits {
@@ -124,14 +132,14 @@ static void set_limits(void *arg)
 
 	cfg->iops = l->iops;
 	cfg->bytes_per_s = l->bytes_per_s;
-	nvme_target_set_limits(l->agent->nvme->ulp.target, l->i, cfg->iops, cfg->bytes_per_s);
+	nvme_target_set_limits(target_of(l->agent->nvme, l->i), l->i, cfg->iops, cfg->bytes_per_s);
 }
 
 void agent_namespace_limit(struct agent *a, unsigned int i, uint64_t iops, uint64_t bytes_per_s)
 {
 	struct limits l = { .agent = a, .i = i, .iops = iops, .bytes_per_s = bytes_per_s };
 
-	call_run(&a->nvme->shard->call, set_limits, &l);
+	call_run(&agent_namespace_owner(a->nvme, i)->shard->call, set_limits, &l);
 }
 
 int agent_namespace_set(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
@@ -149,7 +157,7 @@ int agent_namespace_set(struct agent *a, struct control_client *cl, json_t *req,
 	rc = config_namespace_limits(req, cfg, err, sizeof(err));
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
-	nvme_target_set_limits(a->nvme->ulp.target, i, cfg->iops, cfg->bytes_per_s);
+	nvme_target_set_limits(target_of(a->nvme, i), i, cfg->iops, cfg->bytes_per_s);
 	return 0;
 }
 

@@ -9,23 +9,39 @@
 #include "agent/nvme_store.h"
 #include "ulp/nvme/nvme.h"
 
-struct agent_nvme {
-	struct agent *a;
-	struct shard *shard;		/* whose thread serves it */
+/* What a shard has of it: devices with their applications, and namespaces. */
+struct shard_nvme {
+	struct agent_nvme *all;
+	struct shard *shard;
 	struct nvme_ulp ulp;
-	struct nvme_store **stores;	/* |config.nnamespaces| */
-	struct nvme_store **metadata;	/* beside |stores|; NULL: no protection information */
-	uint64_t *cuts;			/* bytes that a store is to be cut to; 0: it is not */
 	struct nvme_ring *ring;		/* NULL: no namespaces */
 	struct nvme_apps *apps;
+};
+
+struct agent_nvme {
+	struct agent *a;
+	struct shard_nvme *shards;	/* |a->nshards| */
+	struct nvme_store **stores;	/* |config.nnamespaces|, each its owner's; and so are ... */
+	struct nvme_store **metadata;	/* beside |stores|; NULL: no protection information */
+	uint64_t *cuts;			/* bytes that a store is to be cut to; 0: it is not */
 	struct xts_cipher *ciphers;	/* of the [nvme] sections when the agent started */
 	unsigned int nciphers;
 };
 
-/* nvme.c: what falconctl says of |dev|. */
-json_t *agent_nvme_row(const struct nvme_dev *dev);
+/* The shard that serves namespace |i| of the configuration: they are dealt out in turn. */
+static inline struct shard_nvme *agent_namespace_owner(const struct agent_nvme *n, unsigned int i)
+{
+	return &n->shards[i % n->a->nshards];
+}
 
-/* nvme_ns.c: once a second, see whether the namespaces' files have another size. */
-void agent_namespaces_look(struct agent_nvme *n, uint64_t now);
+/* nvme.c: by name, and who has it in *|s|, if not NULL; or NULL. In a call of all shards, as what follows. */
+struct nvme_dev *agent_nvme_find(const struct agent_nvme *n, const char *name, struct shard_nvme **s);
+/* A device of |attr|, of the shard that is to have it. 0, or a negative errno with |err|. */
+int agent_nvme_make(struct agent_nvme *n, const struct nvme_dev_attr *attr, char *err, size_t errlen);
+/* What falconctl says of |dev|, which |s| has. */
+json_t *agent_nvme_row(const struct shard_nvme *s, const struct nvme_dev *dev);
+
+/* nvme_ns.c: once a second, see whether the shard's namespaces' files have another size. */
+void agent_namespaces_look(struct shard_nvme *s, uint64_t now);
 
 #endif /* FALCON_AGENT_NVME_PRIV_H */

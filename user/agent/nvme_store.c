@@ -181,7 +181,7 @@ int nvme_store_resize(struct nvme_store *s, uint64_t bytes)
 		return -EFBIG;
 	if (ftruncate(f->fd, (off_t)bytes) < 0)
 		return -errno;
-	s->bytes = bytes;
+	nvme_store_set_bytes(s, bytes);
 	f->seen.stx_mask = 0;
 	return 0;
 }
@@ -357,7 +357,7 @@ static bool look_by_ring(struct file_store *f)
 	bool changed = !f->looking && f->seen.stx_mask & STATX_SIZE && f->seen.stx_size != f->store.bytes;
 
 	if (changed)
-		f->store.bytes = f->seen.stx_size;
+		nvme_store_set_bytes(&f->store, f->seen.stx_size);
 	if (f->looking)
 		return false;
 	f->look = (struct nvme_io){ .store = &f->store, .op = NVME_IO_FLUSH, .done = looked };
@@ -374,7 +374,7 @@ bool nvme_store_look(struct nvme_store *s)
 		return look_by_ring(f);
 	if (capacity(f->fd, &bytes, &f->device) < 0 || bytes == s->bytes)
 		return false;
-	s->bytes = bytes;
+	nvme_store_set_bytes(s, bytes);
 	return true;
 }
 

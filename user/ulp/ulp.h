@@ -106,9 +106,10 @@ struct ulp_ops {
 
 	/*
 	 * If there are several shards, each with a layer of this kind: for which of them a peer dials with
-	 * |data|. NULL: for the first, or if |any_shard| for that with the fewest connections.
+	 * |data|. That is asked of the first one's by another thread, of what never changes. NULL: for the
+	 * first, or if |any_shard| for that with the fewest connections.
 	 */
-	uint32_t (*dial_for)(const struct ulp_data *data);
+	uint32_t (*dial_for)(const void *ulp, const struct ulp_data *data);
 	bool any_shard;
 	/*
 	 * For which of them |note| is, or -1, if only |all| of them together know. That is asked, of the

@@ -9,13 +9,15 @@
 
 #include "ulp/nvme/initiator_priv.h"
 
-struct nvme_initiator *nvme_initiator_create(const uint8_t *id)
+struct nvme_initiator *nvme_initiator_create(const uint8_t *id, uint32_t shard, uint32_t nshards)
 {
 	struct nvme_initiator *in = calloc(1, sizeof(*in));
 
 	if (!in)
 		return NULL;
 	memcpy(in->id, id, sizeof(in->id));
+	in->next_number = shard;
+	in->nshards = nshards;
 	TAILQ_INIT(&in->devs);
 	return in;
 }
@@ -146,7 +148,8 @@ static int add(struct nvme_initiator *in, const struct nvme_dev_attr *attr, stru
 	}
 	dev->in = in;
 	dev->attr = *attr;
-	dev->number = in->next_number++ & FALCON_NVME_TAG_MASK;
+	dev->number = in->next_number & FALCON_NVME_TAG_MASK;
+	in->next_number += in->nshards;
 	TAILQ_INIT(&dev->waiting);
 	TAILQ_INIT(&dev->running);
 	TAILQ_INIT(&dev->events);
@@ -210,6 +213,11 @@ struct nvme_dev *nvme_dev_find(struct nvme_initiator *in, const char *name)
 	return NULL;
 }
 
+unsigned int nvme_initiator_devices(const struct nvme_initiator *in)
+{
+	return in->ndevs;
+}
+
 struct nvme_dev *nvme_dev_at(struct nvme_initiator *in, unsigned int i)
 {
 	struct nvme_dev *dev;
@@ -270,7 +278,7 @@ int nvme_initiator_conn_up(struct nvme_initiator *in, const struct ulp_conn *con
 	/* A request is larger than the header of a response. */
 	c->combined = offer.flags & FALCON_NVME_KNOWS_COMBINED && !c->dev->attr.standard &&
 		      c->unit / 512 * step + sizeof(struct falcon_nvme_request) <= conn->max_len;
-	if (conn->data.len < sizeof(offer) || offer.magic != falcon_hton32(FALCON_NVME_MAGIC) ||
+	if (conn->data.len < FALCON_NVME_OFFER_MIN || offer.magic != falcon_hton32(FALCON_NVME_MAGIC) ||
 	    offer.version != FALCON_NVME_VERSION || !c->credit || !c->command)
 		nvme_iconn_refused(c, "the peer is no target that says what its namespaces are");
 	else if (c->unit < INCMD_MIN)
@@ -314,6 +322,7 @@ static uint32_t dial(struct nvme_iconn *c)
 		.magic = falcon_hton32(FALCON_NVME_MAGIC), .version = FALCON_NVME_VERSION,
 		.device = falcon_hton32(c->dev->number << 8 |
 					(uint32_t)(c - c->dev->conns)),
+		.nsid = falcon_hton32(c->dev->discovery ? 0 : c->attr->nsid),
 	};
 	char err[sizeof(c->reason)];
 	int cid;

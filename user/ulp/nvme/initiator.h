@@ -148,8 +148,11 @@ struct nvme_dev_info {
 	NVME_DEV_STATS(STAT_MEMBER)
 };
 
-/* An initiator that calls itself |id| (16 bytes, random) towards targets; NULL: no memory. */
-struct nvme_initiator *nvme_initiator_create(const uint8_t *id);
+/*
+ * An initiator that calls itself |id| (16 bytes, random) towards targets: that of |shard|, below |nshards|,
+ * all of whose initiators have the same. NULL: no memory.
+ */
+struct nvme_initiator *nvme_initiator_create(const uint8_t *id, uint32_t shard, uint32_t nshards);
 /* Free; connections are down. Commands that have not ended end. */
 void nvme_initiator_destroy(struct nvme_initiator *in);
 void nvme_initiator_set_host(struct nvme_initiator *in, const struct ulp_host *host, void *agent);
@@ -190,6 +193,10 @@ int nvme_dev_discovered(const struct nvme_dev *dev, const struct nvme_found **fo
 /* By name, or NULL; the |i|th, or NULL; those that were given up are left out. */
 struct nvme_dev *nvme_dev_find(struct nvme_initiator *in, const char *name);
 struct nvme_dev *nvme_dev_at(struct nvme_initiator *in, unsigned int i);
+/* How many there are, of whatever kind. */
+unsigned int nvme_initiator_devices(const struct nvme_initiator *in);
+/* Whether one of them has the same controller as |attr|. */
+bool nvme_initiator_has_controller(struct nvme_initiator *in, const struct nvme_dev_attr *attr);
 const struct nvme_dev_attr *nvme_dev_attr(const struct nvme_dev *dev);
 /* Whether all targets have said what they have: it stays so. */
 bool nvme_dev_ready(const struct nvme_dev *dev);

@@ -14,6 +14,17 @@ bool nvme_ctrl_same(const struct nvme_dev *a, const struct nvme_dev *b)
 	return !strcmp(nvme_dev_controller(a), nvme_dev_controller(b));
 }
 
+bool nvme_initiator_has_controller(struct nvme_initiator *in, const struct nvme_dev_attr *attr)
+{
+	const struct nvme_dev like = { .attr = *attr };
+	const struct nvme_dev *d;
+
+	TAILQ_FOREACH(d, &in->devs, link)
+		if (nvme_dev_visible(d) && nvme_ctrl_same(d, &like))
+			return true;
+	return false;
+}
+
 struct nvme_dev *nvme_ctrl_ns(struct nvme_dev *dev, uint32_t nsid)
 {
 	struct nvme_dev *d;

@@ -102,7 +102,7 @@ struct nvme_initiator {
 	uint8_t id[16];
 	TAILQ_HEAD(, nvme_dev) devs;	/* in the order in which they were added */
 	unsigned int ndevs;
-	uint32_t next_number;
+	uint32_t next_number, nshards;	/* of devices: every |nshards|th is this one's */
 	uint32_t next_id;		/* iCMD identifiers */
 	uint64_t now;			/* of the latest call, ns */
 	uint32_t ready;			/* things that the next round has to look at */

@@ -10,6 +10,13 @@ static bool initiators(const struct nvme_ulp *u, uint32_t cid)
 	return u->initiator && nvme_initiator_owns(u->initiator, cid);
 }
 
+static uint32_t dial_for(const void *ulp, const struct ulp_data *data)
+{
+	const struct nvme_ulp *u = ulp;
+
+	return u->target ? nvme_target_dial_for(u->target, data) : 0;
+}
+
 static int accept_dialled(void *ulp, const struct ulp_request *req, struct ulp_data *reply,
 			  char *err, size_t errlen)
 {
@@ -163,6 +170,7 @@ static void on_xon(void *ulp, struct fcore_conn *c)
 const struct ulp_ops nvme_ulp_ops = {
 	.name = "nvme",
 	.proto = FALCON_PROTO_NVME,
+	.dial_for = dial_for,
 	.accept = accept_dialled,
 	.conn_up = conn_up,
 	.conn_down = conn_down,

@@ -43,8 +43,18 @@ struct nvme_store_ops {
 
 struct nvme_store {
 	const struct nvme_store_ops *ops;
-	uint64_t bytes;		/* capacity */
+	uint64_t bytes;		/* capacity; changed by the thread that serves it, atomic */
 	bool read_only;
 };
+
+static inline uint64_t nvme_store_bytes(const struct nvme_store *s)
+{
+	return __atomic_load_n(&s->bytes, __ATOMIC_RELAXED);
+}
+
+static inline void nvme_store_set_bytes(struct nvme_store *s, uint64_t bytes)
+{
+	__atomic_store_n(&s->bytes, bytes, __ATOMIC_RELAXED);
+}
 
 #endif /* FALCON_NVME_STORE_H */

@@ -10,12 +10,13 @@
 
 #include "ulp/nvme/target_priv.h"
 
-struct nvme_target *nvme_target_create(uint64_t memory)
+struct nvme_target *nvme_target_create(uint32_t shard, uint64_t memory)
 {
 	struct nvme_target *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
+	t->shard = shard;
 	if (memory < TARGET_MEMORY_MIN)
 		memory = TARGET_MEMORY_MIN;
 	t->pool = nvme_pool_create(memory);
@@ -77,12 +78,12 @@ int nvme_target_add(struct nvme_target *t, const struct nvme_ns_attr *attr, char
 		snprintf(err, errlen, "more than %d namespaces", NVME_MAX_NS);
 		return -ENOSPC;
 	}
-	if (!(attr->store->bytes >> attr->block_shift)) {
+	if (!(nvme_store_bytes(attr->store) >> attr->block_shift)) {
 		snprintf(err, errlen, "namespace %s has no room for one block", attr->name);
 		return -EINVAL;
 	}
-	if (attr->metadata && attr->metadata->bytes / sizeof(struct nvme_md) <
-			      attr->store->bytes >> attr->block_shift) {
+	if (attr->metadata && nvme_store_bytes(attr->metadata) / sizeof(struct nvme_md) <
+			      nvme_store_bytes(attr->store) >> attr->block_shift) {
 		snprintf(err, errlen, "namespace %s has no room for the protection information of "
 			 "all its blocks", attr->name);
 		return -EINVAL;
@@ -94,7 +95,7 @@ int nvme_target_add(struct nvme_target *t, const struct nvme_ns_attr *attr, char
 	ns->attr.peers = ns->peers;
 	ns->attr.read_only |= attr->store->read_only ||
 			      (attr->metadata && attr->metadata->read_only);
-	ns->blocks = attr->store->bytes >> attr->block_shift;
+	ns->blocks = nvme_store_bytes(attr->store) >> attr->block_shift;
 	t->nns++;
 	return 0;
 }
@@ -228,6 +229,27 @@ static struct nvme_tconn *new_conn(struct nvme_target *t, const struct ulp_reque
 	return NULL;
 }
 
+/* False: |data| are not an initiator's. What they need not have is 0 if they do not have it. */
+static bool unpack_offer(const struct ulp_data *data, struct falcon_nvme_offer *out)
+{
+	*out = (struct falcon_nvme_offer){};
+	memcpy(out, data->bytes, data->len < sizeof(*out) ? data->len : sizeof(*out));
+	return data->len >= FALCON_NVME_OFFER_MIN && out->magic == falcon_hton32(FALCON_NVME_MAGIC) &&
+	       out->version == FALCON_NVME_VERSION;
+}
+
+uint32_t nvme_target_dial_for(const struct nvme_target *t, const struct ulp_data *data)
+{
+	struct falcon_nvme_offer offer;
+
+	if (!unpack_offer(data, &offer))
+		return 0;
+	for (unsigned int i = 0; i < t->nns; i++)
+		if (t->ns[i].attr.nsid == falcon_ntoh32(offer.nsid))
+			return t->ns[i].attr.shard;
+	return 0;
+}
+
 int nvme_target_accept(struct nvme_target *t, const struct ulp_request *req,
 		       struct ulp_data *reply, char *err, size_t errlen)
 {
@@ -238,9 +260,7 @@ int nvme_target_accept(struct nvme_target *t, const struct ulp_request *req,
 	};
 	struct nvme_tconn *c;
 
-	memcpy(&offer, req->data.bytes, sizeof(offer));
-	if (req->data.len < sizeof(offer) || offer.magic != answer.magic ||
-	    offer.version != FALCON_NVME_VERSION || req->ends.ordered) {
+	if (!unpack_offer(&req->data, &offer) || req->ends.ordered) {
 		snprintf(err, errlen, "not an initiator of NVMe over Falcon, version %d, on an "
 			 "unordered connection", FALCON_NVME_VERSION);
 		return -EPROTO;

@@ -9,6 +9,9 @@
  *
  * One thread, no clock: time comes in as an argument, ns. The on_*() functions are called from
  * within fcore_*(), the others never are.
+ *
+ * An agent with several threads has a target in each of them, and all have all namespaces; but each namespace
+ * is one target's, in whose thread are its queue, its limits and the connections that are made for it.
  */
 #ifndef FALCON_NVME_TARGET_H
 #define FALCON_NVME_TARGET_H
@@ -38,6 +41,7 @@ struct nvme_ns_attr {
 	struct nvme_store *metadata;
 	bool unchecked;		/* with |metadata|: they are stored and given back as they came */
 	uint32_t nsid;		/* 1..65535 */
+	uint32_t shard;		/* whose target carries its commands out; others only tell of it */
 	uint8_t block_shift;	/* log2 of the logical block: 9 or 12 */
 	bool read_only;
 	uint64_t iops;		/* commands a second; 0: no limit */
@@ -77,10 +81,10 @@ struct nvme_target_stats {
 };
 
 /*
- * A target with |memory| bytes for data, more if the largest command would find no room in them; NULL if
- * memory is short.
+ * The target of |shard| with |memory| bytes for data, more if the largest command would find no room in them;
+ * NULL if memory is short.
  */
-struct nvme_target *nvme_target_create(uint64_t memory);
+struct nvme_target *nvme_target_create(uint32_t shard, uint64_t memory);
 /* Free; its connections are down, and the stores are idle. */
 void nvme_target_destroy(struct nvme_target *t);
 /* The memory that nvme_io.buf is in, for registering with the kernel. */
@@ -105,6 +109,8 @@ void nvme_target_stats(const struct nvme_target *t, struct nvme_target_stats *ou
  * that an initiator replaces. accept() of a peer without any namespace is -EPERM.
  */
 void nvme_target_set_host(struct nvme_target *t, const struct ulp_host *host, void *agent);
+/* Of the namespace that an initiator dials for with |data|; 0 if it does not say, or there is no such. */
+uint32_t nvme_target_dial_for(const struct nvme_target *t, const struct ulp_data *data);
 int nvme_target_accept(struct nvme_target *t, const struct ulp_request *req,
 		       struct ulp_data *reply, char *err, size_t errlen);
 int nvme_target_conn_up(struct nvme_target *t, const struct ulp_conn *conn);

@@ -105,6 +105,8 @@ void nvme_exec_check(struct nvme_tcmd *cmd)
 		cmd->status = NVME_SC_INVALID_NS | NVME_SC_DNR;
 	else if (identify)
 		cmd->bytes = cmd->mem = IDENTIFY_BYTES;
+	else if (cmd->ns->attr.shard != cmd->conn->t->shard)
+		cmd->status = NVME_SC_INVALID_NS | NVME_SC_DNR;
 	else
 		cmd->status = status ? nvme_status_check(cmd) : check_io(cmd);
 }
@@ -116,9 +118,16 @@ static void put_text(char *out, size_t size, const char *s)
 	memcpy(out, s, strnlen(s, size));
 }
 
-static void identify_ns(const struct nvme_tns *ns, struct nvme_id_ns *id)
+/* Of a namespace of another shard's: what its store has. */
+static uint64_t blocks_of(const struct nvme_target *t, const struct nvme_tns *ns)
 {
-	id->nsze = id->ncap = id->nuse = htole64(ns->blocks);
+	return ns->attr.shard == t->shard ? ns->blocks :
+					    nvme_store_bytes(ns->attr.store) >> ns->attr.block_shift;
+}
+
+static void identify_ns(const struct nvme_target *t, const struct nvme_tns *ns, struct nvme_id_ns *id)
+{
+	id->nsze = id->ncap = id->nuse = htole64(blocks_of(t, ns));
 	id->lbaf[0].ds = ns->attr.block_shift;
 	/* Deallocated blocks read as zeros; Write Zeroes may deallocate. */
 	id->dlfeat = 1 | NVME_NS_DLFEAT_WRITE_ZEROES;
@@ -174,7 +183,7 @@ static uint16_t identify(struct nvme_tcmd *cmd)
 	memset(cmd->buf, 0, IDENTIFY_BYTES);
 	switch ((uint8_t)cmd->cmd.reftag) {
 	case NVME_IDENTIFY_CNS_NS:
-		identify_ns(cmd->ns, (struct nvme_id_ns *)cmd->buf);
+		identify_ns(cmd->conn->t, cmd->ns, (struct nvme_id_ns *)cmd->buf);
 		return 0;
 	case NVME_IDENTIFY_CNS_CTRL:
 		identify_ctrl(cmd->conn->t, (struct nvme_id_ctrl *)cmd->buf);

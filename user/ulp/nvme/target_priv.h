@@ -133,6 +133,7 @@ struct nvme_tns {
 struct nvme_target {
 	const struct ulp_host *host;
 	void *agent;
+	uint32_t shard;			/* whose it is */
 	struct nvme_pool *pool;
 	TAILQ_HEAD(, nvme_tconn) conns;
 	struct nvme_tconn *by_cid[FALCON_MAX_CONNS];	/* those that are not down */

@@ -150,8 +150,9 @@ static void note(void *ulp, const struct ulp_note *in, const char *peer)
 	rdma_cm_note(ulp, in);
 }
 
-static uint32_t dial_for(const struct ulp_data *data)
+static uint32_t dial_for(const void *ulp, const struct ulp_data *data)
 {
+	(void)ulp;
 	return rdma_links_dial_for(data);
 }
 
