@@ -32,8 +32,8 @@ cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 LOG=$BUILD/selftests/log
 KINDS_FIRST=(lint unit model bpf dissector)	# the cheap ones; the rest by name
-KINDS_TOGETHER=" lint unit dissector vectors install "	# run side by side
-KINDS_IDLE=" model sim fuzz "	# only compute: run at idle priority
+KINDS_TOGETHER=" lint unit dissector "	# run side by side
+KINDS_IDLE=" model sim fuzz vectors install "	# only compute: run at idle priority
 UNSTEADY_MAX=3		# programs that may need a second try
 verbose=0 second_try=1 jobs=$(($(nproc) + ($(nproc) + 1) / 2))
 passed=0 failed=0 skipped=0 programs=0

@@ -4,8 +4,8 @@
 # make fuzz-coverage says how many lines of the product all inputs run.
 
 FUZZERS :=	# all of them
-# Those of what comes from the network, of the control socket and of several tenants, which make test builds and
-# gives their seeds: fuzz.t.sh. All of them would take longer to compile.
+# Those of what comes from the network, of the control socket and of several tenants, which fuzz.t.sh builds and
+# gives their seeds. All of them would take longer to compile.
 FUZZERS_TESTED := fuzz_frame fuzz_wire fuzz_psp fuzz_handshake fuzz_rdma fuzz_rdma_cm fuzz_nvme fuzz_rifl fuzz_tenants \
 	fuzz_control
 FUZZ := $(B)/fuzz
@@ -140,8 +140,6 @@ $(FUZZ_SEEDS)/made: $(FUZZ)/make_seeds $(FUZZ)/make_seeds_agent $(B)/falconctl s
 	done
 	$(Q)touch $@
 
-TESTS += $(FUZZERS_TESTED:%=$(FUZZ)/%) $(FUZZ_SEEDS)/made
-
 fuzz: $(FUZZERS:%=$(FUZZ)/%) $(FUZZ_SEEDS)/made
 	$(Q)for f in $(FUZZERS); do \
 		echo "$$f: $(SECONDS) s"; \
@@ -164,4 +162,6 @@ fuzz-coverage: $(FUZZ_SEEDS)/made
 
 fuzzers: $(FUZZERS:%=$(FUZZ)/%)
 
-.PHONY: fuzzers fuzz-corpus fuzz-coverage
+fuzzers-tested: $(FUZZERS_TESTED:%=$(FUZZ)/%) $(FUZZ_SEEDS)/made
+
+.PHONY: fuzzers fuzzers-tested fuzz-corpus fuzz-coverage

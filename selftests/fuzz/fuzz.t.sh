@@ -4,8 +4,10 @@
 #
 # The fuzzers of what comes from the network, of the control socket and of several tenants are built, link,
 # and find nothing in their seeds, in the corpus of the tree and in what they make of them: the same inputs
-# each time, for seconds. make fuzz looks further.
+# each time, for seconds. make fuzz looks further. They are built here, and not before all tests, as they only
+# compute: they have what others leave of the machine (run.sh).
 . "$(dirname "$0")/../tap.sh"
+tap_need make clang
 
 FUZZ=$TAP_BUILD/fuzz
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/falcon-fuzz.XXXXXX")
@@ -46,6 +48,14 @@ fuzzed()
 	return 1
 }
 
+# Not as a part of the make that runs the tests, if there is one.
+build()
+{
+	env -u MAKELEVEL -u MAKEFLAGS -u MFLAGS \
+		make --no-print-directory -C "$TAP_TOP" B="$TAP_BUILD" fuzzers-tested
+}
+
+tap_run "they are built" build
 xargs -L 1 -P 2 bash -c 'fuzz "$@"' fuzz <<<"$RUNS"
 while read -r name runs; do
 	tap_run "$name: $runs inputs" fuzzed "$name"
