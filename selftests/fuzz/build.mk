@@ -37,7 +37,7 @@ define fuzzer
 FUZZERS += $(1)
 $(FUZZ)/$(1): $(patsubst %.c,$(FUZZ)/$(2)/%.o,$(sort selftests/fuzz/$(1).c $(3)))
 	$$(call say,LD,$$@)
-	$(Q)$$(CLANG) -fsanitize=fuzzer,address,undefined $(FUZZ_COVERAGE) -o $$@ $$^ $(4)
+	$(Q)$$(CLANG) -fsanitize=fuzzer,address,undefined $(FUZZ_COVERAGE) $(TEST_LD) -o $$@ $$^ $(4)
 endef
 
 # The receive path.

@@ -11,7 +11,7 @@ define agent_test
 $(B)/selftests/unit/$(1).t: $(B)/asan/selftests/unit/$(1).o $(call agent_objects,$(2)) $(B)/asan/libfcore.a
 	$$(call say,LD,$$@)
 	@mkdir -p $$(@D)
-	$(Q)$$(CC) $$(CFLAGS) $$(ASAN) -o $$@ $$^ -lcmocka $(3)
+	$(Q)$$(CC) $$(CFLAGS) $$(ASAN) $$(TEST_LD) -o $$@ $$^ -lcmocka $(3)
 TESTS += $(B)/selftests/unit/$(1).t
 endef
 
@@ -60,7 +60,7 @@ $(eval $(call agent_test,metrics_http,endpoint metrics metrics_http stat,-ljanss
 $(B)/selftests/unit/metrics_write: $(addprefix $(B)/asan/,selftests/unit/metrics_write.o $(addprefix user/agent/,metrics.o stat.o))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -ljansson
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -ljansson
 TESTS += $(B)/selftests/unit/metrics_write
 
 # The receive path for redirected frames, keys and their rotation.

@@ -7,6 +7,6 @@ CORE_BINS := $(CORE_TESTS:%=$(B)/selftests/unit/%.t)
 $(CORE_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o $(B)/asan/libfcore.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -lcmocka
 
 TESTS += $(CORE_BINS)

@@ -9,6 +9,6 @@ $(EMULATOR_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o $(EMULAT
 	$(B)/asan/librifl.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka $(WIRE_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -lcmocka $(WIRE_LIBS)
 
 TESTS += $(EMULATOR_BINS)

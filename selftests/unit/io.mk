@@ -10,11 +10,11 @@ $(patsubst %,$(B)/selftests/unit/io_%.t,frame flow seal): $(B)/asan/user/io/fram
 $(IO_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka $(CRYPTO_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -lcmocka $(CRYPTO_LIBS)
 
 $(B)/selftests/unit/io_xsk.t: $(B)/asan/selftests/unit/io_xsk.o $(B)/asan/user/io/xsk.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka -lxdp -lbpf
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -lcmocka -lxdp -lbpf
 
 TESTS += $(IO_BINS) $(B)/selftests/unit/io_xsk.t

@@ -20,6 +20,6 @@ $(NVME_DIR)/nvme_store.t: $(B)/asan/user/agent/nvme_store.o
 $(NVME_BINS): $(NVME_DIR)/%.t: $(B)/asan/selftests/unit/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $(filter %.o,$^) -lcmocka -lcrypto -luring -lisal
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $(filter %.o,$^) -lcmocka -lcrypto -luring -lisal
 
 TESTS += $(NVME_BINS)

@@ -10,7 +10,7 @@ $(PSP_DIR)/psp_tool.t: $(patsubst %,$(B)/asan/tools/psp/%.o,config capture kdf)
 $(PSP_BINS): $(PSP_DIR)/%.t: $(B)/asan/selftests/unit/%.o $(B)/asan/libfcrypto.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(CRYPTO_LIBS) \
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka $(CRYPTO_LIBS) \
 		-ljansson -lpcap
 
 TESTS += $(PSP_BINS)

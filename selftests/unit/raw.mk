@@ -26,11 +26,11 @@ $(RAW_DIR)/cp_paths.t $(RAW_DIR)/cp_sink.t: $(call asan_objs,tools/cp/file.c)
 $(RAW_BINS): $(RAW_DIR)/%.t: $(B)/asan/selftests/unit/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka -ljansson
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $(filter %.o,$^) $(filter %.a,$^) -lcmocka -ljansson
 
 $(RAW_DIR)/loop_agent: $(call asan_objs,$(LOOP_SRC))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -ljansson
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -ljansson
 
 TESTS += $(RAW_BINS) $(RAW_DIR)/loop_agent

@@ -12,7 +12,7 @@ $(RDMA_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 	$(RDMA_OBJECTS))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -lcmocka
 
 TESTS += $(RDMA_TESTS)
 

@@ -7,7 +7,7 @@ $(RDMA_LINK_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 	$(patsubst %.c,$(B)/asan/%.o,selftests/unit/rdma_link_env.c $(wildcard user/ulp/rdma/link*.c))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -lcmocka
 
 TESTS += $(RDMA_LINK_TESTS)
 
@@ -18,7 +18,7 @@ $(RDMA_CM_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 	$(patsubst %.c,$(B)/asan/%.o,$(wildcard user/ulp/rdma/cm_*.c))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -lcmocka
 
 TESTS += $(RDMA_CM_TESTS)
 
@@ -26,6 +26,6 @@ TESTS += $(RDMA_CM_TESTS)
 $(B)/selftests/unit/rdma_group.t: $(B)/asan/selftests/unit/rdma_group.o $(B)/asan/user/ulp/rdma/key.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -lcmocka
 
 TESTS += $(B)/selftests/unit/rdma_group.t

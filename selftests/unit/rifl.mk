@@ -7,6 +7,6 @@ RIFL_BINS := $(RIFL_TESTS:%=$(B)/selftests/unit/%.t)
 $(RIFL_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o $(B)/asan/librifl.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -lcmocka
 
 TESTS += $(RIFL_BINS)

@@ -10,7 +10,7 @@ $(B)/selftests/unit/rue_columns.t: $(B)/asan/tools/rue/columns.o
 $(RUE_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o $(RUE_OBJS)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $(filter %.o,$^) -lcmocka -lm
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $(filter %.o,$^) -lcmocka -lm
 
 TESTS += $(RUE_BINS)
 

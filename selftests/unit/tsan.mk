@@ -9,7 +9,7 @@ $(B)/selftests/unit/tsan_rue_worker.t: $(patsubst %.c,$(B)/tsan/%.o,$(wildcard u
 $(TSAN_BINS): $(B)/%.t: $(B)/tsan/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(TSAN) $(TSAN_LD) -o $@ $^ -lcmocka -lpthread -lm $(TSAN_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(TSAN) $(TEST_LD) $(TSAN_LD) -o $@ $^ -lcmocka -lpthread -lm $(TSAN_LIBS)
 
 TESTS += $(TSAN_BINS)
 
@@ -19,6 +19,6 @@ TSAN_AGENT := $(patsubst %,$(B)/selftests/unit/%_tsan.t,call drop grace stall)
 $(TSAN_AGENT): $(B)/selftests/unit/%_tsan.t: $(B)/tsan/selftests/unit/%.o $(B)/tsan/user/agent/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(TSAN) -o $@ $^ -lcmocka -lpthread
+	$(Q)$(CC) $(CFLAGS) $(TSAN) $(TEST_LD) -o $@ $^ -lcmocka -lpthread
 
 TESTS += $(TSAN_AGENT)

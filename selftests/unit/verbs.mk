@@ -10,7 +10,7 @@ $(VERBS_BINS): $(VERBS_DIR)/%.t: $(B)/asan/selftests/unit/%.o \
 	$(patsubst %.c,$(B)/asan/%.o,$(VERBS_FAKE) $(filter-out %/redirect.c %/tree.c %/tree_sweep.c,$(VERBS_SRC)) $(VERBS_SHARED))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -rdynamic -o $@ $^ -libverbs -lrdmacm -lcmocka -ljansson -lpthread
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -rdynamic -o $@ $^ -libverbs -lrdmacm -lcmocka -ljansson -lpthread
 
 TESTS += $(VERBS_BINS)
 
@@ -28,7 +28,7 @@ $(VERBS_DIR)/verbs_cm.t: $(B)/asan/selftests/unit/verbs_cm.o \
 	$(patsubst %,$(B)/asan/user/verbs/%.o,cm cm_addr cm_command)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -libverbs -lcmocka -lpthread
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -libverbs -lcmocka -lpthread
 
 TESTS += $(VERBS_DIR)/verbs_cm.t
 
@@ -37,13 +37,13 @@ $(VERBS_DIR)/tsan_cm.t: $(patsubst %,$(B)/tsan/user/verbs/%.o,cm cm_addr cm_comm
 $(VERBS_DIR)/verbs_tree.t: $(B)/asan/selftests/unit/verbs_tree.o $(B)/asan/user/verbs/tree_sweep.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -lcmocka
 
 TESTS += $(VERBS_DIR)/verbs_tree.t
 
 $(VERBS_DIR)/verbs_idle.t: $(B)/asan/selftests/unit/verbs_idle.o $(B)/asan/user/verbs/idle.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $^ -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -lcmocka
 
 TESTS += $(VERBS_DIR)/verbs_idle.t

@@ -8,6 +8,6 @@ WIRE_BINS := $(WIRE_TESTS:%=$(B)/selftests/unit/%.t)
 $(WIRE_BINS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -o $@ $< -lcmocka
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $< -lcmocka
 
 TESTS += $(WIRE_BINS)

@@ -10,4 +10,4 @@ $(B)/falcon-psp: $(FALCON_PSP_SRC:%.c=$(B)/obj/%.o) $(B)/libfcrypto.a
 
 $(B)/asan/falcon-psp: $(FALCON_PSP_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libfcrypto.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) $(LDFLAGS) -o $@ $^ $(FALCON_PSP_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) $(LDFLAGS) -o $@ $^ $(FALCON_PSP_LIBS)

@@ -11,7 +11,7 @@ $(B)/falcon-rifl: $(RIFL_TOOL_SRC:%.c=$(B)/obj/%.o) $(B)/librifl.a
 
 $(B)/asan/falcon-rifl: $(RIFL_TOOL_SRC:%.c=$(B)/asan/%.o) $(B)/asan/librifl.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) -o $@ $^ -lm
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -lm
 
 RIFL_FIGURES := $(foreach k,table-2 table-3 table-5 figure-8 figure-9,$(B)/figures/rifl-$(k).png)
 

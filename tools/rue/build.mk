@@ -9,4 +9,4 @@ $(B)/falcon-rue: $(FALCON_RUE_SRC:%.c=$(B)/obj/%.o)
 
 $(B)/asan/falcon-rue: $(FALCON_RUE_SRC:%.c=$(B)/asan/%.o)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) $(LDFLAGS) -o $@ $^ -ljansson -lsystemd -lm
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) $(LDFLAGS) -o $@ $^ -ljansson -lsystemd -lm

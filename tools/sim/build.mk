@@ -18,7 +18,7 @@ $(B)/falcon-sim: $(SIM_OBJ) $(B)/libfcrypto.a $(B)/librifl.a
 
 $(B)/asan/falcon-sim: $(SIM_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libfcrypto.a $(B)/asan/librifl.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) -o $@ $^ -ljansson -linih -lm $(CRYPTO_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -ljansson -linih -lm $(CRYPTO_LIBS)
 
 FIGURES := $(patsubst tools/sim/figures/%.sim,$(B)/figures/%.png,$(wildcard tools/sim/figures/*.sim))
 

@@ -24,4 +24,4 @@ $(B)/falcon-wire: $(WIRE_SRC:%.c=$(B)/obj/%.o) $(B)/libfalcon.a $(B)/librifl.a
 
 $(B)/asan/falcon-wire: $(WIRE_SRC:%.c=$(B)/asan/%.o) $(B)/asan/libfalcon.a $(B)/asan/librifl.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) -o $@ $^ $(WIRE_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ $(WIRE_LIBS)

@@ -13,11 +13,11 @@ $(B)/falcond: $(AGENT_SRCS:%.c=$(B)/obj/%.o) $(B)/libfcore.a $(B)/libfcrypto.a
 
 $(B)/asan/falcond: $(AGENT_SRCS:%.c=$(B)/asan/%.o) $(B)/asan/libfcore.a $(B)/asan/libfcrypto.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(ASAN) -rdynamic -o $@ $^ $(AGENT_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -rdynamic -o $@ $^ $(AGENT_LIBS)
 
 $(B)/tsan/falcond: $(patsubst %.c,$(B)/tsan/%.o,$(AGENT_SRCS) $(wildcard user/core/*.c user/crypto/*.c))
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(TSAN) -rdynamic -o $@ $^ $(AGENT_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(TSAN) $(TEST_LD) -rdynamic -o $@ $^ $(AGENT_LIBS)
 
 # Fences are for what other processes share, of which ThreadSanitizer sees nothing.
 $(B)/tsan/falcond: WARN += -Wno-tsan
