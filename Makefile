@@ -61,7 +61,7 @@ SANITIZED := -Og -g1 -DXXH_NO_INLINE_HINTS=1
 ASAN := $(SANITIZED) -fsanitize=address,undefined -fno-sanitize=alignment -fno-sanitize-recover=all \
 	-fno-omit-frame-pointer
 TSAN := $(SANITIZED) -fsanitize=thread -fno-omit-frame-pointer
-# Two hundred programs of the tests are linked, in a quarter of the time by this one.
+# gold links the two hundred programs of the tests in about a third of the time that bfd takes.
 TEST_LD := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 $(eval $(call c_rule,obj,))
 $(eval $(call c_rule,asan,$(ASAN)))

@@ -136,6 +136,7 @@ static void add_devices(struct collection *k, const struct shard_nvme *s)
 	}
 }
 
+/* Gauges as well, which stat_add() leaves alone. */
 #define ADD_TO_SUM(kind, name, unit, text) sum.name += one.name;
 
 static void add_nvme(struct collection *k)

@@ -297,8 +297,9 @@ struct nvme_dev *agent_nvme_find(const struct agent_nvme *n, const char *name, s
 }
 
 /*
- * Who is to have a device of |attr|: whoever has its name, and says so; who has others of its controller,
- * which share their applications' queues; who has the fewest.
+ * The initiator for a device of |attr|: that which has a device of this name, and will refuse a second one;
+ * else that which has devices of the same controller, as an application's queues are for all of them; else
+ * that with the fewest devices.
  */
 static struct nvme_initiator *initiator_for(const struct agent_nvme *n, const struct nvme_dev_attr *attr)
 {

@@ -10,8 +10,8 @@
  * One thread, no clock: time comes in as an argument, ns. The on_*() functions are called from
  * within fcore_*(), the others never are.
  *
- * An agent with several threads has a target in each of them, and all have all namespaces; but each namespace
- * is one target's, in whose thread are its queue, its limits and the connections that are made for it.
+ * An agent with several threads has a target in each of them. All targets list all namespaces, but each
+ * namespace belongs to one target, whose thread has its queue, its limits and the connections made for it.
  */
 #ifndef FALCON_NVME_TARGET_H
 #define FALCON_NVME_TARGET_H
@@ -41,7 +41,7 @@ struct nvme_ns_attr {
 	struct nvme_store *metadata;
 	bool unchecked;		/* with |metadata|: they are stored and given back as they came */
 	uint32_t nsid;		/* 1..65535 */
-	uint32_t shard;		/* whose target carries its commands out; others only tell of it */
+	uint32_t shard;		/* whose target carries its commands out; others only identify it */
 	uint8_t block_shift;	/* log2 of the logical block: 9 or 12 */
 	bool read_only;
 	uint64_t iops;		/* commands a second; 0: no limit */

@@ -118,7 +118,7 @@ static void put_text(char *out, size_t size, const char *s)
 	memcpy(out, s, strnlen(s, size));
 }
 
-/* Of a namespace of another shard's: what its store has. */
+/* |ns->blocks| is kept by the owner's target alone; the others ask the store. */
 static uint64_t blocks_of(const struct nvme_target *t, const struct nvme_tns *ns)
 {
 	return ns->attr.shard == t->shard ? ns->blocks :
