@@ -347,6 +347,33 @@ static void resync(void **state)
 	env_close();
 }
 
+/* A patient connection goes on for longer than max_retx attempts take, but not with a Resync. */
+static void patient(void **state)
+{
+	struct fcore_params p = env_params(true);
+	uint32_t attempts = p.max_retx + 2, resyncs = 0;
+	uint64_t ns = 0;
+
+	(void)state;
+	env_open(&p);
+	for (uint32_t i = 0; i < attempts; i++)
+		ns += RTO << i;
+	fcore_conn_be_patient(env.c, ns);
+	send_pushes(1);
+	for (uint32_t i = 0; i < attempts; i++) {
+		env.now += (RTO << i) + SLACK;
+		assert_int_equal(sent_again(), 0x1);
+		assert_int_equal(env.sent[0].type, FALCON_PUSH_DATA);
+	}
+	for (uint32_t i = 0; i < 100 && !env.fatals; i++) {
+		env_pass(RTO << FC_RTO_BACKOFF);
+		for (uint32_t n = 0; n < env.nsent; n++)
+			resyncs += env.sent[n].type == FALCON_RESYNC;
+	}
+	assert_int_equal(resyncs, 1 + p.max_retx);
+	env_close();
+}
+
 static void fatal(void **state)
 {
 	struct fcore_params p = env_params(true);
@@ -490,6 +517,7 @@ int main(void)
 		cmocka_unit_test(rsn_order),
 		cmocka_unit_test(gated_push_keeps_order),
 		cmocka_unit_test(resync),
+		cmocka_unit_test(patient),
 		cmocka_unit_test(fatal),
 		cmocka_unit_test(held_by_peer),
 		cmocka_unit_test(held_by_silent_peer),

@@ -393,6 +393,59 @@ static void peer_never_comes(void **state)
 	pair_close();
 }
 
+static bool is_past(void *arg)
+{
+	return env.now >= *(uint64_t *)arg;
+}
+
+/* Connect |aqp| and |bqp| anew, with |attr| for |aqp|. */
+static void reconnect(const struct fverbs_qp_attr *attr)
+{
+	struct env_qp *both[] = { &aqp, &bqp };
+
+	for (int i = 0; i < 2; i++)
+		env_modify(both[i], IBV_QP_STATE, &(struct fverbs_qp_attr){ .qp_state = IBV_QPS_RESET });
+	env_steps(100);
+	for (int i = 0; i < 2; i++) {
+		env_to_init(both[i], ALL);
+		env_to_rtr(both[i], &env.host[!i], both[!i]->num);
+	}
+	assert_int_equal(env_modify(&aqp, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				    IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC, attr), 0);
+	env_to_rts(&bqp);
+	env_steps(100);
+}
+
+/* The peer is silent for a second, thirteen times as long as max_retx attempts take here. */
+static void peer_is_slow(void **state)
+{
+	static const struct {
+		uint8_t timeout, retry_cnt, status;
+	} cases[] = {
+		{ 14, 7, IBV_WC_SUCCESS }, { 0, 0, IBV_WC_SUCCESS }, { 1, 7, IBV_WC_RETRY_EXC_ERR },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fverbs_send_wqe w = { .wr_id = 3, .opcode = IBV_WR_SEND,
+					     .flags = IBV_SEND_SIGNALED };
+		uint64_t until;
+
+		pair_open(&(struct env_qp_opts){ 0 });
+		reconnect(&(struct fverbs_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = cases[i].timeout,
+						    .retry_cnt = cases[i].retry_cnt, .rnr_retry = 7,
+						    .max_rd_atomic = 8 });
+		env_post_recv(&bqp, 1, NULL, 0);
+		env.host[1].dark = true;
+		env_post_send(&aqp, &w, NULL);
+		until = env.now + 1000000000;
+		assert_true(env_run(is_past, &until, 1000000));
+		env.host[1].dark = false;
+		assert_int_equal(env_wait(&acq).status, cases[i].status);
+		pair_close();
+	}
+}
+
 /* Everything under way ends with the queue pair, without a word, and the peer's requests end, too. */
 static void destroyed_under_way(void **state)
 {
@@ -455,7 +508,7 @@ int main(void)
 		cmocka_unit_test(receive_comes_late),
 		cmocka_unit_test(rnr_for_ever),
 		cmocka_unit_test(peer_goes),
-		cmocka_unit_test(peer_never_comes),
+		cmocka_unit_test(peer_never_comes), cmocka_unit_test(peer_is_slow),
 		cmocka_unit_test(destroyed_under_way),
 		cmocka_unit_test(spoiled_ring),
 	};

@@ -312,6 +312,7 @@ struct fcore_conn {
 	uint64_t nack_from;			/* ns: what went by since may be spent on NACKs */
 	uint32_t seen_acks, seen_eacks;		/* tx_acked counters last processed */
 	uint64_t last_ack;			/* ns when an ACK was last seen */
+	uint64_t patience;			/* ns that attempts to reach a silent peer take at least */
 	bool rack;				/* FCORE_EARLY_RACK */
 	bool rack_all;				/* a retransmission arrived: all on the wire are suspect */
 	bool probed;				/* since the latest progress a probe was sent */

@@ -278,7 +278,7 @@ struct fcore_conn *fcore_conn_open(struct fcore *core, uint32_t cid, struct falc
 		conn_free(c);
 		return NULL;
 	}
-	c->params.max_retx = fc_min(params->max_retx, UINT8_MAX - 1);
+	c->params.max_retx = fc_min(params->max_retx, FCORE_MAX_RETX);
 	c->params.ar_percent = fc_min(params->ar_percent, 100);
 	c->ordered = params->ordered;
 	c->last_ack = now;

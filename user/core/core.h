@@ -29,6 +29,7 @@ enum fcore_const {
 	FCORE_MAX_RESP_HDR = 40,	/* bytes of ULP header copied into a response */
 	FCORE_PATH_SIZES = 12,	/* that a search for the path's largest packet chooses among */
 	FCORE_PATH_MAX_LEN = 9216,	/* bytes, the largest of them */
+	FCORE_MAX_RETX = 254,		/* Max Retransmit Attempts that can be had */
 };
 
 struct fcore;
@@ -361,6 +362,12 @@ void fcore_pull_rnr(struct fcore_conn *c, uint32_t rsn, uint8_t rnr, uint64_t no
  * is nothing to tell the peer with: its request is acknowledged, its transaction times out.
  */
 void fcore_pull_invalid_cid(struct fcore_conn *c, uint32_t rsn);
+
+/*
+ * Attempts to send a packet of |c| to a peer that is silent are exhausted (11) when they have taken |ns|, but
+ * not before there were as many as max_retx of its parameters says, nor after FCORE_MAX_RETX.
+ */
+void fcore_conn_be_patient(struct fcore_conn *c, uint64_t ns);
 
 /* A claimed reliable packet has arrived. The core owns rx->frame until frame_put(). */
 void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx);

@@ -50,11 +50,30 @@ void fc_fail(struct fcore_conn *c, const char *why)
 		core->ops.on_fatal(core->arg, c, why);
 }
 
+void fcore_conn_be_patient(struct fcore_conn *c, uint64_t ns)
+{
+	c->patience = ns;
+}
+
+/* How often what is in |ctx| may time out, and not once more. A Resync need not be waited for as long. */
+static uint32_t max_retx(const struct fcore_conn *c, const struct fc_ctx *ctx)
+{
+	uint64_t waited = 0, rto = fc_rto(&c->flow[ctx->flow]);
+	uint32_t n;
+
+	if (ctx->flags & FC_CTX_RESYNC)
+		return c->params.max_retx;
+	for (n = 0; n < FCORE_MAX_RETX && waited < c->patience; n++)
+		waited += rto << fc_min(n, FC_RTO_BACKOFF);
+	return n > c->params.max_retx ? n : c->params.max_retx;
+}
+
 /* The retransmit timer of |psn| has expired (9.1.5, 11). */
 static void expire(struct fcore_conn *c, struct fc_win *w, uint32_t psn, uint64_t now)
 {
 	struct fc_ctx *ctx = fc_ctx(w, psn);
 	bool held = is_held_by_peer(c, w, ctx, psn);
+	uint32_t limit;
 
 	if (fc_nack_refused_since(c, ctx->last_tx)) {
 		ctx->retx += ctx->retx < FC_REFUSED_BACKOFF;
@@ -64,10 +83,11 @@ static void expire(struct fcore_conn *c, struct fc_win *w, uint32_t psn, uint64_
 	if (!held)
 		fc_flow_timed_out(c, &c->flow[ctx->flow], now);
 
-	if (ctx->retx < c->params.max_retx)
+	limit = max_retx(c, ctx);
+	if (ctx->retx < limit)
 		ctx->retx++;
 	else if (held)
-		ctx->retx = (uint8_t)c->params.max_retx;
+		ctx->retx = (uint8_t)limit;
 	else if (ctx->flags & FC_CTX_RESYNC)
 		fc_fail(c, "retransmit attempts exhausted");
 	else {

@@ -24,11 +24,23 @@ static void link_resized(void *owner, struct rdma_link *link)
 	qp->segment = rdma_qp_segment(rdma_link_max_len(link));
 }
 
+/*
+ * How long the queue pair waits for a peer that is silent, ns: as ibv_modify_qp(3) has it, for |retry_cnt|
+ * retries and a first attempt, each of up to four times |timeout|; 0 there is for ever.
+ */
+static uint64_t patience(const struct rdma_qp *qp)
+{
+	uint64_t attempt = 4ULL * (4096ULL << qp->attr.timeout);
+
+	return qp->attr.timeout ? attempt * (qp->attr.retry_cnt + 1U) : UINT64_MAX;
+}
+
 static void link_up(void *owner, struct rdma_link *link)
 {
 	struct rdma_qp *qp = owner;
 
 	qp->core = rdma_link_core(link);
+	fcore_conn_be_patient(qp->core, patience(qp));
 	link_resized(owner, link);
 	if (qp->deadline != UINT64_MAX)
 		LIST_REMOVE(qp, timed);
@@ -150,11 +162,10 @@ static int connect(struct rdma_qp *qp, const struct fverbs_qp_attr *attr, uint32
 
 void rdma_qp_await_link(struct rdma_qp *qp)
 {
-	uint64_t t = 4096ULL << qp->attr.timeout;
+	uint64_t t = patience(qp);
 
-	if (qp->deadline != UINT64_MAX || !qp->attr.timeout)
+	if (qp->deadline != UINT64_MAX || t == UINT64_MAX)
 		return;
-	t *= 4ULL * (qp->attr.retry_cnt + 1U);
 	qp->deadline = qp->r->now + (t > CONNECT_MIN_NS ? t : CONNECT_MIN_NS);
 	LIST_INSERT_HEAD(&qp->qps->timed, qp, timed);
 }
@@ -231,6 +242,8 @@ int rdma_qp_modify(struct rdma_qp *qp, uint32_t mask, const struct fverbs_qp_att
 	}
 	rdma_exec_withdraw(qp);
 	take_attr(qp, mask, attr);
+	if (qp->core)
+		fcore_conn_be_patient(qp->core, patience(qp));
 	qp->state = to;
 	qp->draining = to == IBV_QPS_SQD && from != to ? qp->attr.en_sqd_async_notify : qp->draining;
 	if (to == IBV_QPS_RTS)
