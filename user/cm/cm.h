@@ -36,7 +36,8 @@ enum cm_const {
 	CM_REOPEN_MS = 1000,		/* pause after ops->establish() has failed */
 	CM_REDIAL_MS = 2000,		/* pause of an end that dials, after it was refused */
 	CM_UNUSED_SESSIONS = 64,	/* that strangers may hold without a connection */
-	CM_ALIVE_MS = 3000,		/* a peer silent for this long is lost */
+	CM_ALIVE_MS = 3000,		/* a host silent for this long is lost */
+	CM_SILENT_MS = 30000,		/* so is an agent; its host answers for it meanwhile */
 	CM_KEEPALIVE_MS = 1000,		/* an end that has nothing to say says so this often ... */
 	CM_KEEPALIVE_MIN_MS = 100,	/* ... or as often as the peer wishes, down to this */
 	CM_REASON_MAX = 160,		/* bytes of a reason, with the final 0 */

@@ -241,7 +241,7 @@ void cm_session_flush(struct cm *cm, struct cm_session *s)
 static uint64_t open_deadline(const struct cm_session *s)
 {
 	uint64_t speak = s->spoke + s->keepalive_ms * 1000000ULL;
-	uint64_t lost = s->heard + CM_ALIVE_MS * 1000000ULL;
+	uint64_t lost = s->heard + CM_SILENT_MS * 1000000ULL;
 
 	return speak < lost ? speak : lost;
 }
@@ -359,10 +359,13 @@ void cm_session_event(struct cm *cm, struct cm_session *s)
 		receive(cm, s);
 }
 
-/* The deadline of an open session has come. */
+/*
+ * The deadline of an open session has come. That TCP has not ended the session tells that the peer's host is
+ * there, with its agent: one that is silent is short of CPU or stopped, and may go on.
+ */
 static void keep_alive(struct cm *cm, struct cm_session *s)
 {
-	if (cm->now >= s->heard + CM_ALIVE_MS * 1000000ULL)
+	if (cm->now >= s->heard + CM_SILENT_MS * 1000000ULL)
 		return cm_session_fail(s, "peer's agent is silent");
 	if (cm->now >= s->spoke + s->keepalive_ms * 1000000ULL && s->out_len == 0)
 		cm_session_send(s, &(struct cm_msg){.type = CM_MSG_KEEPALIVE});
