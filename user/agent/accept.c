@@ -111,8 +111,8 @@ void agent_ulp_not_up(struct shard *s, struct ulp *ulp, uint32_t cid, const char
 
 static int refuse(struct agent *a, int rc, const char *err)
 {
-	/* Of two applications that connect, one comes first, and dials again. */
-	enum log_level level = rc == -ENOENT ? LOG_LEVEL_INFO : LOG_LEVEL_WARN;
+	/* Of two applications that connect, one comes first, and dials again; or both dial at once. */
+	enum log_level level = rc == -ENOENT || rc == -EALREADY ? LOG_LEVEL_INFO : LOG_LEVEL_WARN;
 
 	a->stats.dials_refused++;
 	log_ratelimited(level, &a->refusals, "connection refused: %s", err);

@@ -210,9 +210,10 @@ static int check_dial(const struct rdma_link *link, const struct link_offer *o, 
 	else if (link->state == LINK_UP || link->state == LINK_ACCEPTED || link->twin)
 		snprintf(err, errlen, "%s connected already",
 			 link->kind == LINK_RC ? "the queue pair is" : "datagrams are");
-	else if (link->state == LINK_DIALLING && goes_first(link))
+	else if (link->state == LINK_DIALLING && goes_first(link)) {
 		snprintf(err, errlen, "both ends dial, and this one goes first");
-	else
+		return -EALREADY;
+	} else
 		return 0;
 	return -EBUSY;
 }
@@ -234,6 +235,7 @@ int rdma_links_accept(struct rdma *r, const struct ulp_request *req, struct ulp_
 {
 	struct rdma_link *link;
 	struct link_offer o;
+	int rc;
 
 	if (link_offer_unpack(&req->data, &o, err, errlen) < 0)
 		return -EPROTO;
@@ -253,8 +255,9 @@ int rdma_links_accept(struct rdma *r, const struct ulp_request *req, struct ulp_
 		snprintf(err, errlen, "out of memory");
 		return -ENOMEM;
 	}
-	if (check_dial(link, &o, err, errlen) < 0)
-		return -EBUSY;
+	rc = check_dial(link, &o, err, errlen);
+	if (rc < 0)
+		return rc;
 	if (claim(r->links, req->cid, link) < 0) {
 		snprintf(err, errlen, "out of memory");
 		if (link->state == LINK_IDLE)
