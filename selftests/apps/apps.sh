@@ -156,7 +156,7 @@ until_listening()
 	local deadline=$((SECONDS + 20))
 
 	until "$@"; do
-		grep -Eq "REJECTED; error: 8|UNREACHABLE; error: 1\." "$SCRATCH/client" &&
+		grep -Eq "REJECTED; error: 8|CM event bl blka 8$|UNREACHABLE; error: 1\." "$SCRATCH/client" &&
 			[ $SECONDS -lt $deadline ] || return 1
 		rm -f "$SCRATCH/explained"
 	done

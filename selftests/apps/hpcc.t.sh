@@ -73,6 +73,8 @@ job()
 	mkdir "$SCRATCH/hpcc"
 	input "$1" 2 >"$SCRATCH/hpcc/hpccinf.txt"
 	mpi_job "$1" --wdir "$SCRATCH/hpcc" "${@:2}" hpcc && passed $((2 * $1)) && return
+	# The first to fail says why; the others only that it has gone.
+	head -n 20 "$SCRATCH/out"
 	tail -n 100 "$SCRATCH/out" "$SCRATCH/hpcc/hpccoutf.txt"
 	return 1
 }

@@ -53,7 +53,7 @@ say_agent()
 	local what out
 
 	printf -- '---- host %s\n' "$1"
-	for what in conn qp cq counters; do
+	for what in shard conn qp cq counters; do
 		out=$(ON_LIMIT=5 on "$1" falconctl "$what" show 2>&1)
 		[ $? -ne 124 ] || { echo "does not answer"; break; }
 		head -n 60 <<<"$out" | cut -c 1-200
