@@ -41,6 +41,32 @@ static void s11_initiator_pull_or_push_transaction_timeout(void **state)
 	env_close();
 }
 
+/* Time in which the initiator itself has not run is not counted, as often as there is such. */
+static void initiator_was_away(void **state)
+{
+	struct fcore_config cfg = held_config();
+	struct fcore_params p = env_params(true);
+
+	(void)state;
+	p.rto_ns = 100 * p.txn_timeout_ns;
+	env_open_with(&p, &cfg);
+	held_submit(env.c, true, 300);
+	env_run();
+	for (int i = 0; i < 2; i++) {
+		fcore_was_away(env.core, 2 * p.txn_timeout_ns);
+		env_pass(2 * p.txn_timeout_ns);
+	}
+	held_submit(env.c, false, 300);
+	env_run();
+	env_pass(p.txn_timeout_ns - SLACK);
+	EXPECT_HELD(2, 4, 2, 3);
+	env_pass(2 * SLACK);
+	expect_done(0, 0, kCmplLocalTO, 0);
+	expect_done(1, 0, kCmplLocalTO, 0);
+	EXPECT_HELD(0);
+	env_close();
+}
+
 /* Footnote 1: the packet delivery sublayer says so, when the attempts are used up. */
 static void s11_initiator_timeout_pull_request_exceeds_max_retransmit_attempts(void **state)
 {
@@ -350,6 +376,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(s11_initiator_pull_or_push_transaction_timeout),
+		cmocka_unit_test(initiator_was_away),
 		cmocka_unit_test(
 			s11_initiator_timeout_pull_request_exceeds_max_retransmit_attempts),
 		cmocka_unit_test(s11_initiator_timeout_pull_request_already_acknowledged),

@@ -253,6 +253,34 @@ static void timeouts(void **state)
 	env_close(e);
 }
 
+/* The machine was stopped for longer than the timeout: what the target has said meanwhile is to come. */
+static void was_away(void **state)
+{
+	struct env *e = env_open(1, MIB, 9, MIB);
+	uint8_t data[512] = { 1 };
+	struct nvme_dev_info info;
+	unsigned int done = 0;
+	struct env_cmd cmd;
+
+	(void)state;
+	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);
+	e->stores[0].frozen = true;
+	env_start(e, &cmd, nvme_cmd_write, 0, 0, data, &done);
+	for (int k = 0; k < 3000; k++)
+		env_step(e);
+	nvme_initiator_was_away(e->near.initiator, 31000000000ULL);
+	e->now += 31000000000ULL;
+	for (int k = 0; k < 3000; k++)
+		env_step(e);
+	assert_int_equal(done, 0);
+	e->stores[0].frozen = false;
+	env_until(e, &done, 1);
+	assert_int_equal(cmd.status, 0);
+	nvme_dev_info(e->dev, &info);
+	assert_int_equal(info.resets, 0);
+	env_close(e);
+}
+
 static void not_connected(void **state)
 {
 	struct env *e = env_open(1, MIB, 9, MIB);
@@ -402,6 +430,7 @@ int main(void)
 		ENV_BOTH(flush_and_fua),
 		ENV_BOTH(deallocate),
 		ENV_BOTH(timeouts),
+		ENV_BOTH(was_away),
 		ENV_BOTH(not_connected),
 		ENV_BOTH(limits),
 		ENV_BOTH(memory),

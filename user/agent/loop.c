@@ -35,6 +35,9 @@ enum loop_const {
 	LOOP_EVENTS = 32,
 };
 static const uint64_t LOOP_TICK_NS = 100 * 1000 * 1000;
+/* No turn takes so long, and no sleep: a thread that sees the clock go on by more has not run. */
+static const uint64_t LOOP_AWAY_NS = 300 * 1000 * 1000;
+static const uint64_t LOOP_AWAY_TOLD_NS = 1000 * 1000 * 1000;
 
 int shard_watch(struct shard *s, int fd)
 {
@@ -47,6 +50,22 @@ int shard_watch(struct shard *s, int fd)
 void shard_unwatch(struct shard *s, int fd)
 {
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* Time in which the thread was stopped, or its machine, or had no CPU, is not held against peers. */
+static void look_at_clock(struct shard *s)
+{
+	uint64_t away = spin_clock() - s->now;
+
+	s->now += away;
+	if (away < LOOP_AWAY_NS)
+		return;
+	fcore_was_away(s->core, away);
+	shard_ulps_were_away(s, away);
+	if (away >= LOOP_AWAY_TOLD_NS)
+		log_ratelimited(LOG_LEVEL_WARN, &s->away_limit, "thread %u has not run for %.1f s: it was "
+				"stopped, its machine was, or others had the CPU", s->index,
+				(double)away / 1e9);
 }
 
 static void dispatch(struct shard *s, int fd)
@@ -67,7 +86,7 @@ static int look_at_events(struct shard *s, uint64_t wait_ns)
 	struct epoll_event ev[LOOP_EVENTS];
 	int n = epoll_pwait2(s->epoll_fd, ev, LOOP_EVENTS, &ts, NULL);
 
-	s->now = spin_clock();
+	look_at_clock(s);
 	for (int i = 0; i < n; i++)
 		dispatch(s, ev[i].data.fd);
 	return n;
@@ -166,7 +185,7 @@ static uint32_t turn(struct shard *s)
 {
 	uint32_t work;
 
-	s->now = spin_clock();
+	look_at_clock(s);
 	if (s->turned_at)
 		longest(&s->stats.longest_turn_ns, s->now - s->turned_at);
 	s->turned_at = s->now;
@@ -376,7 +395,7 @@ static void stalled(void *arg, struct stall_call *call)
 {
 	struct shard *s = arg;
 
-	s->now = spin_clock();
+	look_at_clock(s);
 	agent_rdma_stalled(s, call);
 }
 

@@ -96,6 +96,7 @@ struct shard {
 	uint64_t refused[FALCON_VERDICT_COUNT];	/* packets, by XDP and the shard, when last looked at */
 	bool refused_known;		/* |refused| is set: what came before us is not news */
 	struct log_limit refused_limit;
+	struct log_limit away_limit;
 };
 
 /* rx.c: take what the sockets hold, at most a burst each. Returns frames handled. */
@@ -144,6 +145,7 @@ void shard_ulp_add(struct shard *s, const struct ulp_ops *ops, void *self);
 struct ulp *agent_ulp(struct shard *s, uint8_t proto);
 /* ulps.c: the calls of struct ulp_ops, of all of them. */
 uint32_t shard_ulps_pump(struct shard *s);
+void shard_ulps_were_away(struct shard *s, uint64_t ns);
 bool shard_ulps_sleep_begin(struct shard *s);
 void shard_ulps_sleep_end(struct shard *s);
 uint64_t shard_ulps_deadline(const struct shard *s);

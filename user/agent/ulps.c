@@ -241,6 +241,13 @@ uint32_t shard_ulps_pump(struct shard *s)
 	return work;
 }
 
+void shard_ulps_were_away(struct shard *s, uint64_t ns)
+{
+	for (unsigned i = 0; i < s->nulps; i++)
+		if (s->ulps[i].ops->was_away)
+			s->ulps[i].ops->was_away(s->ulps[i].self, ns);
+}
+
 bool shard_ulps_sleep_begin(struct shard *s)
 {
 	for (unsigned i = 0; i < s->nulps; i++) {

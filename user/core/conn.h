@@ -150,7 +150,7 @@ enum fc_itxn_flag {
 struct fc_itxn {
 	uint64_t cookie;
 	const void *payload;	/* push: to send */
-	uint64_t deadline;	/* transaction timeout, ns */
+	uint64_t deadline;	/* transaction timeout, ns, less core->away */
 	void *frame;		/* pull: received data until it is delivered */
 	const void *data;
 	uint32_t data_len;
@@ -361,6 +361,7 @@ struct fcore {
 	struct fc_list stalled[2];
 	struct fcore_conn *closed;	/* to be freed when |depth| is back at 0 */
 	bool exec_chasing;	/* fcore_exec_chasing() */
+	uint64_t away;		/* ns, fcore_was_away() in all */
 	struct falcon_responses *responses;	/* |responses_count| of them */
 	uint32_t first_response, responses_count;
 	uint64_t responses_taken[FALCON_RESPONSES / 64];	/* bit by entry */

@@ -368,6 +368,11 @@ void fcore_pull_invalid_cid(struct fcore_conn *c, uint32_t rsn);
  * not before there were as many as max_retx of its parameters says, nor after FCORE_MAX_RETX.
  */
 void fcore_conn_be_patient(struct fcore_conn *c, uint64_t ns);
+/*
+ * The owner has just not run for |ns|: it was stopped, its machine was, or others had the CPU. Transactions
+ * have so much more time (11): what has come for them meanwhile is still to be received.
+ */
+void fcore_was_away(struct fcore *core, uint64_t ns);
 
 /* A claimed reliable packet has arrived. The core owns rx->frame until frame_put(). */
 void fcore_receive(struct fcore_conn *c, const struct fcore_rx *rx);

@@ -53,6 +53,21 @@ static int refuse(struct fcore_conn *c, const struct fcore_txn *txn, const struc
 	return 0;
 }
 
+void fcore_was_away(struct fcore *core, uint64_t ns)
+{
+	core->away += ns;
+}
+
+static void begin_timeout(const struct fcore_conn *c, struct fc_itxn *t, uint64_t now)
+{
+	t->deadline = now + c->params.txn_timeout_ns - c->core->away;
+}
+
+static uint64_t times_out_at(const struct fcore_conn *c, const struct fc_itxn *t)
+{
+	return t->deadline + c->core->away;
+}
+
 /* Assign the next RSN. Returns the transaction, which holds no resources yet. */
 static struct fc_itxn *start(struct fcore_conn *c, const struct fcore_txn *txn, bool pull, uint64_t now)
 {
@@ -60,7 +75,7 @@ static struct fc_itxn *start(struct fcore_conn *c, const struct fcore_txn *txn, 
 
 	t->cookie = txn->cookie;
 	t->payload = txn->payload;
-	t->deadline = now + c->params.txn_timeout_ns;
+	begin_timeout(c, t, now);
 	t->frame = NULL;
 	t->data = NULL;
 	t->data_len = 0;
@@ -76,7 +91,7 @@ static struct fc_itxn *start(struct fcore_conn *c, const struct fcore_txn *txn, 
 	if (txn->ulp_hdr_len)
 		memcpy(t->hdr, txn->ulp_hdr, txn->ulp_hdr_len);
 	if (!fc_timer_armed(&c->timer[FC_TIMER_TXN]))
-		fc_arm(c, FC_TIMER_TXN, t->deadline);
+		fc_arm(c, FC_TIMER_TXN, times_out_at(c, t));
 	fc_sched_wake(c);
 	return t;
 }
@@ -341,7 +356,7 @@ static void put_off_timeout(struct fcore_conn *c, uint32_t rsn, uint64_t now)
 	uint32_t end = c->ordered ? c->init_next : rsn + 1;
 
 	for (; rsn != end; rsn++)
-		fc_itxn(c, rsn)->deadline = now + c->params.txn_timeout_ns;
+		begin_timeout(c, fc_itxn(c, rsn), now);
 }
 
 void fc_init_not_ready(struct fcore_conn *c, uint32_t rsn, uint64_t now)
@@ -411,14 +426,16 @@ void fc_init_timeout(struct fcore_conn *c, uint64_t now)
 
 	for (; rsn != c->init_next && !c->closed; rsn++) {
 		struct fc_itxn *t = fc_itxn(c, rsn);
+		uint64_t at;
 
 		/* Below the base a slot may have been used again, from within a completion. */
 		if (falcon_seq_diff(rsn, c->init_base) < 0 || !is_open(t))
 			continue;
-		if (t->deadline <= now)
+		at = times_out_at(c, t);
+		if (at <= now)
 			cut_short(c, rsn, kCmplLocalTO, FALCON_RESYNC_TXN_TIMEOUT);
-		else if (t->deadline < earliest)
-			earliest = t->deadline;
+		else if (at < earliest)
+			earliest = at;
 	}
 	if (earliest != FCORE_NEVER && !c->closed)
 		fc_arm(c, FC_TIMER_TXN, earliest);

@@ -161,6 +161,8 @@ struct ulp_ops {
 	void (*sleep_end)(void *ulp);
 	/* When pump() is needed even if nothing happens, ns; UINT64_MAX: never. May be NULL. */
 	uint64_t (*deadline)(const void *ulp);
+	/* The shard has just not run for |ns|: what waits for peers has so much more time. May be NULL. */
+	void (*was_away)(void *ulp, uint64_t ns);
 
 	void (*on_push)(void *ulp, struct fcore_conn *c, uint32_t rsn, const void *payload,
 			uint32_t len, uint64_t now);

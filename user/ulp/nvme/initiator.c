@@ -463,6 +463,22 @@ uint64_t nvme_initiator_deadline(const struct nvme_initiator *in)
 	return next;
 }
 
+void nvme_initiator_was_away(struct nvme_initiator *in, uint64_t ns)
+{
+	struct nvme_icmd *icmd;
+	struct nvme_dev *dev;
+
+	TAILQ_FOREACH(dev, &in->devs, link) {
+		TAILQ_FOREACH(icmd, &dev->waiting, link)
+			icmd->deadline += ns;
+		TAILQ_FOREACH(icmd, &dev->running, link)
+			icmd->deadline += ns;
+		for (uint32_t k = 0; k < dev->attr.ntargets; k++)
+			if (dev->conns[k].identify_by != UINT64_MAX)
+				dev->conns[k].identify_by += ns;
+	}
+}
+
 void nvme_dev_submit(struct nvme_dev *dev, struct nvme_icmd *icmd, uint64_t now)
 {
 	icmd->dev = dev;

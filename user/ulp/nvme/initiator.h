@@ -238,6 +238,8 @@ void nvme_initiator_conn_down(struct nvme_initiator *in, uint32_t cid, const cha
 uint32_t nvme_initiator_pump(struct nvme_initiator *in, uint64_t now);
 bool nvme_initiator_busy(const struct nvme_initiator *in);
 uint64_t nvme_initiator_deadline(const struct nvme_initiator *in);
+/* |in| has just not run for |ns|: commands and targets have so much more time until their timeouts. */
+void nvme_initiator_was_away(struct nvme_initiator *in, uint64_t ns);
 
 /* Cookies of the initiator's transactions are addresses of this, with a bit that says so. */
 struct nvme_incmd;

@@ -95,6 +95,14 @@ static uint64_t deadline(const void *ulp)
 	return a < b ? a : b;
 }
 
+static void was_away(void *ulp, uint64_t ns)
+{
+	const struct nvme_ulp *u = ulp;
+
+	if (u->initiator)
+		nvme_initiator_was_away(u->initiator, ns);
+}
+
 static void on_push(void *ulp, struct fcore_conn *c, uint32_t rsn, const void *payload,
 		    uint32_t len, uint64_t now)
 {
@@ -178,6 +186,7 @@ const struct ulp_ops nvme_ulp_ops = {
 	.sleep_begin = sleep_begin,
 	.sleep_end = sleep_end,
 	.deadline = deadline,
+	.was_away = was_away,
 	.on_push = on_push,
 	.on_pull = on_pull,
 	.on_response_done = on_response_done,

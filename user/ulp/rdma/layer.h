@@ -63,6 +63,8 @@ void rdma_qps_close(struct rdma *r);
 uint32_t rdma_qps_run(struct rdma *r);
 /* When rdma_qps_run() is needed even if nothing happens, ns; UINT64_MAX: never. */
 uint64_t rdma_qps_deadline(const struct rdma *r);
+/* The shard has just not run for |ns|: requests that wait for a connection have so much more time. */
+void rdma_qps_were_away(struct rdma *r, uint64_t ns);
 
 /*
  * |srq|, of XRC, goes, with its completion queue perhaps behind it: nothing is to refer to either any

@@ -359,6 +359,14 @@ uint32_t rdma_qps_run(struct rdma *r)
 	return turns(q);
 }
 
+void rdma_qps_were_away(struct rdma *r, uint64_t ns)
+{
+	struct rdma_qp *qp;
+
+	LIST_FOREACH(qp, &r->qps->timed, timed)
+		qp->deadline += ns;
+}
+
 uint64_t rdma_qps_deadline(const struct rdma *r)
 {
 	const struct rdma_qp *qp;

@@ -175,6 +175,11 @@ static uint64_t deadline(const void *ulp)
 	return at < next ? at : next;
 }
 
+static void was_away(void *ulp, uint64_t ns)
+{
+	rdma_qps_were_away(ulp, ns);
+}
+
 static void on_push(void *ulp, struct fcore_conn *c, uint32_t rsn, const void *payload,
 		    uint32_t len, uint64_t now)
 {
@@ -260,6 +265,7 @@ const struct ulp_ops rdma_ulp_ops = {
 	.sleep_begin = sleep_begin,
 	.sleep_end = sleep_end,
 	.deadline = deadline,
+	.was_away = was_away,
 	.on_push = on_push,
 	.on_pull = on_pull,
 	.on_response_done = on_response_done,
