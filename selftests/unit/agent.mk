@@ -46,6 +46,7 @@ $(eval $(call agent_test,cm_tls,$(CM_OBJS) ../../tools/ctl/x509,-lssl -lcrypto -
 $(eval $(call agent_test,cm_flood,$(CM_OBJS) ../../tools/ctl/x509,-lssl -lcrypto -lcap -lpthread))
 $(eval $(call agent_test,cm_resume,$(CM_OBJS),-lssl -lcrypto -lcap -lpthread))
 $(eval $(call agent_test,control_socket,control control_msg drop ../base/log,-ljansson))
+$(eval $(call agent_test,control_admission,control control_msg drop ../base/log,-ljansson))
 $(eval $(call agent_test,neigh_lookup,neigh neigh_msg ../base/log,-lmnl))
 $(eval $(call agent_test,neigh_link,neigh_msg,-lmnl))
 $(eval $(call agent_test,neigh_vlan,neigh ../base/log,-lmnl))
