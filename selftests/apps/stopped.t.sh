@@ -10,35 +10,27 @@
 . "$(dirname "$0")/apps.sh"
 tap_need falconctl ib_send_bw jq
 
-# transactions HOST: that have completed there.
-transactions()
+is_under_way()
 {
-	on "$1" falconctl -j conn show | jq '[.[] | select(.by != "file") | .completed] | add // 0'
+	on b falconctl -j conn show | jq -e 'any(.[]; .by != "file" and .completed > 1000)'
 }
 
-goes_on()
-{
-	[ "$(transactions b)" -gt "$1" ]
-}
-
-# Agents of HOST... stand still for SECONDS while b sends to a; then transactions of b's end again, and both
-# programs end well.
+# Agents of HOST... stand still for SECONDS while b sends to a; both programs end well all the same.
 survives()
 {
-	local pair pids=() seconds=$1 host before
+	local pair pids=() seconds=$1 host
 
 	shift
 	run_pair ib_send_bw -d falcon0 -x "$GID" -F -u 18 -D 6 -s 4096 >"$SCRATCH/pair" 2>&1 &
 	pair=$!
-	tap_wait_for $pair 20 goes_on 1000 || return
+	tap_wait_for $pair 20 is_under_way || return
 	for host; do
 		pids+=("$(<"/run/falcon-$FALCON_LAB/$host/falcond.pid")")
 	done
 	kill -STOP "${pids[@]}"
 	sleep "$seconds"
 	kill -CONT "${pids[@]}"
-	before=$(transactions b)
-	tap_wait 20 goes_on "$((before + 1000))" && wait $pair
+	wait $pair
 }
 
 # errors HOST: transactions that ended with one, and sessions between agents that ended.
@@ -54,8 +46,8 @@ told()
 }
 
 GID=0 MEET=10.250.0.1
-lab_up --clear --set txn_timeout_ms=500
-tap_run "both agents stand still, for longer than transactions may take" survives 1.5 a b
+lab_up --clear --set txn_timeout_ms=2000
+tap_run "both agents stand still, for longer than transactions may take" survives 3 a b
 tap_is "$(errors b)" "0 0" "no transaction has timed out"
 tap_run "the agents say that they have not run" told a
 lab_up --clear
