@@ -58,6 +58,8 @@ conn_up()
 lab_up --queues 2
 tap_run "all connections are up" tap_wait 20 conn_up
 tap_run "a host that works" healthy
+tap_run "the peer's agent takes it for what it is" \
+	tap_wait 20 grep -q "as falconctl doctor does" "$RUN/b/falcond.log"
 tap_run "for people" grep -Eq '^ok +agent +version' <(on a falconctl doctor -c "$CONF")
 
 sick "a key that there is not" 's/^\[port eth0\]/&\nqeues = 2/' \

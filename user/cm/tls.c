@@ -352,6 +352,12 @@ bool tls_still_valid(const struct tls *t, SSL *ssl, char *reason)
 	return ok;
 }
 
+/* A caller that only looks who listens. */
+static bool said_nothing(SSL *ssl)
+{
+	return SSL_is_server(ssl) && BIO_number_read(SSL_get_rbio(ssl)) == 0;
+}
+
 void tls_reason(SSL *ssl, int ret, bool handshake, char *reason)
 {
 	int saved = errno, what = SSL_get_error(ssl, ret);
@@ -365,8 +371,9 @@ void tls_reason(SSL *ssl, int ret, bool handshake, char *reason)
 		reason[0] = 0;
 	else if (ERR_GET_REASON(e) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
 		snprintf(reason, CHAN_REASON_MAX, "%s",
-			 handshake ? "peer's agent breaks the TLS handshake off; is it plain?"
-				   : "cut off without TLS's close_notify");
+			 !handshake	   ? "cut off without TLS's close_notify"
+			 : said_nothing(ssl) ? "it hung up without a word, as falconctl doctor does"
+					     : "peer's agent breaks the TLS handshake off; is it plain?");
 	else if (what == SSL_ERROR_SYSCALL)
 		snprintf(reason, CHAN_REASON_MAX, "connection lost: %s", strerror(saved));
 	else
