@@ -82,9 +82,11 @@ TEST=(
 	rdmacm-utils
 	shellcheck
 	spin
+	systemd
 	tcpdump
 	tshark
 	ucx-utils
+	udev
 	universal-ctags
 	util-linux
 	xdp-tools

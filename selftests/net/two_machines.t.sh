@@ -3,109 +3,10 @@
 # timeout: 180
 #
 # The README's two machines, by its own words: every command of "On a real interface" is taken from there and
-# run on two fresh machines joined by a cable. A machine has a network and mounts of its own, and what it
-# installs is written into memory.
-# shellcheck source=selftests/tap.sh disable=SC2317 # functions that tap_run calls
-. "$(dirname "$0")/../tap.sh"
-# shellcheck source=selftests/procs.sh
-. "$(dirname "$0")/../procs.sh"
-tap_need_root
-tap_need ip ss bpftool make gcc jq nbdkit qemu-io ib_write_bw unshare nsenter pkill
-grep -qw overlay /proc/filesystems || tap_skip_all "the kernel has no overlayfs"
-
-SCRATCH=$(mktemp -d)
-LINK=eth1
-declare -A PID=() ADDRESS=([first]=192.0.2.1 [second]=192.0.2.2) OTHER=([first]=second [second]=first)
-
-# processes MACHINE: what runs there, itself last.
-processes()
-{
-	local net pid
-
-	net=$(readlink "/proc/${PID[$1]}/ns/net")
-	for pid in /proc/[0-9]*; do
-		[ "$(readlink "$pid/ns/net")" != "$net" ] || echo "${pid#/proc/}"
-	done 2>/dev/null | grep -vx "${PID[$1]}"
-	echo "${PID[$1]}"
-}
-
-# ended MACHINE: nothing runs there but itself.
-ended()
-{
-	[ "$(processes "$1")" = "${PID[$1]}" ]
-}
-
-cleanup()
-{
-	local machine pids
-
-	for machine in "${!PID[@]}"; do
-		mapfile -t pids < <(processes "$machine" | head -n -1)
-		[ ${#pids[@]} = 0 ] || kill "${pids[@]}"
-		tap_wait 10 ended "$machine" || kill -KILL "${pids[@]}"
-		kill "${PID[$machine]}"
-	done 2>/dev/null
-	wait
-	rm -rf "$SCRATCH"
-}
-trap cleanup EXIT
-
-# at MACHINE COMMAND...: there, in $WHERE, with nothing of the tree in the path.
-WHERE=/srv
-at()
-{
-	nsenter -t "${PID[$1]}" -n -m -u --wdns="$WHERE" env -i HOME=/root TERM=dumb \
-		PATH=/usr/sbin:/usr/bin:/sbin:/bin FALCON_TEST_MARKS="${FALCON_TEST_MARKS-}" \
-		MAKEFLAGS="B=$TAP_BUILD" "${@:2}"
-}
-
-# later MACHINE COMMAND...: in the background, its output in $SCRATCH/log.MACHINE.COMMAND.
-later()
-{
-	at "$@" >"$SCRATCH/log.$1.$2" 2>&1 &
-}
-
-# Its own /usr, /etc, /srv and /var over this machine's, and the state of a host that has just come up.
-# shellcheck disable=SC2016 # the shell that it is for expands it
-FRESH='set -e
-mount -t tmpfs tmpfs "$1"
-mkdir "$1/tree"
-mount --bind "$3" "$1/tree"
-for dir in usr etc srv var; do
-	mkdir -p "$1/$dir" "$1/work.$dir"
-	mount -t overlay overlay -o "lowerdir=/$dir,upperdir=$1/$dir,workdir=$1/work.$dir" "/$dir"
-done
-rm -rf /etc/falcon
-mount --bind "$1/tree" "$3"
-mount -t tmpfs tmpfs /run
-mount -t sysfs sysfs /sys
-mount -t bpf bpf /sys/fs/bpf
-echo "$2" >/proc/sys/kernel/hostname
-ip link set lo up
-echo ready
-exec sleep infinity'
-
-# machine NAME
-machine()
-{
-	local ready
-
-	mkdir "$SCRATCH/$1"
-	exec {ready}< <(exec unshare --net --mount --uts sh -c "$FRESH" sh "$SCRATCH/$1" "$1" "$TAP_TOP" \
-		2>"$SCRATCH/$1.log")
-	PID[$1]=$!
-	read -rt 20 <&"$ready" || { cat "$SCRATCH/$1.log"; return 1; }
-	exec {ready}<&-
-}
-
-cable()
-{
-	ip link add name "$LINK" netns "${PID[first]}" type veth peer name "$LINK" netns "${PID[second]}" &&
-		for machine in first second; do
-			at $machine ip addr add "${ADDRESS[$machine]}/24" dev "$LINK" &&
-				at $machine ip link set "$LINK" up || return
-		done
-}
+# run on two fresh machines joined by a cable.
+# shellcheck source=selftests/net/machines.sh disable=SC2317 # functions that tap_run calls
+. "$(dirname "$0")/machines.sh"
+tap_need ss bpftool make gcc jq nbdkit qemu-io ib_write_bw pkill
 
 # The blocks of commands and files in the section, each as $SCRATCH/blocks/N, from 1.
 blocks()
@@ -126,12 +27,6 @@ block()
 
 	found=$(grep -l -- "$1" "$SCRATCH/blocks/"*) && [ "$(wc -w <<<"$found")" = 1 ] && cat "$found" &&
 		mv "$found" "$SCRATCH/used.${found##*/}"
-}
-
-# does MACHINE COMMANDS: a shell of the machine's does them, and stops at the first that fails.
-does()
-{
-	at "$1" sh -ec "$2"
 }
 
 up()

@@ -24,4 +24,5 @@ $(B)/tsan/falcond: WARN += -Wno-tsan
 
 DAEMONS += $(B)/falcond
 INSTALLED += $(call put,644,user/agent/own-user.conf,$(DATADIR)/falcon)
+INSTALLED += $(call put,644,user/agent/own-user.sysusers,$(DATADIR)/falcon)
 TESTS += $(B)/asan/falcond $(B)/tsan/falcond
