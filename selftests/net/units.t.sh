@@ -208,6 +208,13 @@ own_user()
 		cat /usr/share/falcon/own-user.conf' | drop_in second
 }
 
+# What falcon(7) has between the packages and a last look.
+upgrade()
+{
+	does second "$(sed -n '/^systemctl stop falcond/,/^systemctl start/p' \
+		"$TAP_TOP/user/agent/falcon.7.scd")"
+}
+
 end_programs()
 {
 	kill "${PROGRAMS[@]}" && wait "${PROGRAMS[@]}"
@@ -264,6 +271,8 @@ use
 tap_is $? 0 "a program and a disk are in use again"
 tap_run "both move again" go_on
 end_programs
+tap_run "an upgrade, as falcon(7) has it" upgrade
+tap_run "is over when they are connected" tap_wait 30 up
 
 for machine in first second; do
 	at $machine systemctl stop falcond falcon-xdp@$LINK falcon-rue
