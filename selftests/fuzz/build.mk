@@ -54,7 +54,7 @@ FUZZ_RAW := $(wildcard user/ulp/*.c) \
 	$(addprefix selftests/unit/loop/,app.c fake_core.c)
 FUZZ_CONTROL := selftests/fuzz/fuzz_control_agent.c $(addprefix user/agent/,call.c commands.c own.c raw_app.c show.c control.c control_msg.c drop.c \
 	config.c config_conn.c config_json.c config_keys.c config_nvme.c config_rue.c endpoint.c nvme.c nvme_app.c nvme_commands.c \
-	nvme_ns.c nvme_store.c policy.c priority.c rue.c rue_commands.c rue_process.c rue_show.c quota.c sec.c sec_keys.c \
+	nvme_dev.c nvme_ns.c nvme_store.c policy.c priority.c rue.c rue_commands.c rue_process.c rue_show.c quota.c sec.c sec_keys.c \
 	stat.c xlr.c) \
 	user/io/netdev.c $(wildcard user/base/*.c user/crypto/*.c user/rue/*.c user/ulp/nvme/*.c) $(FUZZ_RAW)
 FUZZ_CP := $(addprefix tools/cp/,session.c proto.c file.c text.c) tools/common/mailbox.c

@@ -67,6 +67,12 @@ disks()
 	on b falconctl -j nvme show | jq -r '[.[].name] | sort | join(" ")'
 }
 
+# Those of them whose data are encrypted here.
+encrypted()
+{
+	on b falconctl -j nvme show | jq -r '[.[] | select(.encrypted).name] | sort | join(" ")'
+}
+
 # The operator's own connection instead of that of the section, by the same name.
 replaced()
 {
@@ -130,14 +136,28 @@ cp "$SCRATCH/conf" "$CONF"
 tap_run "a disk of a target that is not there" edit \
 	"\$a [nvme disk]\\n$DISK\\n[nvme secret]\\n$DISK\\nkey_file = /nowhere"
 tap_is "$(disks)" disk "it is there"
-tap_run "one that needs a key is not" said \
-	'not added section="nvme secret": keys are read when the agent starts'
-tap_run "another one is connected by hand" on b falconctl nvme connect mine targets=10.250.0.1/1
+tap_run "one whose key is not there is not" said 'not added section="nvme secret": .*/nowhere: No such file'
+(umask 077 && openssl rand -hex 64 >"$SCRATCH/key")
+tap_run "its key comes" edit "s|/nowhere|$SCRATCH/key|"
+tap_is "$(disks)" "disk secret" "it is there, too"
+tap_run "another one is connected by hand" \
+	on b falconctl nvme connect mine targets=10.250.0.1/1 "key_file=$SCRATCH/key"
+tap_is "$(encrypted)" "mine secret" "with the key, as well"
+tap_run "not without" eval '! on b falconctl nvme connect none targets=10.250.0.1/1 key_file=/nowhere'
 tap_run "the disk has another target" edit '/^\[nvme disk\]/,/^\[/s/10.250.0.1/10.250.0.9/'
 tap_run "which waits for the next start" said 'agent starts again section="nvme disk"'
 cp "$SCRATCH/conf" "$CONF"
 tap_run "its section is taken out" edit ''
 tap_is "$(disks)" mine "and it goes"
+tap_run "the operator saves his" on b falconctl config save
+tap_is "$(grep -A 4 '^\[nvme mine\]' "$CONF" | sort | xargs)" \
+	"[nvme mine] key_file = $SCRATCH/key local = 10.250.0.2 targets = 10.250.0.1/1" \
+	"as he has connected it"
+tap_run "the file is read" edit ''
+tap_is "$(on b falconctl -j nvme | jq -r '.[] | .name, .by' | xargs)" "mine file" "now it is by the file"
+cp "$SCRATCH/conf" "$CONF"
+tap_run "its section is taken out" edit ''
+tap_is "$(disks)" "" "and it goes, too"
 tap_run "root may have no queue pairs" edit '$a [user root]\nmax_qps = 0'
 tap_run "and gets none" eval '! run_pair ibv_ud_pingpong -d falcon0 -g 0 -n 20'
 tap_run "he may have some" edit 's/^max_qps = 0/max_qps = 9/'

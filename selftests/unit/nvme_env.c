@@ -356,7 +356,7 @@ static struct env_store new_store(struct env *e, uint64_t bytes)
 
 /* |format|: NULL: no protection information. */
 static struct env *open_env(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
-			    const struct nvme_cipher *cipher, const struct env_format *format)
+			    struct nvme_cipher *cipher, const struct env_format *format)
 {
 	static const uint8_t id[16] = "an initiator's";
 	struct env *e = calloc(1, sizeof(*e));
@@ -400,7 +400,7 @@ struct env *env_open(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t mem
 }
 
 struct env *env_open_with(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
-			  const struct nvme_cipher *cipher)
+			  struct nvme_cipher *cipher)
 {
 	return open_env(n, bytes, shift, memory, cipher, NULL);
 }

@@ -89,13 +89,13 @@ struct env {
 struct env *env_open(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory);
 /* The same with a cipher, or NULL, in the initiator. */
 struct env *env_open_with(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory,
-			  const struct nvme_cipher *cipher);
+			  struct nvme_cipher *cipher);
 /* The same with protection information: struct nvme_md of each block, inverted, in |metadata|. */
 struct env *env_open_protected(unsigned int n, uint64_t bytes, uint8_t shift, uint64_t memory);
 
 /* What differs from that. */
 struct env_format {
-	const struct nvme_cipher *cipher;	/* NULL: none */
+	struct nvme_cipher *cipher;	/* NULL: none */
 	uint8_t host;				/* type of what the host sees; 0: nothing */
 	bool unchecked;				/* the target does not look at it */
 };

@@ -100,7 +100,7 @@ static void deallocated(void **state)
 
 static void wrong_questions(void **state)
 {
-	static const struct nvme_cipher cipher = {};
+	struct nvme_cipher cipher = {};
 	struct env *e = env_open(1, MIB, 9, MIB);
 	struct nvme_lba_status *list = malloc(LIST);
 

@@ -18,6 +18,7 @@ struct cipher {
 	struct nvme_cipher cipher;
 	struct xts *xts;
 	bool fail;
+	unsigned int released;
 };
 
 static bool crypt_it(const struct nvme_cipher *c, bool encrypt, uint64_t unit, const void *in,
@@ -26,6 +27,11 @@ static bool crypt_it(const struct nvme_cipher *c, bool encrypt, uint64_t unit, c
 	const struct cipher *x = (const struct cipher *)c;
 
 	return !x->fail && xts_crypt(x->xts, encrypt, unit, in, out, len, pi);
+}
+
+static void release_it(struct nvme_cipher *c)
+{
+	((struct cipher *)c)->released++;
 }
 
 static void key_of(uint8_t *key, uint8_t first)
@@ -71,7 +77,7 @@ static void standard_vector(void **state)
 /* Sizes and places of all kinds; the stores never see a plain block, and no block twice the same. */
 static void end_to_end(void **state)
 {
-	struct cipher c = { .cipher.crypt = crypt_it }, other = c;
+	struct cipher c = { .cipher = { .crypt = crypt_it, .release = release_it } }, other = c;
 	uint8_t key[XTS_KEY], *plain = malloc(128 << 10), *back = malloc(128 << 10);
 	struct env *e;
 
@@ -109,7 +115,9 @@ static void end_to_end(void **state)
 	assert_true(env_do(e, nvme_cmd_write, 10, 0, plain));
 	assert_memory_equal(back, e->stores[0].bytes + 40960, 4096);
 	assert_true(env_do(e, nvme_cmd_read, 10, 0, plain));
+	assert_int_equal(c.released, 0);
 	env_close(e);
+	assert_int_equal(c.released, 1);
 	xts_free(right);
 	xts_free(other.xts);
 	free(plain);

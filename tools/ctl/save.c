@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * falconctl config save: connections that "conn add" has made become sections of falcon.conf, with the keys
- * that were given. All that is in the file stays as it is written; the new file takes its place as a whole,
- * and only if falcond could start with it.
+ * falconctl config save: what "conn add" and "nvme connect" have made becomes sections of falcon.conf, with
+ * the keys that were given. All that is in the file stays as it is written; the new file takes its place as a
+ * whole, and only if falcond could start with it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,22 @@
 
 #include "agent/config.h"
 #include "ctl.h"
+
+/* Objects that commands make, and that sections of the file can be. */
+enum { CONNS, NVMES, KINDS };
+
+static const struct {
+	const char *section, *object;
+} kinds[KINDS] = {
+	[CONNS] = { "connection", "conn" },
+	[NVMES] = { "nvme", "nvme" },
+};
+
+/* What the agent has. */
+struct state {
+	json_t *rows[KINDS];
+	json_t *keys;
+};
 
 static const char *member(const json_t *row, const char *key)
 {
@@ -42,50 +58,51 @@ static bool agents_file(const struct options *o, char *path, size_t size)
 	return path[0];
 }
 
-/* Whether the section [connection |name|] is among those that were read. */
-static bool has_section(const struct agent_config *cfg, const char *name)
+/* Whether the section [KIND |name|] is among those that were read. */
+static bool has_section(const struct agent_config *cfg, unsigned int kind, const char *name)
 {
-	for (unsigned int i = 0; i < cfg->nconns; i++)
-		if (strcmp(cfg->conns[i].name, name) == 0)
+	unsigned int n = kind == CONNS ? cfg->nconns : cfg->nnvmes;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (strcmp(kind == CONNS ? cfg->conns[i].name : cfg->nvmes[i].name, name) == 0)
 			return true;
 	return false;
 }
 
-/* The section of connection |name|, whose keys are among |keys|. */
-static void write_section(FILE *f, const char *name, const json_t *keys)
+/* The section |title|, whose keys are among |keys|. */
+static void write_section(FILE *f, const char *title, const json_t *keys)
 {
 	const json_t *row;
 	size_t i;
 
-	fprintf(f, "\n[connection %s]\n", name);
-	json_array_foreach((json_t *)keys, i, row) {
-		const char *section = member(row, "section");
-
-		if (strncmp(section, "connection ", 11) == 0 && strcmp(section + 11, name) == 0 &&
+	fprintf(f, "\n[%s]\n", title);
+	json_array_foreach((json_t *)keys, i, row)
+		if (strcmp(member(row, "section"), title) == 0 &&
 		    strcmp(member(row, "source"), "configured") == 0)
 			fprintf(f, "%s = %s\n", member(row, "key"), member(row, "value"));
-	}
 }
 
-/* Sections for what |cfg| has not. Returns how many. */
-static unsigned int write_sections(FILE *f, const struct agent_config *cfg, const json_t *conns,
-				   const json_t *keys)
+/* Sections of |kind| for what |cfg| has not. Returns how many. */
+static unsigned int write_sections(FILE *f, const struct agent_config *cfg, const struct state *state,
+				   unsigned int kind)
 {
+	char title[CONFIG_NAME_MAX + 16];
 	unsigned int n = 0;
 	const json_t *row;
 	size_t i;
 
-	json_array_foreach((json_t *)conns, i, row) {
+	json_array_foreach(state->rows[kind], i, row) {
 		const char *name = member(row, "name");
 
 		if (strcmp(member(row, "by"), "command") != 0)
 			continue;
-		if (has_section(cfg, name)) {
-			fprintf(stderr, "falconctl: config save: there is a section [connection %s] already, "
-					"which stays\n", name);
+		snprintf(title, sizeof(title), "%s %s", kinds[kind].section, name);
+		if (has_section(cfg, kind, name)) {
+			fprintf(stderr, "falconctl: config save: there is a section [%s] already, "
+				"which stays\n", title);
 			continue;
 		}
-		write_section(f, name, keys);
+		write_section(f, title, state->keys);
 		n++;
 	}
 	return n;
@@ -140,8 +157,7 @@ static bool usable(const char *path)
 }
 
 /* |path|, which is open as |old| and has |cfg| in it, with more sections. */
-static int replace(const char *path, FILE *old, const struct agent_config *cfg, const json_t *conns,
-		   const json_t *keys)
+static int replace(const char *path, FILE *old, const struct agent_config *cfg, const struct state *state)
 {
 	char new[PATH_MAX + 8];
 	unsigned int n = 0;
@@ -153,42 +169,56 @@ static int replace(const char *path, FILE *old, const struct agent_config *cfg, 
 	if (!f)
 		return CTL_FAILED;
 	ok = copy(old, f);
-	if (ok)
-		n = write_sections(f, cfg, conns, keys);
+	for (unsigned int kind = 0; ok && kind < KINDS; kind++)
+		n += write_sections(f, cfg, state, kind);
 	ok = fflush(f) == 0 && fsync(fileno(f)) == 0 && ok;
 	ok = fclose(f) == 0 && ok;
 	if (!ok)
 		complain(new, strerror(errno));
 	else if (n && usable(new) && rename(new, path) == 0)
-		return printf("%s: %u connections added\n", path, n) > 0 ? CTL_OK : CTL_FAILED;
+		return printf("%s: %u sections added\n", path, n) > 0 ? CTL_OK : CTL_FAILED;
 	unlink(new);
 	if (ok && !n)
 		printf("%s: there is nothing to add\n", path);
 	return ok && !n ? CTL_OK : CTL_FAILED;
 }
 
+static bool ask(const struct options *o, struct state *state)
+{
+	bool ok = true;
+
+	for (unsigned int kind = 0; kind < KINDS && ok; kind++) {
+		state->rows[kind] = ctl_rows(o, kinds[kind].object, NULL);
+		ok = state->rows[kind];
+	}
+	if (ok)
+		state->keys = ctl_rows(o, "config", NULL);
+	return state->keys;
+}
+
 static int save_to(const struct options *o, const char *path)
 {
-	json_t *conns = ctl_rows(o, "conn", NULL), *keys = conns ? ctl_rows(o, "config", NULL) : NULL;
 	struct agent_config cfg = {};
+	struct state state = {};
 	char err[512];
 	FILE *old = NULL;
 	int ret = CTL_FAILED;
 
-	if (!keys)
+	if (!ask(o, &state))
 		goto out;
 	if (config_load(path, &cfg, err, sizeof(err)) < 0) {
 		complain(path, err);
 		goto out;
 	}
 	old = fopen(path, "re");
-	ret = old ? replace(path, old, &cfg, conns, keys) : complain(path, strerror(errno));
+	ret = old ? replace(path, old, &cfg, &state) : complain(path, strerror(errno));
 	if (old)
 		fclose(old);
 	config_free(&cfg);
 out:
-	json_decref(conns);
-	json_decref(keys);
+	for (unsigned int kind = 0; kind < KINDS; kind++)
+		json_decref(state.rows[kind]);
+	json_decref(state.keys);
 	return ret;
 }
 

@@ -177,7 +177,7 @@ static const struct command {
 	{ "key-rotate", key_rotate, .changes = true },
 	{ "key-export", key_export, .changes = true, .call = true },
 	{ "nvme-attach", agent_nvme_attach, .call = true },
-	{ "nvme-connect", agent_nvme_connect, .changes = true, .call = true },
+	{ "nvme-connect", agent_nvme_connect, .changes = true },
 	{ "nvme-discover", agent_nvme_discover, .changes = true, .call = true },
 	{ "nvme-disconnect", agent_nvme_disconnect, .changes = true, .call = true },
 	{ "nvme-reset", agent_nvme_reset, .call = true },

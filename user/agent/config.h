@@ -264,5 +264,7 @@ json_t *config_show(const struct agent_config *cfg);
 
 /* Append the keys of |conn| to |rows|. 0, or -ENOMEM. */
 int config_show_conn(json_t *rows, const struct conn_config *conn);
+/* The same of an NVMe device that no section has made. */
+int config_show_nvme(json_t *rows, const struct nvme_config *dev);
 
 #endif /* FALCON_AGENT_CONFIG_H */

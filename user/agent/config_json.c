@@ -151,6 +151,14 @@ int config_show_conn(json_t *rows, const struct conn_config *c)
 	return show_section(rows, &config_sections[CONFIG_CONNECTION], title, c, &c->set);
 }
 
+int config_show_nvme(json_t *rows, const struct nvme_config *dev)
+{
+	char title[CONFIG_NAME_MAX + 16];
+
+	snprintf(title, sizeof(title), "nvme %s", dev->name);
+	return show_section(rows, &config_sections[CONFIG_NVME], title, dev, &dev->set);
+}
+
 static int show_nvme(json_t *rows, const struct agent_config *cfg)
 {
 	char title[CONFIG_NAME_MAX + 16];
@@ -162,12 +170,8 @@ static int show_nvme(json_t *rows, const struct agent_config *cfg)
 		snprintf(title, sizeof(title), "namespace %s", ns->name);
 		ret = show_section(rows, &config_sections[CONFIG_NAMESPACE], title, ns, &ns->set);
 	}
-	for (unsigned int i = 0; i < cfg->nnvmes && !ret; i++) {
-		const struct nvme_config *dev = &cfg->nvmes[i];
-
-		snprintf(title, sizeof(title), "nvme %s", dev->name);
-		ret = show_section(rows, &config_sections[CONFIG_NVME], title, dev, &dev->set);
-	}
+	for (unsigned int i = 0; i < cfg->nnvmes && !ret; i++)
+		ret = config_show_nvme(rows, &cfg->nvmes[i]);
 	return ret;
 }
 

@@ -15,41 +15,8 @@
 #include "agent/nvme_priv.h"
 #include "agent/own.h"
 #include "agent/stat.h"
-#include "crypto/locked.h"
-#include "crypto/xts.h"
 #include "io/netdev.h"
 #include "base/pi.h"
-
-/* A device's cipher; |xts| is NULL if it has none. */
-struct xts_cipher {
-	struct nvme_cipher cipher;
-	struct xts *xts;
-};
-
-static bool crypt_xts(const struct nvme_cipher *cipher, bool encrypt, uint64_t unit, const void *in,
-		      void *out, uint32_t len, struct nvme_pi *pi)
-{
-	return xts_crypt(((const struct xts_cipher *)cipher)->xts, encrypt, unit, in, out, len, pi);
-}
-
-/* The key is in memory only as long as the cipher takes to be made of it; it is told to nobody. */
-static int open_cipher(const struct nvme_config *cfg, struct xts_cipher *out)
-{
-	uint8_t *key = locked_new(XTS_KEY);
-	char err[512] = "out of locked memory";
-	int rc = key ? xts_read_key(cfg->key_file, key, err, sizeof(err)) : -ENOMEM;
-
-	if (rc == 0) {
-		out->cipher.crypt = crypt_xts;
-		out->xts = xts_new(key);
-		rc = out->xts ? 0 : -EINVAL;
-		snprintf(err, sizeof(err), "OpenSSL refuses the key");
-	}
-	locked_free(key, XTS_KEY);
-	if (rc < 0)
-		log_err("nvme %s: %s", cfg->name, err);
-	return rc;
-}
 
 static bool open_stores(struct agent_nvme *n, unsigned int i, char *err, size_t errlen)
 {
@@ -71,6 +38,7 @@ int agent_nvme_prepare(struct agent *a)
 {
 	const struct agent_config *cfg = &a->config;
 	char err[512];
+	int rc;
 
 	a->nvme = calloc(1, sizeof(*a->nvme));
 	if (a->nvme && cfg->nnamespaces)
@@ -79,21 +47,16 @@ int agent_nvme_prepare(struct agent *a)
 		a->nvme->metadata = calloc(cfg->nnamespaces, sizeof(*a->nvme->metadata));
 	if (a->nvme && cfg->nnamespaces)
 		a->nvme->cuts = calloc(cfg->nnamespaces, sizeof(*a->nvme->cuts));
-	if (a->nvme && cfg->nnvmes)
-		a->nvme->ciphers = calloc(cfg->nnvmes, sizeof(*a->nvme->ciphers));
-	if (!a->nvme || (cfg->nnamespaces && (!a->nvme->stores || !a->nvme->metadata || !a->nvme->cuts)) ||
-	    (cfg->nnvmes && !a->nvme->ciphers)) {
+	if (!a->nvme || (cfg->nnamespaces && (!a->nvme->stores || !a->nvme->metadata || !a->nvme->cuts))) {
 		log_err("out of memory");
 		return -ENOMEM;
 	}
 	a->nvme->a = a;
-	a->nvme->nciphers = cfg->nnvmes;
-	for (unsigned int i = 0; i < cfg->nnvmes; i++) {
-		int rc = cfg->nvmes[i].key_file[0] ?
-				 open_cipher(&cfg->nvmes[i], &a->nvme->ciphers[i]) : 0;
-
-		if (rc < 0)
-			return rc;
+	TAILQ_INIT(&a->nvme->made);
+	rc = agent_nvme_read_keys(a->nvme, err, sizeof(err));
+	if (rc < 0) {
+		log_err("%s", err);
+		return rc;
 	}
 	for (unsigned int i = 0; i < cfg->nnamespaces; i++) {
 		if (open_stores(a->nvme, i, err, sizeof(err)))
@@ -147,22 +110,6 @@ static int open_target(struct shard_nvme *s, unsigned int owners, char *err, siz
 		rc = add_namespace(s, i, err, errlen);
 	if (rc == 0)
 		rc = shard_watch(s->shard, nvme_ring_fd(s->ring));
-	return rc;
-}
-
-static int open_devices(struct agent_nvme *n, char *err, size_t errlen)
-{
-	struct nvme_dev_attr attr;
-	int rc = 0;
-
-	for (unsigned int i = 0; i < n->a->config.nnvmes && rc == 0; i++) {
-		rc = config_nvme_dev(&n->a->config.nvmes[i], &attr, err, errlen);
-		attr.by_file = true;
-		if (n->ciphers[i].xts)
-			attr.cipher = &n->ciphers[i].cipher;
-		if (rc == 0)
-			rc = agent_nvme_make(n, &attr, err, errlen);
-	}
 	return rc;
 }
 
@@ -251,7 +198,7 @@ int agent_nvme_open(struct agent *a)
 	for (unsigned int i = 0; i < a->nshards && rc == 0; i++)
 		rc = open_shard(&n->shards[i], id, err, sizeof(err));
 	if (rc == 0)
-		rc = open_devices(n, err, sizeof(err));
+		rc = agent_nvme_open_devices(n, err, sizeof(err));
 	if (rc < 0)
 		log_err("%s", err);
 	return rc;
@@ -273,9 +220,7 @@ void agent_nvme_close(struct agent *a)
 		nvme_store_close(n->stores[i]);
 	for (unsigned int i = 0; n->metadata && i < a->config.nnamespaces; i++)
 		nvme_store_close(n->metadata[i]);
-	for (unsigned int i = 0; i < n->nciphers; i++)
-		xts_free(n->ciphers[i].xts);
-	free(n->ciphers);
+	agent_nvme_close_devices(n);
 	free(n->shards);
 	free(n->stores);
 	free(n->metadata);
@@ -294,112 +239,6 @@ struct nvme_dev *agent_nvme_find(const struct agent_nvme *n, const char *name, s
 			*s = &n->shards[i];
 	}
 	return dev;
-}
-
-/*
- * The initiator for a device of |attr|: that which has a device of this name, and will refuse a second one;
- * else that which has devices of the same controller, as an application's queues are for all of them; else
- * that with the fewest devices.
- */
-static struct nvme_initiator *initiator_for(const struct agent_nvme *n, const struct nvme_dev_attr *attr)
-{
-	struct nvme_initiator *in, *best = n->shards[0].ulp.initiator;
-
-	for (unsigned int i = 0; i < n->a->nshards; i++)
-		if (nvme_dev_find(n->shards[i].ulp.initiator, attr->name))
-			return n->shards[i].ulp.initiator;
-	for (unsigned int i = 0; i < n->a->nshards; i++) {
-		in = n->shards[i].ulp.initiator;
-		if (nvme_initiator_has_controller(in, attr))
-			return in;
-		if (nvme_initiator_devices(in) < nvme_initiator_devices(best))
-			best = in;
-	}
-	return best;
-}
-
-int agent_nvme_make(struct agent_nvme *n, const struct nvme_dev_attr *attr, char *err, size_t errlen)
-{
-	return nvme_initiator_add(initiator_for(n, attr), attr, err, errlen);
-}
-
-struct section {
-	struct agent_nvme *nvme;
-	const struct nvme_config *cfg;	/* to be added */
-	const char *name;		/* to be removed */
-	char *err;
-	size_t errlen;
-	int rc;
-};
-
-/* In a call. */
-static void add_section(void *arg)
-{
-	struct section *s = arg;
-	struct nvme_dev_attr attr;
-
-	s->rc = config_nvme_dev(s->cfg, &attr, s->err, s->errlen);
-	attr.by_file = true;
-	if (s->rc == 0)
-		s->rc = agent_nvme_make(s->nvme, &attr, s->err, s->errlen);
-}
-
-int agent_nvme_add(struct agent *a, const struct nvme_config *cfg, char *err, size_t errlen)
-{
-	struct section s = { .nvme = a->nvme, .cfg = cfg, .err = err, .errlen = errlen };
-
-	agent_call(a, add_section, &s);
-	return s.rc;
-}
-
-/* In a call. */
-static void remove_section(void *arg)
-{
-	const struct section *s = arg;
-	struct nvme_dev *dev = agent_nvme_find(s->nvme, s->name, NULL);
-
-	if (dev && nvme_dev_attr(dev)->by_file)
-		nvme_initiator_remove(dev);
-}
-
-void agent_nvme_remove(struct agent *a, const char *name)
-{
-	struct section s = { .nvme = a->nvme, .name = name };
-
-	agent_call(a, remove_section, &s);
-}
-
-json_t *agent_nvme_row(const struct shard_nvme *s, const struct nvme_dev *dev)
-{
-	const struct nvme_dev_attr *attr = nvme_dev_attr(dev);
-	struct nvme_dev_info i;
-	json_t *row;
-
-	nvme_dev_info(dev, &i);
-	row = json_pack("{s:s, s:s, s:i, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:i, s:b, s:b, s:s}",
-			"name", attr->name, "controller", nvme_dev_controller(dev), "shard",
-			(int)s->shard->index, "ready", i.ready,
-			"encrypted", attr->cipher != NULL, "nsid", (int)attr->nsid, "bytes",
-			(json_int_t)(i.blocks << i.block_shift), "block_size",
-			i.ready ? 1 << i.block_shift : 0, "read_only", i.read_only, "targets",
-			(int)attr->ntargets, "connected", (int)i.up, "protection", attr->protection,
-			"protected", i.protected, "refused", i.refused,
-			"reason", i.reason);
-	stat_put(row, STAT_NVME_DEV, &i);
-	return row;
-}
-
-void agent_show_nvme(struct agent *a, const struct show_query *q, json_t *rows)
-{
-	struct nvme_dev *dev;
-
-	(void)q;
-	for (unsigned int k = 0; k < a->nshards; k++) {
-		const struct shard_nvme *s = &a->nvme->shards[k];
-
-		for (unsigned int i = 0; (dev = nvme_dev_at(s->ulp.initiator, i)); i++)
-			json_array_append_new(rows, agent_nvme_row(s, dev));
-	}
 }
 
 void agent_show_namespace(struct agent *a, const struct show_query *q, json_t *rows)

@@ -136,31 +136,23 @@ static int find_local(json_t *req, char *err, size_t errlen)
 }
 
 /* The device that |req| describes. 0, or an errno with |err|. */
-static int attr_of_request(json_t *req, struct nvme_dev_attr *attr, char *err, size_t errlen)
+static int config_of_request(json_t *req, struct nvme_config *cfg, char *err, size_t errlen)
 {
-	struct nvme_config cfg;
 	int rc = find_local(req, err, errlen);
 
-	if (rc == 0)
-		rc = config_nvme_from_json(req, &cfg, err, errlen);
-	if (rc == 0 && cfg.key_file[0]) {
-		snprintf(err, errlen, "key_file: keys are read when the agent starts; write a "
-			 "section [nvme %s]", cfg.name);
-		rc = -EINVAL;
-	}
-	return rc ? rc : config_nvme_dev(&cfg, attr, err, errlen);
+	return rc ? rc : config_nvme_from_json(req, cfg, err, errlen);
 }
 
 int agent_nvme_connect(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		       json_t **reply)
 {
-	struct nvme_dev_attr attr;
+	struct nvme_config cfg;
 	char err[256];
-	int rc = attr_of_request(req, &attr, err, sizeof(err));
+	int rc = config_of_request(req, &cfg, err, sizeof(err));
 
 	(void)cl, (void)fds, (void)nfds;
 	if (rc == 0)
-		rc = agent_nvme_make(a->nvme, &attr, err, sizeof(err));
+		rc = agent_nvme_add(a, &cfg, false, err, sizeof(err));
 	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
 }
 
@@ -184,13 +176,16 @@ int agent_nvme_discover(struct agent *a, struct control_client *cl, json_t *req,
 	const struct nvme_found *found;
 	struct nvme_dev_attr attr;
 	struct nvme_dev_info info;
+	struct nvme_config cfg;
 	char err[256];
 	unsigned int n;
 	int rc = 0;
 
 	(void)fds, (void)nfds;
 	if (!cl->discovery) {
-		rc = attr_of_request(req, &attr, err, sizeof(err));
+		rc = config_of_request(req, &cfg, err, sizeof(err));
+		if (rc == 0)
+			rc = config_nvme_dev(&cfg, &attr, err, sizeof(err));
 		if (rc == 0)
 			rc = nvme_initiator_discover(a->nvme->shards[0].ulp.initiator, &attr,
 						     &cl->discovery, err, sizeof(err));
@@ -219,7 +214,7 @@ int agent_nvme_disconnect(struct agent *a, struct control_client *cl, json_t *re
 	(void)cl, (void)fds, (void)nfds;
 	if (!dev)
 		return -ENOENT;
-	nvme_initiator_remove(dev);
+	agent_nvme_unmake(a->nvme, dev);
 	return 0;
 }
 

@@ -24,8 +24,8 @@ struct agent_nvme {
 	struct nvme_store **stores;	/* |config.nnamespaces|, each its owner's; and so are ... */
 	struct nvme_store **metadata;	/* beside |stores|; NULL: no protection information */
 	uint64_t *cuts;			/* bytes that a store is to be cut to; 0: it is not */
-	struct xts_cipher *ciphers;	/* of the [nvme] sections when the agent started */
-	unsigned int nciphers;
+	TAILQ_HEAD(, nvme_made) made;	/* devices; control's, changed in calls */
+	struct nvme_cipher **ciphers;	/* of |config.nvmes|, until they are devices'; NULL: no key */
 };
 
 /* The shard that serves namespace |i| of the configuration: they are dealt out in turn. */
@@ -36,9 +36,18 @@ static inline struct shard_nvme *agent_namespace_owner(const struct agent_nvme *
 
 /* nvme.c: by name, and who has it in *|s|, if not NULL; or NULL. In a call of all shards, as what follows. */
 struct nvme_dev *agent_nvme_find(const struct agent_nvme *n, const char *name, struct shard_nvme **s);
-/* A device of |attr|, of the shard that is to have it. 0, or a negative errno with |err|. */
-int agent_nvme_make(struct agent_nvme *n, const struct nvme_dev_attr *attr, char *err, size_t errlen);
-/* What falconctl says of |dev|, which |s| has. */
+
+/*
+ * nvme_dev.c: read the keys of the configuration's devices, before privileges are given up; and make these
+ * devices. 0, or a negative errno with |err|.
+ */
+int agent_nvme_read_keys(struct agent_nvme *n, char *err, size_t errlen);
+int agent_nvme_open_devices(struct agent_nvme *n, char *err, size_t errlen);
+/* The initiators are destroyed. */
+void agent_nvme_close_devices(struct agent_nvme *n);
+/* Remove |dev|. In a call. */
+void agent_nvme_unmake(struct agent_nvme *n, struct nvme_dev *dev);
+/* What falconctl says of |dev|, which |s| has. In a call. */
 json_t *agent_nvme_row(const struct shard_nvme *s, const struct nvme_dev *dev);
 
 /* nvme_ns.c: once a second, see whether the shard's namespaces' files have another size. */

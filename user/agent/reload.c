@@ -283,18 +283,29 @@ static void take_conns(struct agent *a, struct agent_config *new)
 	new->nconns = nconns;
 }
 
+/* Whether |cfg| is what falconctl has connected and saved: then it is the section's from now on. */
+static bool adopt_nvme(struct agent *a, const struct nvme_config *cfg)
+{
+	const struct nvme_config *its = agent_nvme_by_command(a, cfg->name);
+
+	if (!its || section_differs(CONFIG_NVME, its, cfg))
+		return false;
+	agent_nvme_adopt(a, cfg->name);
+	return true;
+}
+
 /* What [nvme] section |cfg|, which was |old| or NULL, is to be now; false: it is as if it were not there. */
 static bool take_nvme(struct agent *a, struct nvme_config *cfg, const void *old)
 {
-	char err[512] = "keys are read when the agent starts";
+	char err[512];
 
 	if (old && section_differs(CONFIG_NVME, old, cfg)) {
 		log_warn("takes effect when the agent starts again section=\"nvme %s\"", cfg->name);
 		*cfg = *(const struct nvme_config *)old;
 	}
-	if (old)
+	if (old || adopt_nvme(a, cfg))
 		return true;
-	if (cfg->key_file[0] || agent_nvme_add(a, cfg, err, sizeof(err)) < 0) {
+	if (agent_nvme_add(a, cfg, true, err, sizeof(err)) < 0) {
 		log_warn("not added section=\"nvme %s\": %s", cfg->name, err);
 		return false;
 	}

@@ -359,8 +359,10 @@ static void show_config(struct agent *a, const struct show_query *q, json_t *row
 {
 	json_t *all = q->only || q->from ? NULL : config_show(&a->config);
 
-	if (all)
+	if (all) {
 		json_array_extend(rows, all);
+		agent_nvme_show_config(a, rows);
+	}
 	json_decref(all);
 	agent_show_each(a, q, false, show_config_of, rows);
 }

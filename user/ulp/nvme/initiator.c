@@ -42,6 +42,8 @@ static void free_dev(struct nvme_dev *dev)
 	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
 		nvme_ipi_close(&dev->conns[i]);
 	nvme_discovery_free(dev->discovery);
+	if (dev->attr.cipher && dev->attr.cipher->release)
+		dev->attr.cipher->release(dev->attr.cipher);
 	free(dev->map);
 	free(dev->conns);
 	free(dev);
@@ -156,6 +158,7 @@ static int add(struct nvme_initiator *in, const struct nvme_dev_attr *attr, stru
 	for (uint32_t i = 0; i < attr->ntargets; i++) {
 		if (init_conn(dev, &dev->conns[i], &dev->attr.targets[i]))
 			continue;
+		dev->attr.cipher = NULL;
 		free_dev(dev);
 		snprintf(err, errlen, "out of memory");
 		return -ENOMEM;

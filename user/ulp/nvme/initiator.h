@@ -98,6 +98,8 @@ struct nvme_cipher {
 	 */
 	bool (*crypt)(const struct nvme_cipher *cipher, bool encrypt, uint64_t unit,
 		      const void *in, void *out, uint32_t len, struct nvme_pi *pi);
+	/* The device that had it is no more; NULL: nothing is to be done then. */
+	void (*release)(struct nvme_cipher *cipher);
 };
 
 struct nvme_dev_attr {
@@ -110,14 +112,13 @@ struct nvme_dev_attr {
 	bool read_only;
 	bool discovers;			/* nvme_initiator_discover() */
 	bool standard;			/* no combined packets, even if the target knows them */
-	bool by_file;			/* the agent's: a section of its file has made it */
 	/*
 	 * Type of protection information that the host sees, 1 to 3; 0: none. What targets store has
 	 * it all the same, if they have room for it.
 	 */
 	uint8_t protection;
 	uint64_t timeout_ns;
-	const struct nvme_cipher *cipher;	/* stays the caller's; NULL: data are not encrypted */
+	struct nvme_cipher *cipher;	/* the device's once it has been made; NULL: data are not encrypted */
 	struct nvme_target_attr targets[NVME_MAX_TARGETS];
 };
 
