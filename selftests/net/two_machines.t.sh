@@ -6,7 +6,7 @@
 # run on two fresh machines joined by a cable.
 # shellcheck source=selftests/net/machines.sh disable=SC2317 # functions that tap_run calls
 . "$(dirname "$0")/machines.sh"
-tap_need ss bpftool make gcc jq nbdkit qemu-io ib_write_bw pkill
+tap_need ss bpftool make gcc jq nbdkit qemu-io ib_write_bw
 
 # The blocks of commands and files in the section, each as $SCRATCH/blocks/N, from 1.
 blocks()
@@ -66,6 +66,16 @@ both()
 	done
 }
 
+# Its own, of all that are on the machine that it is on.
+end_agent()
+{
+	local pid
+
+	for pid in $(processes "$1"); do
+		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" != falcond ] || kill "$pid"
+	done
+}
+
 blocks
 set -o pipefail
 # Not by tap_run, whose commands leave no variables.
@@ -121,7 +131,7 @@ tap_is $? 0 "8. maps"
 tap_run "8. the program" said maps 'name falcon_rx'
 
 for machine in first second; do
-	at $machine pkill -TERM -x falcond
+	end_agent $machine
 done
 block '^ip link set dev eth1 xdp off' >"$SCRATCH/down"
 both "9. take it down" "$(<"$SCRATCH/down")"
