@@ -44,7 +44,7 @@ endef
 FUZZ_FRAMES := $(addprefix selftests/bpf/,reference.c traffic.c packet.c conn.c)
 $(eval $(call fuzzer,fuzz_frame,aligned,$(FUZZ_FRAMES)))
 $(eval $(call fuzzer,fuzz_wire,aligned,$(FUZZ_FRAMES)))
-FUZZ_PSP := $(wildcard user/crypto/*.c) $(addprefix tools/psp/,config.c capture.c kdf.c)
+FUZZ_PSP := $(wildcard user/crypto/*.c) $(addprefix tools/psp/,config.c capture.c json.c kdf.c)
 $(eval $(call fuzzer,fuzz_psp,aligned,$(FUZZ_PSP),$$(CRYPTO_LIBS) -ljansson -lpcap))
 
 # What strangers give the agent and falcon-cp.

@@ -6,7 +6,7 @@ PSP_TESTS := $(patsubst selftests/unit/%.c,%,$(filter-out %/psp_header.c, \
 	$(wildcard selftests/unit/psp_*.c selftests/unit/esp_*.c selftests/unit/gcm*.c)))
 PSP_BINS := $(PSP_TESTS:%=$(PSP_DIR)/%.t)
 
-$(PSP_DIR)/psp_tool.t: $(patsubst %,$(B)/asan/tools/psp/%.o,config capture kdf)
+$(PSP_DIR)/psp_tool.t: $(patsubst %,$(B)/asan/tools/psp/%.o,config capture json kdf)
 $(PSP_BINS): $(PSP_DIR)/%.t: $(B)/asan/selftests/unit/%.o $(B)/asan/libfcrypto.a
 	$(call say,LD,$@)
 	@mkdir -p $(@D)

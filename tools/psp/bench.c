@@ -100,13 +100,15 @@ static bool measure(struct pair *p, double seconds, struct point *point)
 	return true;
 }
 
-static void print_point(const char *name, uint32_t size, const struct point *p, bool json)
+/* A line, or a row of |rows| if there are any. */
+static void print_point(const char *name, uint32_t size, const struct point *p, json_t *rows)
 {
 	double gbit = size * 8 / 1e9;
 
-	if (json)
-		printf("{\"algorithm\": \"%s\", \"bytes\": %u, \"seal_pps\": %.0f, "
-		       "\"open_pps\": %.0f}", name, size, p->seal, p->open);
+	if (rows)
+		json_array_append_new(rows, json_pack("{s:s, s:i, s:I, s:I}", "algorithm", name, "bytes",
+						      (int)size, "seal_pps", (json_int_t)p->seal,
+						      "open_pps", (json_int_t)p->open));
 	else
 		printf("%-13s %6u %10.0f %8.2f %10.0f %8.2f\n", name, size, p->seal, p->seal * gbit,
 		       p->open, p->open * gbit);
@@ -117,7 +119,7 @@ int bench(double seconds, bool json)
 	static const char *const names[] = { "aes-gcm-128", "aes-gcm-256", "aes-gmac-128",
 					     "aes-gmac-256" };
 	static const uint32_t sizes[] = { 64, 1500, 3500 };
-	const char *separator = "[";
+	json_t *rows = json ? json_array() : NULL;
 
 	if (!json)
 		printf("%-13s %6s %10s %8s %10s %8s\n", "algorithm", "bytes", "seal/s", "Gb/s",
@@ -131,14 +133,12 @@ int bench(double seconds, bool json)
 		pair_free(&p);
 		if (!ok) {
 			fprintf(stderr, "falcon-psp: %s\n", sa_strerror(SA_ERR_CRYPTO));
+			json_decref(rows);
 			return 1;
 		}
-		if (json)
-			fputs(separator, stdout);
-		separator = ",\n ";
-		print_point(names[i / 3], sizes[i % 3], &point, json);
+		print_point(names[i / 3], sizes[i % 3], &point, rows);
 	}
 	if (json)
-		puts("]");
+		print_json(rows);
 	return 0;
 }

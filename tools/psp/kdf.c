@@ -170,7 +170,7 @@ int kdf_vectors(const char *path, const struct vector_options *o)
 	}
 	fclose(in);
 	if (o->json)
-		printf("{\"keys\": %lu, \"mismatches\": %lu}\n", keys, bad);
+		print_json(json_pack("{s:I, s:I}", "keys", (json_int_t)keys, "mismatches", (json_int_t)bad));
 	else
 		printf("%lu keys, %lu mismatches\n", keys, bad);
 	return rc ? 2 : bad != 0;

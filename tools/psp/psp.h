@@ -3,6 +3,7 @@
 #ifndef FALCON_PSP_TOOL_H
 #define FALCON_PSP_TOOL_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,9 @@
 
 #include "crypto/encap.h"
 #include "crypto/kdf.h"
+
+/* A line of JSON; |value| is given away. */
+void print_json(json_t *value);
 
 enum {
 	ERROR_LEN = 256,	/* room for the reason of a failure */

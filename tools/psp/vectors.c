@@ -304,8 +304,8 @@ int vectors(const char *path, const struct vector_options *o)
 	if (!r.cases)
 		return 2;
 	if (o->json)
-		printf("{\"cases\": %lu, \"packets\": %lu, \"mismatches\": %lu}\n", r.cases,
-		       r.packets, r.mismatches);
+		print_json(json_pack("{s:I, s:I, s:I}", "cases", (json_int_t)r.cases, "packets",
+				     (json_int_t)r.packets, "mismatches", (json_int_t)r.mismatches));
 	else
 		printf("%lu packets, %lu mismatches\n", r.packets, r.mismatches);
 	return r.mismatches != 0;
