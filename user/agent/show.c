@@ -367,14 +367,18 @@ static void show_config(struct agent *a, const struct show_query *q, json_t *row
 	agent_show_each(a, q, false, show_config_of, rows);
 }
 
+/* Of what falconctl prints as JSON: grows when a member goes, or means something else; not with new ones. */
+enum { SHOW_SCHEMA = 1 };
+
 static void show_version(struct agent *a, const struct show_query *q, json_t *rows)
 {
 	/* Whoever asks may be in another directory. */
 	char *path = realpath(a->config_path, NULL);
 
 	(void)q;
-	json_array_append_new(rows, json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:b}",
-					      "version", FALCON_VERSION_STRING, "pid", (int)getpid(),
+	json_array_append_new(rows, json_pack("{s:s, s:i, s:i, s:s, s:s, s:s, s:s, s:b}",
+					      "version", FALCON_VERSION_STRING, "schema", SHOW_SCHEMA,
+					      "pid", (int)getpid(),
 					      "config", path ? path : a->config_path,
 					      "maps", a->maps.dir, "rue", a->config.agent.cc.algorithm,
 					      "rue_runs", agent_rue_where(&a->shards[0]), "offload",
