@@ -56,6 +56,7 @@ TEST=(
 	e2fsprogs
 	ethtool
 	fio
+	fish
 	gnuplot-nox
 	hpcc
 	ibverbs-utils
@@ -90,6 +91,7 @@ TEST=(
 	universal-ctags
 	util-linux
 	xdp-tools
+	zsh
 )
 
 # For benchmarks, besides.

@@ -48,7 +48,7 @@ try_refusals()
 	refused "ge:P,R,H,K" up --no-agents --loss-model bursty
 	refused "only lose" up --no-agents --emulator switch --delay 1ms
 	refused "none of: auto" up --no-agents --delay 1ms --io zerocopy
-	refused "unknown option" up --clear --frobnicate 1
+	refused "unrecognized option" up --clear --frobnicate 1
 	refused "wants a value" up --clear --loss
 	refused "more than 100 %" up --clear --loss 101
 	refused "unknown unit" up --clear --delay 5parsec

@@ -78,7 +78,7 @@ tap_run "time bounds a run" client b --seconds 1 --depth 4
 fails "more memory than the server has" "less than" b --size 16M --depth 8
 fails "unknown connection" "no connection named" nobody --count 1
 fails "message longer than a segment" "at most 1400 bytes" b --op send --size 1401
-fails "bad operation" "push, pull or send" b --op jump
+fails "bad operation" "none of push, pull and send" b --op jump
 fails "bad size" "not a size" b --size 12X
 fails "depth out of range" "not a number" b --depth 0
 

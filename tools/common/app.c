@@ -38,45 +38,6 @@ uint64_t app_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-static int parse_digits(const char *text, char **end, uint64_t *out)
-{
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	*out = strtoull(text, end, 10);
-	return errno ? -EINVAL : 0;
-}
-
-int app_parse_size(const char *text, uint64_t *out)
-{
-	unsigned int shift = 0;
-	uint64_t n;
-	char *end;
-
-	if (parse_digits(text, &end, &n))
-		return -EINVAL;
-	switch (*end) {
-	case 'K': shift = 10; break;
-	case 'M': shift = 20; break;
-	case 'G': shift = 30; break;
-	}
-	if (shift)
-		end++;
-	if (*end || n > UINT64_MAX >> shift)
-		return -EINVAL;
-	*out = n << shift;
-	return 0;
-}
-
-int app_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out)
-{
-	char *end;
-
-	if (parse_digits(text, &end, out) || *end || *out < min || *out > max)
-		return -EINVAL;
-	return 0;
-}
-
 void app_warn(const char *fmt, ...)
 {
 	va_list ap;

@@ -21,14 +21,6 @@ void app_catch_signals(void);
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t app_now(void);
 
-/*
- * Parse a number of bytes, with an optional suffix K, M or G (powers of 1024). 0, or -EINVAL for
- * anything else, also for what does not fit.
- */
-int app_parse_size(const char *text, uint64_t *out);
-/* Parse a decimal number from |min| to |max|. 0 or -EINVAL. */
-int app_parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *out);
-
 /* Write "PROGRAM: sentence" to the standard error output. */
 void app_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What tools on libfalcon share; they are linked with its archive so that they run from anywhere.
 
-APP_COMMON := $(wildcard tools/common/*.c)
+APP_COMMON := $(wildcard tools/common/*.c) user/base/cli.c
 
 # $(call app,PROGRAM,FOLDER): the program build/PROGRAM from the sources in tools/FOLDER.
 define app

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* falcon-cp: copies files over raw transactions. This file: the command line. */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cli.h"
 #include "cp.h"
-
-static const char usage_text[] =
-"falcon-cp FILE HOST:[NAME]     copy a file to a host (a connection's name)\n"
-"falcon-cp HOST:NAME FILE       copy a file from a host\n"
-"falcon-cp --serve DIR          be the host: serve directory DIR\n"
-"\n"
-"  --timeout S    give up after S seconds without progress (30)\n"
-"  --service N    service number at the far end, or to serve under (2)\n"
-"  -j, --json     print what was copied as a JSON object\n"
-"  -h, --help     print this\n";
 
 enum option_id {
 	OPT_SERVE = 256,
@@ -24,41 +14,22 @@ enum option_id {
 	OPT_SERVICE,
 };
 
-static const struct option options[] = {
-	{ "serve", required_argument, NULL, OPT_SERVE },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	{ "service", required_argument, NULL, OPT_SERVICE },
-	{ "json", no_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
+/* The command line. */
+struct line {
+	struct cp_config *cfg;
+	const char *name[2];
+	unsigned int names;
 };
 
-static void __attribute__((noreturn)) bad_usage(const char *why)
-{
-	app_warn("%s; see --help", why);
-	exit(2);
-}
-
-static uint64_t number(const char *text, uint64_t max)
-{
-	uint64_t n;
-
-	if (app_parse_number(text, 1, max, &n))
-		bad_usage("not a number in range");
-	return n;
-}
-
-static void set_option(struct cp_config *cfg, int opt, const char *arg)
-{
-	switch (opt) {
-	case OPT_SERVE: cfg->dir = arg; break;
-	case OPT_TIMEOUT: cfg->timeout = number(arg, 1000000); break;
-	case OPT_SERVICE: cfg->service = (uint16_t)number(arg, 65535); break;
-	case 'j': cfg->json = true; break;
-	case 'h': fputs(usage_text, stdout); exit(0);
-	default: exit(2);
-	}
-}
+static const struct argp_option options[] = {
+	{ .name = "serve", .key = OPT_SERVE, .arg = "DIR", .doc = "Be the host: serve directory DIR" },
+	{ .name = "timeout", .key = OPT_TIMEOUT, .arg = "S",
+	  .doc = "Give up after S seconds without progress (30)" },
+	{ .name = "service", .key = OPT_SERVICE, .arg = "N",
+	  .doc = "Service number at the far end, or to serve under (2)" },
+	{ .name = "json", .key = 'j', .doc = "Print what was copied as a JSON object" },
+	{},
+};
 
 /* A local target that is a directory is to be completed like one that ends in '/'. */
 static void mark_directory(char *path, size_t size)
@@ -71,44 +42,71 @@ static void mark_directory(char *path, size_t size)
 		strcat(path, "/");
 }
 
-static void set_names(struct cp_config *cfg, const char *from, const char *to)
+static void set_names(const struct argp_state *state, struct cp_config *cfg, const char *from, const char *to)
 {
 	bool completed;
 
 	if (cp_split_remote(from, cfg)) {
 		if (strlen(to) >= sizeof(cfg->local))
-			bad_usage("the name is too long");
+			argp_error(state, "the name is too long");
 		strcpy(cfg->local, to);
 		mark_directory(cfg->local, sizeof(cfg->local));
 		completed = cp_complete_name(cfg->local, sizeof(cfg->local), cfg->remote);
 	} else if (cp_split_remote(to, cfg)) {
 		if (strlen(from) >= sizeof(cfg->local))
-			bad_usage("the name is too long");
+			argp_error(state, "the name is too long");
 		cfg->upload = true;
 		strcpy(cfg->local, from);
 		completed = cp_complete_name(cfg->remote, sizeof(cfg->remote), from);
 	} else {
-		bad_usage("one of the two must be HOST:NAME");
+		argp_error(state, "one of the two must be HOST:NAME");
+		return;
 	}
 	if (!completed)
-		bad_usage("that names no file");
+		argp_error(state, "that names no file");
 }
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct line *line = state->input;
+	struct cp_config *cfg = line->cfg;
+
+	switch (key) {
+	case OPT_SERVE: cfg->dir = arg; break;
+	case OPT_TIMEOUT: cfg->timeout = cli_number(state, "--timeout", arg, 1, 1000000); break;
+	case OPT_SERVICE: cfg->service = (uint16_t)cli_number(state, "--service", arg, 1, 65535); break;
+	case 'j': cfg->json = true; break;
+	case ARGP_KEY_ARG:
+		if (line->names < 2)
+			line->name[line->names] = arg;
+		line->names++;
+		break;
+	case ARGP_KEY_END:
+		if (cfg->dir && line->names)
+			argp_error(state, "--serve DIR takes no more names");
+		if (!cfg->dir && line->names != 2)
+			argp_error(state, "name a source and a target");
+		if (!cfg->dir)
+			set_names(state, cfg, line->name[0], line->name[1]);
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp argp = {
+	.options = options, .parser = parse_option,
+	.args_doc = "FILE HOST:[NAME]\nHOST:NAME FILE\n--serve DIR",
+	.doc = "Copy a file to a host, which is a connection's name, or from one, where another falcon-cp "
+	       "serves.",
+};
 
 int main(int argc, char **argv)
 {
 	static struct cp_config cfg = { .service = APP_CP_SERVICE, .timeout = 30 };
-	int opt;
+	struct line line = { .cfg = &cfg };
 
-	while ((opt = getopt_long(argc, argv, "jh", options, NULL)) != -1)
-		set_option(&cfg, opt, optarg);
+	cli_parse(&argp, 0, argc, argv, &line);
 	app_catch_signals();
-	if (cfg.dir) {
-		if (optind != argc)
-			bad_usage("--serve DIR takes no more names");
-		return cp_serve(&cfg);
-	}
-	if (argc - optind != 2)
-		bad_usage("name a source and a target");
-	set_names(&cfg, argv[optind], argv[optind + 1]);
-	return cp_client(&cfg);
+	return cfg.dir ? cp_serve(&cfg) : cp_client(&cfg);
 }

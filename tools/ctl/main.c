@@ -49,7 +49,7 @@ int ctl_usage_error(const char *fmt, const char *what)
 {
 	fputs("falconctl: ", stderr);
 	fprintf(stderr, fmt, what);
-	fputs("; try falconctl help\n", stderr);
+	fputs("; try falconctl --help\n", stderr);
 	return CTL_USAGE;
 }
 

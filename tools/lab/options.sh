@@ -43,7 +43,7 @@ parse_options()
 		--pin) pin=1; shift; continue ;;
 		-h | --help) usage; exit 0 ;;
 		--*=*) value=${1#*=}; name=${name%%=*}; set -- "--$name" "$value" "${@:2}" ;;
-		--*) [ $# -ge 2 ] || die "$1: wants a value (falcon-lab --help)" ;;
+		--*) [ $# -ge 2 ] || wrong_line "up: $1 wants a value, or is no option" ;;
 		esac
 		case $1 in
 		--hosts) hosts=$(integer "$name" "$value" 2 ${#HOSTS[@]}) ;;
@@ -67,7 +67,7 @@ parse_options()
 			--ber | --rifl | --paths | --path | --spread | --io)
 			wire_option "$name" "$value"
 			;;
-		*) die "up: unknown option $1 (falcon-lab --help)" ;;
+		*) wrong_line "up: unrecognized option '$1'" ;;
 		esac
 		shift 2
 	done

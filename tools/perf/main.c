@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* falcon-perf: rate and latency of raw transactions. This file: the command line. */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cli.h"
 #include "perf.h"
-
-static const char usage_text[] =
-"falcon-perf CONN [options]        measure connection CONN (its name, or the peer's address)\n"
-"falcon-perf --serve [options]     be the far end\n"
-"\n"
-"  --op push|pull|send  what an operation is (push)\n"
-"  --size BYTES         bytes of an operation; K, M, G are powers of 1024 (64)\n"
-"  --depth N            operations at a time (16)\n"
-"  --count N            stop after N operations\n"
-"  --seconds S          stop after S seconds (5, unless --count is given; server: for ever)\n"
-"  --verify             check the data of every operation\n"
-"  --timeout S          give up after S seconds without an answer (10)\n"
-"  --service N          service number at the far end, or to serve under (1)\n"
-"  --arena BYTES        server: memory to lend to clients (256M)\n"
-"  -j, --json           print a JSON object\n"
-"  -h, --help           print this\n";
 
 enum option_id {
 	OPT_SERVE = 256,
@@ -36,90 +20,84 @@ enum option_id {
 	OPT_ARENA,
 };
 
-static const struct option options[] = {
-	{ "serve", no_argument, NULL, OPT_SERVE },
-	{ "op", required_argument, NULL, OPT_OP },
-	{ "size", required_argument, NULL, OPT_SIZE },
-	{ "depth", required_argument, NULL, OPT_DEPTH },
-	{ "count", required_argument, NULL, OPT_COUNT },
-	{ "seconds", required_argument, NULL, OPT_SECONDS },
-	{ "verify", no_argument, NULL, OPT_VERIFY },
-	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
-	{ "service", required_argument, NULL, OPT_SERVICE },
-	{ "arena", required_argument, NULL, OPT_ARENA },
-	{ "json", no_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
+static const struct argp_option options[] = {
+	{ .name = "serve", .key = OPT_SERVE, .doc = "Be the far end" },
+	{ .name = "op", .key = OPT_OP, .arg = "push|pull|send", .doc = "What an operation is (push)" },
+	{ .name = "size", .key = OPT_SIZE, .arg = "BYTES",
+	  .doc = "Bytes of an operation; K, M, G are powers of 1024 (64)" },
+	{ .name = "depth", .key = OPT_DEPTH, .arg = "N", .doc = "Operations at a time (16)" },
+	{ .name = "count", .key = OPT_COUNT, .arg = "N", .doc = "Stop after N operations" },
+	{ .name = "seconds", .key = OPT_SECONDS, .arg = "S",
+	  .doc = "Stop after S seconds (5, unless --count is given; server: for ever)" },
+	{ .name = "verify", .key = OPT_VERIFY, .doc = "Check the data of every operation" },
+	{ .name = "timeout", .key = OPT_TIMEOUT, .arg = "S",
+	  .doc = "Give up after S seconds without an answer (10)" },
+	{ .name = "service", .key = OPT_SERVICE, .arg = "N",
+	  .doc = "Service number at the far end, or to serve under (1)" },
+	{ .name = "arena", .key = OPT_ARENA, .arg = "BYTES",
+	  .doc = "Server: memory to lend to clients (256M)" },
+	{ .name = "json", .key = 'j', .doc = "Print a JSON object" },
+	{},
 };
 
-static void __attribute__((noreturn)) bad_usage(const char *why, const char *what)
+static enum perf_op parse_op(const struct argp_state *state, const char *text)
 {
-	app_warn("%s%s%s; see --help", why, what ? ": " : "", what ? what : "");
-	exit(2);
+	static const char *const names[] = {
+		[PERF_PUSH] = "push", [PERF_PULL] = "pull", [PERF_SEND] = "send",
+	};
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i] && !strcmp(text, names[i]))
+			return (enum perf_op)i;
+	argp_error(state, "--op: \"%s\" is none of push, pull and send", text);
+	return PERF_PUSH;
 }
 
-static enum perf_op parse_op(const char *text)
+/* What the line as a whole must be. */
+static void finish(const struct argp_state *state, struct perf_config *cfg)
 {
-	if (!strcmp(text, "push"))
-		return PERF_PUSH;
-	if (!strcmp(text, "pull"))
-		return PERF_PULL;
-	if (!strcmp(text, "send"))
-		return PERF_SEND;
-	bad_usage("--op is push, pull or send, not", text);
-}
-
-static uint64_t number(const char *text, uint64_t min, uint64_t max)
-{
-	uint64_t n;
-
-	if (app_parse_number(text, min, max, &n))
-		bad_usage("not a number in range", text);
-	return n;
-}
-
-static uint64_t size(const char *text, uint64_t max)
-{
-	uint64_t n;
-
-	if (app_parse_size(text, &n) || n < 1 || n > max)
-		bad_usage("not a size in range", text);
-	return n;
-}
-
-static void set_option(struct perf_config *cfg, int opt, const char *arg)
-{
-	switch (opt) {
-	case OPT_SERVE: cfg->serve = true; break;
-	case OPT_OP: cfg->op = parse_op(arg); break;
-	case OPT_SIZE: cfg->size = size(arg, 1ULL << 30); break;
-	case OPT_DEPTH: cfg->depth = number(arg, 1, PERF_MAX_DEPTH); break;
-	case OPT_COUNT: cfg->count = number(arg, 1, UINT64_MAX); break;
-	case OPT_SECONDS: cfg->seconds = number(arg, 1, 1000000000); break;
-	case OPT_VERIFY: cfg->verify = true; break;
-	case OPT_TIMEOUT: cfg->timeout = number(arg, 1, 1000000000); break;
-	case OPT_SERVICE: cfg->service = (uint16_t)number(arg, 1, 65535); break;
-	case OPT_ARENA: cfg->arena = size(arg, FALCON_ARENA_MAX / 2); break;
-	case 'j': cfg->json = true; break;
-	case 'h': fputs(usage_text, stdout); exit(0);
-	default: exit(2);
-	}
-}
-
-static void parse(struct perf_config *cfg, int argc, char **argv)
-{
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "jh", options, NULL)) != -1)
-		set_option(cfg, opt, optarg);
-	if (argc - optind != (cfg->serve ? 0 : 1))
-		bad_usage(cfg->serve ? "--serve takes no connection" : "name one connection", NULL);
-	cfg->conn = argv[optind];
+	if (!cfg->serve && !cfg->conn)
+		argp_error(state, "name a connection");
+	if (cfg->serve && cfg->conn)
+		argp_error(state, "--serve takes no connection");
 	if (!cfg->serve && !cfg->seconds && !cfg->count)
 		cfg->seconds = 5;
 	if (cfg->size * cfg->depth > FALCON_ARENA_MAX / 4)
-		bad_usage("size times depth is too much memory", NULL);
+		argp_error(state, "--size times --depth is too much memory");
 }
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct perf_config *cfg = state->input;
+
+	switch (key) {
+	case OPT_SERVE: cfg->serve = true; break;
+	case OPT_OP: cfg->op = parse_op(state, arg); break;
+	case OPT_SIZE: cfg->size = cli_size(state, "--size", arg, 1, 1ULL << 30); break;
+	case OPT_DEPTH: cfg->depth = cli_number(state, "--depth", arg, 1, PERF_MAX_DEPTH); break;
+	case OPT_COUNT: cfg->count = cli_number(state, "--count", arg, 1, UINT64_MAX); break;
+	case OPT_SECONDS: cfg->seconds = cli_number(state, "--seconds", arg, 1, 1000000000); break;
+	case OPT_VERIFY: cfg->verify = true; break;
+	case OPT_TIMEOUT: cfg->timeout = cli_number(state, "--timeout", arg, 1, 1000000000); break;
+	case OPT_SERVICE: cfg->service = (uint16_t)cli_number(state, "--service", arg, 1, 65535); break;
+	case OPT_ARENA: cfg->arena = cli_size(state, "--arena", arg, 1, FALCON_ARENA_MAX / 2); break;
+	case 'j': cfg->json = true; break;
+	case ARGP_KEY_ARG:
+		if (cfg->conn)
+			argp_error(state, "one connection, not also \"%s\"", arg);
+		cfg->conn = arg;
+		break;
+	case ARGP_KEY_END: finish(state, cfg); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp argp = {
+	.options = options, .parser = parse_option, .args_doc = "CONN\n--serve",
+	.doc = "Measure the rate and latency of raw transactions over connection CONN (its name, or the "
+	       "peer's address), at whose far end another falcon-perf serves.",
+};
 
 int main(int argc, char **argv)
 {
@@ -134,7 +112,7 @@ int main(int argc, char **argv)
 	};
 	int rc;
 
-	parse(&cfg, argc, argv);
+	cli_parse(&argp, 0, argc, argv, &cfg);
 	app_catch_signals();
 	if (cfg.serve)
 		return perf_serve(&cfg) ? 1 : 0;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-FALCON_PSP_SRC := $(wildcard tools/psp/*.c)
+FALCON_PSP_SRC := $(wildcard tools/psp/*.c) user/base/cli.c
 FALCON_PSP_LIBS = -ljansson -lpcap $(CRYPTO_LIBS)
 PROGRAMS += $(B)/falcon-psp
 TESTS += $(B)/asan/falcon-psp

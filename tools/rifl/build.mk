@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # falcon-rifl, its sanitizer build for the tests, and the paper's tables and figures.
 
-RIFL_TOOL_SRC := $(filter-out tools/rifl/hop.c,$(wildcard tools/rifl/*.c))
+RIFL_TOOL_SRC := $(filter-out tools/rifl/hop.c,$(wildcard tools/rifl/*.c)) user/base/cli.c
 PROGRAMS += $(B)/falcon-rifl
 TESTS += $(B)/asan/falcon-rifl
 

@@ -3,20 +3,13 @@
 #include "codec.h"
 #include "paper.h"
 #include "rifl/lane.h"
+#include "base/cli.h"
 #include "soak.h"
 #include "line.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char usage_text[] =
-	"usage: falcon-rifl --soak N [--seed S] [--schedule K] [--ber R] [--pcap FILE]\n"
-	"       falcon-rifl --table 2|3|5 [--plot FILE]\n"
-	"       falcon-rifl --figure 8|9 [--slots N] [--seed S] [--plot FILE]\n"
-	"       falcon-rifl --bench\n"
-	"       falcon-rifl encode|decode [--bits N] [--id-bits N] IN OUT\n";
 
 enum mode { MODE_NONE, MODE_SOAK, MODE_TABLE, MODE_FIGURE, MODE_BENCH, MODE_ENCODE, MODE_DECODE };
 
@@ -29,104 +22,126 @@ struct options {
 	const char *plot;	/* file for a picture of it, or NULL */
 };
 
-static bool parse_number(const char *text, uint64_t *v)
-{
-	char *end;
+enum option_id {
+	OPT_SOAK = 256,
+	OPT_SEED,
+	OPT_SCHEDULE,
+	OPT_BER,
+	OPT_PCAP,
+	OPT_TABLE,
+	OPT_FIGURE,
+	OPT_SLOTS,
+	OPT_PLOT,
+	OPT_BENCH,
+	OPT_BITS,
+	OPT_ID_BITS,
+};
 
-	*v = strtoull(text, &end, 0);
-	return *text && !*end;
+static const struct argp_option options[] = {
+	{ .name = "soak", .key = OPT_SOAK, .arg = "N",
+	  .doc = "Send N frames over links of all kinds, and check what arrives" },
+	{ .name = "seed", .key = OPT_SEED, .arg = "S", .doc = "Of all random choices (1)" },
+	{ .name = "schedule", .key = OPT_SCHEDULE, .arg = "K", .doc = "Soak: begin with schedule K (0)" },
+	{ .name = "ber", .key = OPT_BER, .arg = "R", .doc = "Soak: bit error ratio, 0 to 0.1" },
+	{ .name = "pcap", .key = OPT_PCAP, .arg = "FILE",
+	  .doc = "Soak: capture the first schedule's frames" },
+	{ .name = "table", .key = OPT_TABLE, .arg = "2|3|5", .doc = "Compute a table of the paper" },
+	{ .name = "figure", .key = OPT_FIGURE, .arg = "8|9", .doc = "Compute a figure of the paper" },
+	{ .name = "slots", .key = OPT_SLOTS, .arg = "N",
+	  .doc = "Figure 9: of so many slots at each ratio (200000)" },
+	{ .name = "plot", .key = OPT_PLOT, .arg = "FILE", .doc = "Have gnuplot draw the table or figure" },
+	{ .name = "bench", .key = OPT_BENCH, .doc = "Measure encoding and decoding" },
+	{ .name = "bits", .key = OPT_BITS, .arg = "N",
+	  .doc = "Bits of a frame: 128, 256, 512, 1024 or 2048 (256)" },
+	{ .name = "id-bits", .key = OPT_ID_BITS, .arg = "N", .doc = "Bits of a frame ID (8)" },
+	{},
+};
+
+static uint64_t number(const struct argp_state *state, const char *name, const char *text)
+{
+	return cli_number(state, name, text, 0, UINT64_MAX);
 }
 
-static bool parse_small(const char *text, uint32_t *v)
+static void set_mode(const struct argp_state *state, struct options *o, enum mode mode)
 {
-	uint64_t n;
-
-	if (!parse_number(text, &n) || n > UINT32_MAX)
-		return false;
-	*v = (uint32_t)n;
-	return true;
-}
-
-/* A BER from 0 to 0.1, in LINE_BER_ONE. */
-static bool parse_ber(const char *text, uint64_t *v)
-{
-	char *end;
-	double ber = strtod(text, &end);
-
-	if (!*text || *end || !(ber >= 0 && ber <= 0.1))
-		return false;
-	*v = (uint64_t)(ber * (double)LINE_BER_ONE + 0.5);
-	return true;
-}
-
-static bool set_mode(struct options *o, enum mode mode)
-{
-	bool first = o->mode == MODE_NONE;
-
+	if (o->mode != MODE_NONE)
+		argp_error(state, "one of --soak, --table, --figure, --bench, encode and decode at a time");
 	o->mode = mode;
-	return first;
 }
 
-static bool parse_words(struct options *o, int n, char **word)
+/* encode or decode, IN and OUT */
+static void take_word(const struct argp_state *state, struct options *o, char *word)
 {
-	if (n == 0)
-		return o->mode != MODE_NONE;
-	if (n != 3 || !set_mode(o, strcmp(word[0], "encode") ? MODE_DECODE : MODE_ENCODE))
-		return false;
-	o->codec.in = word[1];
-	o->codec.out = word[2];
-	return !strcmp(word[0], "encode") || !strcmp(word[0], "decode");
-}
+	bool encode = !strcmp(word, "encode");
 
-/* 0, or the exit status plus one. */
-static int parse_options(int argc, char **argv, struct options *o)
-{
-	static const struct option longs[] = {
-		{ "soak", required_argument, NULL, 'n' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "schedule", required_argument, NULL, 'k' },
-		{ "ber", required_argument, NULL, 'b' },
-		{ "pcap", required_argument, NULL, 'p' },
-		{ "table", required_argument, NULL, 't' },
-		{ "figure", required_argument, NULL, 'f' },
-		{ "slots", required_argument, NULL, 'l' },
-		{ "plot", required_argument, NULL, 'o' },
-		{ "bench", no_argument, NULL, 'm' },
-		{ "bits", required_argument, NULL, 'w' },
-		{ "id-bits", required_argument, NULL, 'i' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	bool good = true;
-	int c;
-
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		switch (c) {
-		case 'n': good &= set_mode(o, MODE_SOAK) && parse_number(optarg, &o->soak.frames); break;
-		case 's': good &= parse_number(optarg, &o->soak.seed); break;
-		case 'k': good &= parse_number(optarg, &o->soak.first); break;
-		case 'b': good &= parse_ber(optarg, &o->soak.ber); break;
-		case 'p': o->soak.pcap = optarg; break;
-		case 't': good &= set_mode(o, MODE_TABLE) && parse_number(optarg, &o->number); break;
-		case 'f': good &= set_mode(o, MODE_FIGURE) && parse_number(optarg, &o->number); break;
-		case 'l': good &= parse_number(optarg, &o->slots) && o->slots > 0; break;
-		case 'o': o->plot = optarg; break;
-		case 'm': good &= set_mode(o, MODE_BENCH); break;
-		case 'w': good &= parse_small(optarg, &o->codec.frame_bits); break;
-		case 'i': good &= parse_small(optarg, &o->codec.id_bits); break;
-		case 'h': fputs(usage_text, stdout); return EXIT_SUCCESS + 1;
-		default: good = false; break;
-		}
+	switch (state->arg_num) {
+	case 0:
+		if (!encode && strcmp(word, "decode"))
+			argp_error(state, "\"%s\" is neither encode nor decode", word);
+		set_mode(state, o, encode ? MODE_ENCODE : MODE_DECODE);
+		break;
+	case 1: o->codec.in = word; break;
+	case 2: o->codec.out = word; break;
+	default: argp_error(state, "unexpected argument \"%s\"", word);
 	}
-	good = good && (!o->plot || o->mode == MODE_TABLE || o->mode == MODE_FIGURE);
-	good = good && parse_words(o, argc - optind, argv + optind);
-	good = good && rifl_frame_bits_valid(o->codec.frame_bits);
-	good = good && o->codec.id_bits >= RIFL_ID_BITS_MIN && o->codec.id_bits <= RIFL_ID_BITS_MAX;
-	if (good)
-		return 0;
-	fputs(usage_text, stderr);
-	return 2 + 1;
 }
+
+static void finish(const struct argp_state *state, const struct options *o)
+{
+	if (o->mode == MODE_NONE)
+		argp_error(state, "one of --soak, --table, --figure, --bench, encode and decode is needed");
+	if ((o->mode == MODE_ENCODE || o->mode == MODE_DECODE) && !o->codec.out)
+		argp_error(state, "name the files IN and OUT");
+	if (o->plot && o->mode != MODE_TABLE && o->mode != MODE_FIGURE)
+		argp_error(state, "--plot draws what --table or --figure has computed");
+	if (!rifl_frame_bits_valid(o->codec.frame_bits))
+		argp_error(state, "--bits: a frame has 128, 256, 512, 1024 or 2048");
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case OPT_SOAK:
+		set_mode(state, o, MODE_SOAK);
+		o->soak.frames = number(state, "--soak", arg);
+		break;
+	case OPT_SEED: o->soak.seed = number(state, "--seed", arg); break;
+	case OPT_SCHEDULE: o->soak.first = number(state, "--schedule", arg); break;
+	case OPT_BER:
+		o->soak.ber = (uint64_t)(cli_real(state, "--ber", arg, 0, 0.1) * (double)LINE_BER_ONE + 0.5);
+		break;
+	case OPT_PCAP: o->soak.pcap = arg; break;
+	case OPT_TABLE:
+		set_mode(state, o, MODE_TABLE);
+		o->number = number(state, "--table", arg);
+		break;
+	case OPT_FIGURE:
+		set_mode(state, o, MODE_FIGURE);
+		o->number = number(state, "--figure", arg);
+		break;
+	case OPT_SLOTS: o->slots = cli_number(state, "--slots", arg, 1, UINT64_MAX); break;
+	case OPT_PLOT: o->plot = arg; break;
+	case OPT_BENCH: set_mode(state, o, MODE_BENCH); break;
+	case OPT_BITS: o->codec.frame_bits = (uint32_t)cli_number(state, "--bits", arg, 0, UINT32_MAX); break;
+	case OPT_ID_BITS:
+		o->codec.id_bits = (uint32_t)cli_number(state, "--id-bits", arg, RIFL_ID_BITS_MIN,
+							RIFL_ID_BITS_MAX);
+		break;
+	case ARGP_KEY_ARG: take_word(state, o, arg); break;
+	case ARGP_KEY_END: finish(state, o); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp argp = {
+	.options = options, .parser = parse_option,
+	.args_doc = "--soak N\n--table 2|3|5\n--figure 8|9\n--bench\nencode|decode IN OUT",
+	.doc = "RIFL, retransmission on the link, by itself: soaks, the paper's tables and figures, its "
+	       "frames.",
+};
 
 /* A table or figure of the paper, and its picture if that is wanted. */
 static int paper(const struct options *o)
@@ -161,10 +176,8 @@ int main(int argc, char **argv)
 		.codec = { .frame_bits = 256, .id_bits = 8 },
 		.slots = 200000,
 	};
-	int rc = parse_options(argc, argv, &o);
 
-	if (rc)
-		return rc - 1;
+	cli_parse(&argp, 0, argc, argv, &o);
 	switch (o.mode) {
 	case MODE_SOAK: return soak(&o.soak);
 	case MODE_TABLE:

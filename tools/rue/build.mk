@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-FALCON_RUE_SRC := $(wildcard tools/rue/*.c user/rue/*.c)
+FALCON_RUE_SRC := $(wildcard tools/rue/*.c user/rue/*.c) user/base/cli.c
 PROGRAMS += $(B)/falcon-rue
 TESTS += $(B)/asan/falcon-rue
 

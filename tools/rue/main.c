@@ -1,34 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* falcon-rue: the rate update engine as a tool. This file: the command line. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/version.h"
+#include "base/cli.h"
 #include "rue.h"
 #include "rue/params.h"
-
-static const char usage_text[] =
-"falcon-rue --vectors FILE.csv   replay events, compare results; - is the standard input\n"
-"falcon-rue --bench              measure events per second\n"
-"falcon-rue --params             list the parameters: values, ranges, units\n"
-"falcon-rue --serve SOCKET       compute for agents with rue_mode = process\n"
-"\n"
-"  --config FILE      read configurations, besides those built in\n"
-"  --use NAME         the configuration for --bench (plb) and --params (default)\n"
-"  --set NAME=VALUE   change a parameter of it; may be repeated\n"
-"  --show N           print at most N mismatches (20)\n"
-"  --connections N[,N...]  connections, accessed at random, up to 2097152 (131072)\n"
-"  --state N[,N...]   bytes of state of each, a power of two from 8 to 4096 (64)\n"
-"  --curve            of 1K to 1M connections with 64 and with 512 bytes of state\n"
-"  --plot FILE.png    have gnuplot draw what --bench measured\n"
-"  --ahead N          prefetch the state of the Nth event to come, up to 256 (16)\n"
-"  --seconds S        of each measurement (0.6)\n"
-"  -j, --json         print JSON\n"
-"  -V, --version      print the version\n"
-"  -h, --help         print this\n";
 
 enum option_id {
 	OPT_VECTORS = 256,
@@ -47,25 +26,33 @@ enum option_id {
 	OPT_PLOT,
 };
 
-static const struct option options[] = {
-	{ "vectors", required_argument, NULL, OPT_VECTORS },
-	{ "bench", no_argument, NULL, OPT_BENCH },
-	{ "params", no_argument, NULL, OPT_PARAMS },
-	{ "serve", required_argument, NULL, OPT_SERVE },
-	{ "config", required_argument, NULL, OPT_CONFIG },
-	{ "use", required_argument, NULL, OPT_USE },
-	{ "set", required_argument, NULL, OPT_SET },
-	{ "show", required_argument, NULL, OPT_SHOW },
-	{ "connections", required_argument, NULL, OPT_CONNECTIONS },
-	{ "state", required_argument, NULL, OPT_STATE },
-	{ "ahead", required_argument, NULL, OPT_AHEAD },
-	{ "seconds", required_argument, NULL, OPT_SECONDS },
-	{ "curve", no_argument, NULL, OPT_CURVE },
-	{ "plot", required_argument, NULL, OPT_PLOT },
-	{ "json", no_argument, NULL, 'j' },
-	{ "version", no_argument, NULL, 'V' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
+static const struct argp_option options[] = {
+	{ .name = "vectors", .key = OPT_VECTORS, .arg = "FILE.csv",
+	  .doc = "Replay events, compare results; - is the standard input" },
+	{ .name = "bench", .key = OPT_BENCH, .doc = "Measure events per second" },
+	{ .name = "params", .key = OPT_PARAMS, .doc = "List the parameters: values, ranges, units" },
+	{ .name = "serve", .key = OPT_SERVE, .arg = "SOCKET",
+	  .doc = "Compute for agents with rue_mode = process" },
+	{ .name = "config", .key = OPT_CONFIG, .arg = "FILE",
+	  .doc = "Read configurations, besides those built in" },
+	{ .name = "use", .key = OPT_USE, .arg = "NAME",
+	  .doc = "The configuration for --bench (plb) and --params (default)" },
+	{ .name = "set", .key = OPT_SET, .arg = "NAME=VALUE",
+	  .doc = "Change a parameter of it; may be repeated" },
+	{ .name = "show", .key = OPT_SHOW, .arg = "N", .doc = "Print at most N mismatches (20)" },
+	{ .name = "connections", .key = OPT_CONNECTIONS, .arg = "N[,N...]",
+	  .doc = "Connections, accessed at random, up to 2097152 (131072)" },
+	{ .name = "state", .key = OPT_STATE, .arg = "N[,N...]",
+	  .doc = "Bytes of state of each, a power of two from 8 to 4096 (64)" },
+	{ .name = "curve", .key = OPT_CURVE,
+	  .doc = "Bench of 1K to 1M connections with 64 and with 512 bytes of state" },
+	{ .name = "plot", .key = OPT_PLOT, .arg = "FILE.png",
+	  .doc = "Have gnuplot draw what --bench measured" },
+	{ .name = "ahead", .key = OPT_AHEAD, .arg = "N",
+	  .doc = "Prefetch the state of the Nth event to come, up to 256 (16)" },
+	{ .name = "seconds", .key = OPT_SECONDS, .arg = "S", .doc = "Length of each measurement (0.6)" },
+	{ .name = "json", .key = 'j', .doc = "Print JSON" },
+	{},
 };
 
 enum { SETTINGS_MAX = 64 };
@@ -83,52 +70,19 @@ struct command {
 
 static struct rue_configs configs;
 
-static void __attribute__((noreturn)) bad_usage(const char *why, const char *what)
+static size_t numbers(const struct argp_state *state, const char *name, const char *text, uint64_t min,
+		      uint64_t max, uint64_t list[BENCH_LIST])
 {
-	fprintf(stderr, "falcon-rue: %s%s%s; see --help\n", why, *what ? ": " : "", what);
-	exit(2);
-}
-
-/* A decimal number from |min| to |max| that ends at |*end|, or if |end| is NULL with the text. */
-static uint64_t number(const char *text, uint64_t min, uint64_t max, char **end)
-{
-	unsigned long long n;
-	char *stop;
-
-	errno = 0;
-	n = strtoull(text, &stop, 10);
-	if (*text < '0' || *text > '9' || errno || (!end && *stop) || n < min || n > max)
-		bad_usage("not a number in range", text);
-	if (end)
-		*end = stop;
-	return n;
-}
-
-static size_t numbers(const char *text, uint64_t min, uint64_t max, uint64_t list[BENCH_LIST])
-{
-	const char *at = text;
+	char *copy = strdup(text), *rest = copy, *word;
 	size_t n = 0;
-	char *end;
 
-	for (;; at = end + 1) {
+	while (copy && (word = strsep(&rest, ","))) {
 		if (n == BENCH_LIST)
-			bad_usage("too many numbers", text);
-		list[n++] = number(at, min, max, &end);
-		if (!*end)
-			return n;
-		if (*end != ',')
-			bad_usage("not a list of numbers", text);
+			argp_error(state, "%s: more than %d numbers", name, BENCH_LIST);
+		list[n++] = cli_number(state, name, word, min, max);
 	}
-}
-
-static double seconds(const char *text)
-{
-	char *end;
-	double s = strtod(text, &end);
-
-	if (end == text || *end || !(s > 0 && s <= 3600))
-		bad_usage("seconds are more than 0, at most 3600, not", text);
-	return s;
+	free(copy);
+	return n;
 }
 
 static void read_configs(const char *path)
@@ -147,51 +101,81 @@ static void read_configs(const char *path)
 	fclose(in);
 }
 
-static void set_mode(struct command *c, int what)
+static void set_mode(const struct argp_state *state, struct command *c, int what)
 {
 	if (c->what && c->what != what)
-		bad_usage("one of --vectors, --bench, --params and --serve at a time", "");
+		argp_error(state, "one of --vectors, --bench, --params and --serve at a time");
 	c->what = what;
 }
 
 /* The points of the SIGCOMM '25 paper's figures 22a and 23. */
-static void set_curve(struct bench_options *b)
+static void set_curve(const struct argp_state *state, struct bench_options *b)
 {
-	b->n_connections = numbers("1024,4096,16384,65536,131072,262144,524288,1048576", 1,
+	b->n_connections = numbers(state, "--curve", "1024,4096,16384,65536,131072,262144,524288,1048576", 1,
 				   1 << SWIFT_INDEX_BITS, b->connections);
-	b->n_state = numbers("64,512", SWIFT_STATE_BYTES, 4096, b->state);
+	b->n_state = numbers(state, "--curve", "64,512", SWIFT_STATE_BYTES, 4096, b->state);
 }
 
-static void set_option(struct command *c, int opt, const char *arg)
+static void finish(const struct argp_state *state, const struct command *c)
 {
+	if (!c->what)
+		argp_error(state, "one of --vectors, --bench, --params and --serve is needed");
+	if (c->what == OPT_SERVE && (c->use || c->n_settings))
+		argp_error(state, "--serve: agents bring their parameters");
+	if (c->what == OPT_VECTORS && (c->use || c->n_settings))
+		argp_error(state, "--vectors: the file names its configurations");
+	for (size_t i = 0; i < c->bench.n_state; i++)
+		if (c->bench.state[i] & (c->bench.state[i] - 1))
+			argp_error(state, "--state: bytes of state are a power of two");
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct command *c = state->input;
 	struct bench_options *b = &c->bench;
 
-	switch (opt) {
-	case OPT_VECTORS: c->replay.path = arg; set_mode(c, opt); break;
+	switch (key) {
+	case OPT_VECTORS: c->replay.path = arg; set_mode(state, c, key); break;
 	case OPT_BENCH:
-	case OPT_PARAMS: set_mode(c, opt); break;
-	case OPT_SERVE: c->socket = arg; set_mode(c, opt); break;
+	case OPT_PARAMS: set_mode(state, c, key); break;
+	case OPT_SERVE: c->socket = arg; set_mode(state, c, key); break;
 	case OPT_CONFIG: read_configs(arg); break;
 	case OPT_USE: c->use = arg; break;
 	case OPT_SET:
 		if (c->n_settings == SETTINGS_MAX)
-			bad_usage("too many settings", arg);
+			argp_error(state, "--set: more than %d settings", SETTINGS_MAX);
 		c->settings[c->n_settings++] = arg;
 		break;
-	case OPT_SHOW: c->replay.show = number(arg, 0, 1000000000, NULL); break;
+	case OPT_SHOW: c->replay.show = cli_number(state, "--show", arg, 0, 1000000000); break;
 	case OPT_CONNECTIONS:
-		b->n_connections = numbers(arg, 1, 1 << SWIFT_INDEX_BITS, b->connections);
+		b->n_connections = numbers(state, "--connections", arg, 1, 1 << SWIFT_INDEX_BITS,
+					   b->connections);
 		break;
-	case OPT_STATE: b->n_state = numbers(arg, SWIFT_STATE_BYTES, 4096, b->state); break;
-	case OPT_AHEAD: b->ahead = (uint32_t)number(arg, 1, 256, NULL); break;
-	case OPT_SECONDS: b->seconds = seconds(arg); break;
-	case OPT_CURVE: set_curve(b); break;
+	case OPT_STATE:
+		b->n_state = numbers(state, "--state", arg, SWIFT_STATE_BYTES, 4096, b->state);
+		break;
+	case OPT_AHEAD: b->ahead = (uint32_t)cli_number(state, "--ahead", arg, 1, 256); break;
+	case OPT_SECONDS: b->seconds = cli_real(state, "--seconds", arg, 0.001, 3600); break;
+	case OPT_CURVE: set_curve(state, b); break;
 	case OPT_PLOT: b->plot = arg; break;
 	case 'j': c->json = true; break;
-	case 'V': printf("falcon-rue %s\n", FALCON_VERSION_STRING); exit(0);
-	case 'h': fputs(usage_text, stdout); exit(0);
-	default: exit(2);
+	case ARGP_KEY_ARG: argp_error(state, "unexpected argument \"%s\"", arg); break;
+	case ARGP_KEY_END: finish(state, c); break;
+	default: return ARGP_ERR_UNKNOWN;
 	}
+	return 0;
+}
+
+static const struct argp argp = {
+	.options = options, .parser = parse_option,
+	.args_doc = "--vectors FILE.csv\n--bench\n--params\n--serve SOCKET",
+	.doc = "The rate update engine, Swift, by itself.",
+};
+
+static void __attribute__((noreturn)) refuse(const char *why, const char *what)
+{
+	fprintf(stderr, "falcon-rue: %s%s%s\n", why, *what ? ": " : "", what);
+	exit(2);
 }
 
 /* The configuration that --use and --set describe. */
@@ -203,21 +187,14 @@ static struct rue_config chosen(const struct command *c)
 	char err[256];
 
 	if (!found)
-		bad_usage("no configuration is called", name);
+		refuse("--use: no configuration is called", name);
 	config = *found;
 	for (size_t i = 0; i < c->n_settings; i++)
 		if (swift_params_set_pair(&config.params, c->settings[i], err, sizeof(err)))
-			bad_usage(err, "");
+			refuse(err, "");
 	if (swift_params_check(&config.params, err, sizeof(err)))
-		bad_usage(err, "");
+		refuse(err, "");
 	return config;
-}
-
-static void check_states(const struct bench_options *b)
-{
-	for (size_t i = 0; i < b->n_state; i++)
-		if (b->state[i] & (b->state[i] - 1))
-			bad_usage("bytes of state are a power of two", "");
 }
 
 int main(int argc, char **argv)
@@ -228,28 +205,16 @@ int main(int argc, char **argv)
 			   .n_state = 1, .seconds = 0.6, .ahead = 16 },
 	};
 	struct rue_config config;
-	int opt;
 
 	rue_configs_builtin(&configs);
-	while ((opt = getopt_long(argc, argv, "jVh", options, NULL)) != -1)
-		set_option(&c, opt, optarg);
-	if (optind < argc)
-		bad_usage("unexpected argument", argv[optind]);
-	if (!c.what)
-		bad_usage("one of --vectors, --bench, --params and --serve is needed", "");
-	if (c.what == OPT_SERVE) {
-		if (c.use || c.n_settings)
-			bad_usage("agents bring their parameters", "");
+	cli_parse(&argp, 0, argc, argv, &c);
+	if (c.what == OPT_SERVE)
 		return serve(c.socket);
-	}
 	if (c.what == OPT_VECTORS) {
-		if (c.use || c.n_settings)
-			bad_usage("a vector file names its configurations", "");
 		c.replay.json = c.json;
 		return replay(&c.replay);
 	}
 	config = chosen(&c);
-	check_states(&c.bench);
 	if (c.what == OPT_PARAMS) {
 		print_params(&config, c.json);
 		return 0;

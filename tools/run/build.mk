@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # It attaches itself, to see whether that can be done.
-RUN_SRC := $(wildcard tools/run/*.c) user/verbs/agent.c user/verbs/area.c user/verbs/env.c user/verbs/tree.c \
+RUN_SRC := $(wildcard tools/run/*.c) user/base/cli.c user/verbs/agent.c user/verbs/area.c user/verbs/env.c user/verbs/tree.c \
 	user/verbs/tree_sweep.c $(VERBS_SHARED)
 PROGRAMS += $(B)/falcon-run
 

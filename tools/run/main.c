@@ -2,7 +2,6 @@
 /* falcon-run CMD ...: run a verbs application over Falcon, having said what is missing. */
 #include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -13,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cli.h"
 #include "base/sched_attr.h"
-#include "base/version.h"
 #include "verbs/agent.h"
 #include "verbs/env.h"
 #include "verbs/tree.h"
@@ -25,16 +24,23 @@ enum {
 	EXIT_NOT_FOUND = 127,	/* there is none of that name */
 };
 
-static const char *const usage =
-	"falcon-run [-s SOCKET] [-l LIBRARY] [-t US] CMD [ARGS]...\n"
-	"falcon-run -c | -e | -h | -V\n"
-	"Run CMD so that it finds Falcon's devices where it looks for RDMA adapters.\n"
-	"  -s SOCKET   the agent's control socket (FALCON_SOCKET)\n"
-	"  -l LIBRARY  libfalcon_verbs.so, if it is not beside this program or installed\n"
-	"  -t US       time slices of so many microseconds, 100 to 100000, for CMD\n"
-	"  -c          check only, and list the devices\n"
-	"  -e          list the environment variables\n"
-	"  -V          version\n";
+struct options {
+	const char *library;
+	bool check, list;
+	char **command;		/* NULL: none */
+};
+
+static const struct argp_option options[] = {
+	{ .name = "socket", .key = 's', .arg = "SOCKET",
+	  .doc = "The agent's control socket (FALCON_SOCKET)" },
+	{ .name = "library", .key = 'l', .arg = "LIBRARY",
+	  .doc = "libfalcon_verbs.so, if it is not beside this program or installed" },
+	{ .name = "slice", .key = 't', .arg = "US",
+	  .doc = "Time slices of so many microseconds, 100 to 100000, for CMD" },
+	{ .name = "check", .key = 'c', .doc = "Check only, and list the devices" },
+	{ .name = "environment", .key = 'e', .doc = "List the environment variables" },
+	{},
+};
 
 __attribute__((format(printf, 1, 2)))
 static void complain(const char *fmt, ...)
@@ -85,7 +91,7 @@ static void explain(int err)
 	case ENOENT:
 	case ECONNREFUSED:
 		complain("there is no agent at %s", path);
-		complain("start falcond(8), or name another socket with -s or FALCON_SOCKET");
+		complain("start falcond(8), or name another socket with --socket or FALCON_SOCKET");
 		break;
 	case EACCES:
 	case EPERM:
@@ -187,25 +193,42 @@ static int set_slice(uint64_t ns)
 	return a.policy == SCHED_OTHER || a.policy == SCHED_BATCH ? sched_set_attributes(&a) : -EINVAL;
 }
 
-/* |text|: microseconds. False, with a message, if there is no such slice. */
-static bool take_slice(const char *text)
+/* |text|: microseconds. */
+static void take_slice(const struct argp_state *state, const char *text)
 {
-	char *end;
-	unsigned long us = strtoul(text, &end, 10);
-	uint64_t ns = us * 1000ULL;
-	int rc;
+	uint64_t us = cli_number(state, "--slice", text, SCHED_ATTR_SLICE_MIN / 1000,
+				 SCHED_ATTR_SLICE_MAX / 1000);
+	int rc = set_slice(us * 1000);
 
-	if (!isdigit((unsigned char)*text) || *end || ns < SCHED_ATTR_SLICE_MIN ||
-	    ns > SCHED_ATTR_SLICE_MAX) {
-		complain("-t %s: a time slice has 100 to 100000 microseconds", text);
-		return false;
-	}
-	rc = set_slice(ns);
 	if (rc < 0)
-		complain("-t %s: %s", text, rc == -EINVAL ? "this process is not scheduled by time slices"
-							   : strerror(-rc));
-	return rc == 0;
+		argp_failure(state, EXIT_OURS, 0, "--slice %s: %s", text,
+			     rc == -EINVAL ? "this process is not scheduled by time slices" : strerror(-rc));
 }
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case 's': setenv("FALCON_SOCKET", arg, 1); break;
+	case 'l': o->library = arg; break;
+	case 't': take_slice(state, arg); break;
+	case 'c': o->check = true; break;
+	case 'e': o->list = true; break;
+	case ARGP_KEY_ARGS: o->command = state->argv + state->next; break;
+	case ARGP_KEY_END:
+		if (!o->command && !o->check && !o->list)
+			argp_error(state, "name a command");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp argp = {
+	.options = options, .parser = parse_option, .args_doc = "CMD [ARG...]\n-c\n-e",
+	.doc = "Run CMD so that it finds Falcon's devices where it looks for RDMA adapters.",
+};
 
 static int run(char **argv, const char *library)
 {
@@ -213,7 +236,7 @@ static int run(char **argv, const char *library)
 
 	if (!library) {
 		if (!find_library(found, sizeof(found))) {
-			complain("libfalcon_verbs.so is not beside this program, nor installed: -l");
+			complain("libfalcon_verbs.so is not beside this program, nor installed: --library");
 			return EXIT_OURS;
 		}
 		library = found;
@@ -235,44 +258,15 @@ static int run(char **argv, const char *library)
 
 int main(int argc, char **argv)
 {
-	const char *library = NULL;
-	bool check = false;
-	int opt;
+	struct options o = {};
 
-	while ((opt = getopt(argc, argv, "+s:l:t:cehV")) != -1) {
-		switch (opt) {
-		case 's':
-			setenv("FALCON_SOCKET", optarg, 1);
-			break;
-		case 'l':
-			library = optarg;
-			break;
-		case 't':
-			if (!take_slice(optarg))
-				return EXIT_OURS;
-			break;
-		case 'c':
-			check = true;
-			break;
-		case 'e':
-			fv_env_list(stdout);
-			return 0;
-		case 'h':
-			fputs(usage, stdout);
-			return 0;
-		case 'V':
-			puts("falcon-run " FALCON_VERSION_STRING);
-			return 0;
-		default:
-			fputs(usage, stderr);
-			return EXIT_OURS;
-		}
+	argp_err_exit_status = EXIT_OURS;
+	cli_parse(&argp, ARGP_IN_ORDER, argc, argv, &o);
+	if (o.list) {
+		fv_env_list(stdout);
+		return 0;
 	}
-	if (check)
+	if (o.check)
 		return fv_env_complain(stderr) || !check_agent(true) ? EXIT_OURS : 0;
-	if (optind == argc) {
-		fputs(usage, stderr);
-		return EXIT_OURS;
-	}
-	return run(argv + optind, library);
+	return run(o.command, o.library);
 }

@@ -2,7 +2,7 @@
 # The simulator, and its sanitizer build for the tests. A host of an incast has more connections
 # than a host's agent is built for, so the simulator has a core of its own, with room for them.
 
-SIM_SRC := $(wildcard tools/sim/*.c user/core/*.c user/rue/*.c) user/io/frame.c tools/rifl/line.c tools/rifl/hop.c \
+SIM_SRC := $(wildcard tools/sim/*.c user/core/*.c user/rue/*.c) user/base/cli.c user/io/frame.c tools/rifl/line.c tools/rifl/hop.c \
 	user/agent/call.c user/agent/keys.c user/agent/rekey.c user/agent/sec.c user/agent/sec_keys.c
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/sim/%.o)
 PROGRAMS += $(B)/falcon-sim

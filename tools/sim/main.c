@@ -3,9 +3,9 @@
 #include "report.h"
 #include "results.h"
 #include "scenario.h"
+#include "base/cli.h"
 #include "soak.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,68 +15,89 @@ struct options {
 	const char *trace, *csv, *plot;
 	uint64_t soak, seed, show, only;
 	bool has_soak, has_seed, has_show, has_only, json, speed, check, first;
+	char **scenarios;	/* ends with NULL */
+	unsigned int n_scenarios;
 };
 
-static const char usage_text[] =
-	"usage: falcon-sim [-j] [--trace FILE] [--csv FILE] [--plot FILE] [--seed S]\n"
-	"                  [--only N] [--speed] SCENARIO\n"
-	"       falcon-sim --check SCENARIO...\n"
-	"       falcon-sim --soak N [--seed S] [--first]\n"
-	"       falcon-sim --show S\n";
+enum option_id {
+	OPT_SOAK = 256,
+	OPT_SEED,
+	OPT_SHOW,
+	OPT_TRACE,
+	OPT_CSV,
+	OPT_PLOT,
+	OPT_ONLY,
+	OPT_SPEED,
+	OPT_CHECK,
+	OPT_FIRST,
+};
 
-static bool parse_number(const char *text, uint64_t *v)
+static const struct argp_option options[] = {
+	{ .name = "soak", .key = OPT_SOAK, .arg = "N", .doc = "Run the random schedules of N seeds" },
+	{ .name = "seed", .key = OPT_SEED, .arg = "S", .doc = "The seed, or the first of a soak (1)" },
+	{ .name = "show", .key = OPT_SHOW, .arg = "S", .doc = "Print the schedule of seed S as a scenario" },
+	{ .name = "first", .key = OPT_FIRST, .doc = "End the soak with the first violation, as it is" },
+	{ .name = "trace", .key = OPT_TRACE, .arg = "FILE", .doc = "Write a line an event" },
+	{ .name = "csv", .key = OPT_CSV, .arg = "FILE", .doc = "Write the results as CSV" },
+	{ .name = "plot", .key = OPT_PLOT, .arg = "FILE", .doc = "Have gnuplot draw the scenario's picture" },
+	{ .name = "only", .key = OPT_ONLY, .arg = "N", .doc = "Of a sweep, run schedule N alone" },
+	{ .name = "speed", .key = OPT_SPEED, .doc = "Say how many events a second were processed" },
+	{ .name = "check", .key = OPT_CHECK, .doc = "Read the scenarios, and run none" },
+	{ .name = "json", .key = 'j', .doc = "Print results as JSON" },
+	{},
+};
+
+/* A number, and that it was given. */
+static uint64_t given(const struct argp_state *state, const char *name, const char *text, bool *has)
 {
-	char *end;
-
-	*v = strtoull(text, &end, 0);
-	return *text && !*end;
+	*has = true;
+	return cli_number(state, name, text, 0, UINT64_MAX);
 }
 
-/* 0, or the exit status plus one. */
-static int parse_options(int argc, char **argv, struct options *o)
+static void finish(const struct argp_state *state, const struct options *o)
 {
-	static const struct option longs[] = {
-		{ "soak", required_argument, NULL, 'n' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "show", required_argument, NULL, 'p' },
-		{ "trace", required_argument, NULL, 't' },
-		{ "csv", required_argument, NULL, 'c' },
-		{ "plot", required_argument, NULL, 'g' },
-		{ "only", required_argument, NULL, 'o' },
-		{ "speed", no_argument, NULL, 'v' },
-		{ "check", no_argument, NULL, 'k' },
-		{ "first", no_argument, NULL, 'f' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	bool good = true;
-	int c;
+	if (o->has_soak && o->has_show)
+		argp_error(state, "--soak and --show at a time");
+	if ((o->has_soak || o->has_show) && o->n_scenarios)
+		argp_error(state, "--soak and --show take no scenario");
+	if (!o->has_soak && !o->has_show && !o->n_scenarios)
+		argp_error(state, "name a scenario");
+	if (o->n_scenarios > 1 && !o->check)
+		argp_error(state, "one scenario at a time, unless with --check");
+}
 
-	while ((c = getopt_long(argc, argv, "hj", longs, NULL)) != -1) {
-		switch (c) {
-		case 'n': good &= o->has_soak = parse_number(optarg, &o->soak); break;
-		case 's': good &= o->has_seed = parse_number(optarg, &o->seed); break;
-		case 'p': good &= o->has_show = parse_number(optarg, &o->show); break;
-		case 'o': good &= o->has_only = parse_number(optarg, &o->only); break;
-		case 'v': o->speed = true; break;
-		case 'k': o->check = true; break;
-		case 'f': o->first = true; break;
-		case 't': o->trace = optarg; break;
-		case 'c': o->csv = optarg; break;
-		case 'g': o->plot = optarg; break;
-		case 'j': o->json = true; break;
-		case 'h': fputs(usage_text, stdout); return EXIT_SUCCESS + 1;
-		default: good = false; break;
-		}
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+
+	switch (key) {
+	case OPT_SOAK: o->soak = given(state, "--soak", arg, &o->has_soak); break;
+	case OPT_SEED: o->seed = given(state, "--seed", arg, &o->has_seed); break;
+	case OPT_SHOW: o->show = given(state, "--show", arg, &o->has_show); break;
+	case OPT_ONLY: o->only = given(state, "--only", arg, &o->has_only); break;
+	case OPT_SPEED: o->speed = true; break;
+	case OPT_CHECK: o->check = true; break;
+	case OPT_FIRST: o->first = true; break;
+	case OPT_TRACE: o->trace = arg; break;
+	case OPT_CSV: o->csv = arg; break;
+	case OPT_PLOT: o->plot = arg; break;
+	case 'j': o->json = true; break;
+	case ARGP_KEY_ARGS:
+		o->scenarios = state->argv + state->next;
+		o->n_scenarios = (unsigned int)(state->argc - state->next);
+		break;
+	case ARGP_KEY_END: finish(state, o); break;
+	default: return ARGP_ERR_UNKNOWN;
 	}
-	if (good && o->check && argc > optind)
-		return 0;
-	if (good && argc - optind == !(o->has_soak || o->has_show))
-		return 0;
-	fputs(usage_text, stderr);
-	return 2 + 1;
+	return 0;
 }
+
+static const struct argp argp = {
+	.options = options, .parser = parse_option,
+	.args_doc = "SCENARIO\n--check SCENARIO...\n--soak N\n--show S",
+	.doc = "Run Falcon hosts and networks in virtual time, and hold what they do against what the "
+	       "protocol promises.",
+};
 
 /* Open |path| for writing, "-" for standard output; complains if it cannot. NULL stays NULL. */
 static bool open_output(const char *path, FILE **out)
@@ -198,15 +219,13 @@ static int show(uint64_t seed)
 int main(int argc, char **argv)
 {
 	struct options o = { .seed = 1 };
-	int rc = parse_options(argc, argv, &o);
 
-	if (rc)
-		return rc - 1;
+	cli_parse(&argp, 0, argc, argv, &o);
 	if (o.check)
-		return check_scenarios(argv + optind);
+		return check_scenarios(o.scenarios);
 	if (o.has_show)
 		return show(o.show);
 	if (o.has_soak)
 		return soak(o.soak, o.seed, o.first);
-	return run_scenario(&o, argv[optind]);
+	return run_scenario(&o, o.scenarios[0]);
 }

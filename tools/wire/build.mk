@@ -2,7 +2,7 @@
 # falcon-wire, and its sanitizer build for the tests.
 
 WIRE_SRC := $(wildcard tools/wire/*.c)
-WIRE_SRC := $(filter-out %.bpf.c,$(WIRE_SRC)) tools/common/histogram.c tools/common/app.c tools/rifl/hop.c tools/rifl/line.c
+WIRE_SRC := $(filter-out %.bpf.c,$(WIRE_SRC)) tools/common/histogram.c user/base/cli.c tools/rifl/hop.c tools/rifl/line.c
 PROGRAMS += $(B)/falcon-wire
 TESTS += $(B)/asan/falcon-wire
 WIRE_LIBS := -lxdp -lbpf -ljansson -lm

@@ -8,16 +8,54 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/cli.h"
 #include "control.h"
 #include "emulator.h"
 
-static int usage(void)
+enum { OPT_CONTROL = 256 };
+
+static const struct argp_option options[] = {
+	{ .name = "control", .key = OPT_CONTROL, .arg = "SOCKET",
+	  .doc = "That of the falcon-wire that runs" },
+	{ .name = "json", .key = 'j', .doc = "Reports as JSON" },
+	{},
+};
+
+struct request {
+	const char *path;		/* of the socket */
+	bool json;
+	char line[CONTROL_LINE];
+	size_t len;
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-	fprintf(stderr, "usage: falcon-wire set --control SOCKET [path=N|all] [to=INTERFACE] KEY=VALUE...\n"
-			"       falcon-wire show --control SOCKET [-j]\n"
-			"       falcon-wire reset --control SOCKET\n");
-	return 2;
+	struct request *r = state->input;
+
+	switch (key) {
+	case OPT_CONTROL: r->path = arg; break;
+	case 'j': r->json = true; break;
+	case ARGP_KEY_ARG:
+		if (r->len + strlen(arg) + 2 >= sizeof(r->line))
+			argp_error(state, "that is too long");
+		else
+			r->len += (size_t)sprintf(r->line + r->len, " %s", arg);
+		break;
+	case ARGP_KEY_END:
+		if (!r->path)
+			argp_error(state, "--control SOCKET is missing");
+		strcpy(r->line + r->len, "\n");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
 }
+
+static const struct argp argp = {
+	.options = options, .parser = parse_option, .args_doc = "[path=N|all] [to=INTERFACE] [KEY=VALUE...]",
+	.doc = "Ask a falcon-wire that runs: set changes links, show reports what they have counted, reset "
+	       "begins to count anew.",
+};
 
 static int connect_to(const char *path)
 {
@@ -83,30 +121,18 @@ static int finish(const json_t *reply, bool json)
 
 int client_main(int argc, char **argv)
 {
-	const char *path = NULL;
-	char line[CONTROL_LINE];
-	size_t len = (size_t)snprintf(line, sizeof(line), "%s", argv[1]);
-	bool json = false;
+	struct request r = {};
 	json_t *reply;
+	char name[64];
 	int rc = 1;
 
-	for (int i = 2; i < argc; i++) {
-		if (!strcmp(argv[i], "--control") && i + 1 < argc) {
-			path = argv[++i];
-		} else if (!strcmp(argv[i], "-j") || !strcmp(argv[i], "--json")) {
-			json = true;
-		} else if (argv[i][0] == '-' || len + strlen(argv[i]) + 2 >= sizeof(line)) {
-			return usage();
-		} else {
-			len += (size_t)sprintf(line + len, " %s", argv[i]);
-		}
-	}
-	if (!path)
-		return usage();
-	strcpy(line + len, "\n");
-	reply = ask(path, line);
+	r.len = (size_t)snprintf(r.line, sizeof(r.line), "%s", argv[1]);
+	snprintf(name, sizeof(name), "falcon-wire %s", argv[1]);
+	argv[1] = name;
+	cli_parse(&argp, 0, argc - 1, argv + 1, &r);
+	reply = ask(r.path, r.line);
 	if (reply)
-		rc = finish(reply, json);
+		rc = finish(reply, r.json);
 	json_decref(reply);
 	return rc;
 }

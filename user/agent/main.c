@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* falcond: start in order, turn, unwind in reverse. */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "base/cli.h"
 #include "base/log.h"
 #include "agent/loopback.h"
 #include "agent/metrics_agent.h"
@@ -20,7 +20,6 @@
 #include "agent/sandbox.h"
 #include "agent/service.h"
 #include "agent/rue.h"
-#include "base/version.h"
 #include "crypto/sa.h"
 #include "io/memory.h"
 #include "base/spin.h"
@@ -35,57 +34,41 @@ struct options {
 	bool verbose;
 };
 
-static void usage(FILE *f)
+enum { OPT_OFFLOAD = 256 };
+
+static const struct argp_option options[] = {
+	{ .name = "config", .key = 'c', .arg = "FILE",
+	  .doc = "Configuration, falcon.conf(5); default /etc/falcon/falcon.conf" },
+	{ .name = "offload", .key = OPT_OFFLOAD, .arg = "on|off",
+	  .doc = "On: XDP runs the receive path; off: XDP only steers" },
+	{ .name = "test", .key = 't', .doc = "Check the configuration and exit" },
+	{ .name = "verbose", .key = 'v', .doc = "Log at level debug" },
+	{},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-	fputs("Usage: falcond [-c FILE] [--offload=on|off] [-t] [-v]\n"
-	      "The Falcon agent: serves the interfaces to which falcon.bpf.o is attached.\n\n"
-	      "  -c, --config FILE     configuration, falcon.conf(5); default /etc/falcon/falcon.conf\n"
-	      "      --offload=on|off  on: XDP runs the receive path; off: XDP only steers\n"
-	      "  -t, --test            check the configuration and exit\n"
-	      "  -v, --verbose         log at level debug\n"
-	      "  -V, --version         print the version and exit\n"
-	      "  -h, --help            print this and exit\n",
-	      f);
+	struct options *o = state->input;
+
+	switch (key) {
+	case 'c': o->config = arg; break;
+	case 't': o->test = true; break;
+	case 'v': o->verbose = true; break;
+	case OPT_OFFLOAD:
+		o->offload = !strcmp(arg, "on");
+		if (!o->offload && strcmp(arg, "off"))
+			argp_error(state, "--offload is on or off, not \"%s\"", arg);
+		break;
+	case ARGP_KEY_ARG: argp_error(state, "unexpected argument \"%s\"", arg); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
 }
 
-/* Returns -1 to go on, else the exit status. */
-static int parse(int argc, char **argv, struct options *o)
-{
-	static const struct option longs[] = {
-		{ "config", required_argument, NULL, 'c' },
-		{ "offload", required_argument, NULL, 'o' },
-		{ "test", no_argument, NULL, 't' },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "version", no_argument, NULL, 'V' },
-		{ "help", no_argument, NULL, 'h' },
-		{},
-	};
-	int opt;
-
-	while ((opt = getopt_long(argc, argv, "c:tvVh", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'c': o->config = optarg; break;
-		case 't': o->test = true; break;
-		case 'v': o->verbose = true; break;
-		case 'V': puts("falcond " FALCON_VERSION_STRING); return 0;
-		case 'h': usage(stdout); return 0;
-		case 'o':
-			if (strcmp(optarg, "on") && strcmp(optarg, "off")) {
-				fprintf(stderr, "falcond: --offload is on or off, not \"%s\"\n",
-					optarg);
-				return 2;
-			}
-			o->offload = !strcmp(optarg, "on");
-			break;
-		default: usage(stderr); return 2;
-		}
-	}
-	if (optind < argc) {
-		fprintf(stderr, "falcond: unexpected argument \"%s\"\n", argv[optind]);
-		return 2;
-	}
-	return -1;
-}
+static const struct argp argp = {
+	.options = options, .parser = parse_option,
+	.doc = "The Falcon agent: serves the interfaces to which falcon.bpf.o is attached.",
+};
 
 static void on_neigh_change(void *arg)
 {
@@ -453,10 +436,9 @@ int main(int argc, char **argv)
 	const struct rlimit files = { 65536, 65536 };
 	struct agent *a;
 	char err[512];
-	int rc = parse(argc, argv, &o);
+	int rc;
 
-	if (rc >= 0)
-		return rc;
+	cli_parse(&argp, 0, argc, argv, &o);
 	a = calloc(1, sizeof(*a));
 	if (!a || load(a, o.config, err, sizeof(err)) < 0) {
 		log_err("%s", a ? err : "out of memory");
