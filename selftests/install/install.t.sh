@@ -29,7 +29,8 @@ try_uninstall()
 
 	# Others' files lie where ours go, and in our own folders.
 	mkdir -p "$root"/usr/{bin,sbin,include/falcon,share/{man/man{1,3,5,7,8},falcon}} \
-		"$root"/usr/share/bash-completion/completions \
+		"$root"/usr/share/{bash-completion/completions,zsh/vendor-completions} \
+		"$root"/usr/share/fish/vendor_completions.d \
 		"$root"/usr/lib/{systemd/system,falcon/rue} \
 		"$root/usr/lib/$TRIPLET"/{wireshark/plugins,pkgconfig,nbdkit/plugins}
 	touch "$root"/usr/{bin/falcon-other,include/falcon/other.h,lib/falcon/rue/other.so}
