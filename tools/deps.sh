@@ -52,12 +52,15 @@ DEB=(
 # For tests, besides. libclang-rt-dev has the sanitizers' and the fuzzers' part of whichever clang is the
 # default.
 TEST=(
+	aspell
+	aspell-en
 	bsdextrautils
 	e2fsprogs
 	ethtool
 	fio
 	fish
 	gnuplot-nox
+	groff-base
 	hpcc
 	ibverbs-utils
 	iperf3
