@@ -302,6 +302,7 @@ FALCON_ALONE int falcon_ack_apply(struct falcon_conn *c, __u32 flow, const struc
 		falcon_store(&tx->probe_seen, a->t1);
 	if (a->type == FALCON_NACK && a->nack_code == FALCON_NACK_RESOURCE)
 		falcon_fetch_add(&tx->nacks_resource, 1U);
+	falcon_store(&tx->ack_bases, (__u64)a->rdbpsn << 32 | a->rrbpsn);
 	falcon_fetch_add(&tx->acks, 1U);
 	return FALCON_ACK_DONE;
 }

@@ -167,6 +167,7 @@ struct falcon_tx_acked {
 	__u64 data_rx[FALCON_DATA_WORDS];	/* PSNs that EACKs reported as received */
 	__u64 req_ack[FALCON_REQ_WORDS];
 	__u64 t1_t4[FALCON_MAX_FLOWS];	/* of each flow's latest ACK: T1 << 32 | T4, one store */
+	__u64 ack_bases;	/* of the latest ACK or NACK: data << 32 | requests, one store */
 	__u32 probe_seen;	/* the last T1 of an ACK that was cc.probe_t1 when the ACK came */
 	/*
 	 * 1: the agent watches over the Pull Data that XDP sends; XDP sets it, the agent clears it. Atomic.

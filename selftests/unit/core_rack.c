@@ -247,6 +247,30 @@ static void piggyback_is_no_evidence(void **state)
 	env_close();
 }
 
+/* Nor if the core sees it together with an ACK that came before. */
+static void piggyback_behind_an_ack(void **state)
+{
+	struct falcon_ack a = { .type = FALCON_BACK, .rdbpsn = ENV_DATA, .rrbpsn = ENV_REQ };
+
+	(void)state;
+	open_rack(1);
+	env_push(0);
+	env_pull(1, 10);
+	env_run();
+	env.now += 2 * RTT;
+	a.t1 = falcon_time_of_ns(env.now - RTT);
+	assert_int_equal(falcon_rx_ack(&env.shared, env.flow, &a, env.now), FALCON_V_ack_consumed);
+	falcon_piggyback(&env.shared, ENV_DATA, ENV_REQ + 1);
+	fcore_acked(env.c, env.now);
+	env.c->probed = true;	/* no probe in this test */
+	assert_int_equal(env_pass(5 * RTT), 0);
+	/* The next one counts. */
+	ack((struct falcon_ack){ .rrbpsn = ENV_REQ + 1 });
+	assert_int_equal(env_run(), 1);
+	assert_int_equal(env.sent[0].hdr.psn, ENV_DATA);
+	env_close();
+}
+
 /* Flows are judged each by itself: one that is slow is not one that loses. */
 static void slow_flow_is_not_lossy(void **state)
 {
@@ -358,6 +382,35 @@ static void tail_loss_probe(void **state)
 	assert_int_equal(again(), 0x1c);
 	assert_int_equal(fcore_conn_stats(env.c)->tx_retx_rack, 3);
 	assert_int_equal(fcore_conn_stats(env.c)->tx_retx_rto, 0);
+	env_close();
+}
+
+/*
+ * A probe that was not needed: the ACK answers a packet that was sent before, as its T1 says, and so proves
+ * nothing of those between the probed packet and the probe.
+ */
+static void probe_of_what_is_late(void **state)
+{
+	uint64_t probed;
+
+	(void)state;
+	open_rack(1);
+	send_pushes(1);
+	env.now += RTT / 8;
+	env_ack((struct falcon_ack){ .t1 = falcon_time_of_ns(env.now - RTT / 8), .rdbpsn = ENV_DATA + 1,
+				     .rrbpsn = ENV_REQ });
+	send_pushes(4);
+	while (env_pass(RTT) == 0)
+		;
+	assert_int_equal(fcore_conn_stats(env.c)->tx_probes, 1);
+	probed = env.now;
+	env.now += RTT / 2;
+	env_ack((struct falcon_ack){ .t1 = falcon_time_of_ns(probed - RTT / 4), .rdbpsn = ENV_DATA + 2,
+				     .rrbpsn = ENV_REQ });
+	assert_int_equal(again(), 0);
+	/* What is lost is found as ever. */
+	ack((struct falcon_ack){ .type = FALCON_EACK, .rdbpsn = ENV_DATA + 2, .data_rx = { 0x4 } });
+	assert_int_equal(again(), 0x0c);
 	env_close();
 }
 
@@ -495,11 +548,13 @@ int main(void)
 		cmocka_unit_test(received_data_does_not_judge_requests),
 		cmocka_unit_test(acknowledged_pull_data_do_not_judge_requests),
 		cmocka_unit_test(piggyback_is_no_evidence),
+		cmocka_unit_test(piggyback_behind_an_ack),
 		cmocka_unit_test(slow_flow_is_not_lossy),
 		cmocka_unit_test(fixed_rack_rto),
 		cmocka_unit_test(rnr_is_not_lost),
 		cmocka_unit_test(own_with_rack),
 		cmocka_unit_test(tail_loss_probe),
+		cmocka_unit_test(probe_of_what_is_late),
 		cmocka_unit_test(probe_prefers_what_is_missing),
 		cmocka_unit_test(probe_of_either_window),
 		cmocka_unit_test(probe_before_timeout),

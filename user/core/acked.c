@@ -5,8 +5,8 @@
  */
 #include "core/parts.h"
 
-/* |psn| of |w| is acknowledged, the first time that we hear of it. */
-static void free_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bool heard,
+/* |psn| of |w| is acknowledged, the first time that we hear of it; |how|: FC_ARRIVED_FRESH and _BASE. */
+static void free_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, unsigned int how,
 			uint64_t now)
 {
 	struct fc_ctx *ctx = fc_ctx(w, psn);
@@ -17,7 +17,7 @@ static void free_packet(struct fcore_conn *c, struct fc_win *w, uint32_t psn, bo
 	f->acked++;
 	f->moved = true;
 	if (c->rack)
-		fc_rack_arrived(c, ctx, true, !heard, w == &c->req, now);
+		fc_rack_arrived(c, ctx, how | FC_ARRIVED_ACKED | (w == &c->req ? FC_ARRIVED_REQ : 0), now);
 	if (w->npending)
 		fc_retx_unmark(w, psn);
 	if (fc_is_request(ctx->type)) {
@@ -45,12 +45,14 @@ bool fc_acked_base(struct fcore_conn *c, struct fc_win *w, uint64_t now)
 		uint32_t psn = w->base++, bit = 1U << (psn & 31);
 		uint32_t *done = fc_bits(w, w->done, psn >> FALCON_GROUP_SHIFT);
 		uint32_t *heard = fc_bits(w, w->heard, psn >> FALCON_GROUP_SHIFT);
-		bool known = *done & bit, was_heard = *heard & bit;
+		unsigned int how = (*heard & bit ? 0 : FC_ARRIVED_FRESH) |
+				   (falcon_seq_diff(psn, w->ack_base) < 0 ? 0 : FC_ARRIVED_BASE);
+		bool known = *done & bit;
 
 		*done &= ~bit;
 		*heard &= ~bit;
 		if (!known)
-			free_packet(c, w, psn, was_heard, now);
+			free_packet(c, w, psn, how, now);
 	}
 	if (falcon_seq_diff(w->arrived_end, w->base) < 0)
 		w->arrived_end = w->base;
@@ -64,7 +66,7 @@ static void hear(struct fcore_conn *c, struct fc_win *w, uint32_t g, uint32_t bi
 	for (; bits; bits &= bits - 1) {
 		uint32_t psn = (g << FALCON_GROUP_SHIFT) + (uint32_t)__builtin_ctz(bits);
 
-		fc_rack_arrived(c, fc_ctx(w, psn), false, true, false, now);
+		fc_rack_arrived(c, fc_ctx(w, psn), FC_ARRIVED_FRESH, now);
 	}
 }
 
@@ -97,7 +99,7 @@ static bool selective(struct fcore_conn *c, struct fc_win *w, uint64_t now)
 			*done |= bit;
 			free_packet(c, w,
 				    (g << FALCON_GROUP_SHIFT) + (uint32_t)__builtin_ctz(fresh),
-				    heard & bit, now);
+				    heard & bit ? 0 : FC_ARRIVED_FRESH, now);
 		}
 	}
 	return any;
@@ -132,6 +134,20 @@ static void sample_rtt(struct fcore_conn *c, struct fc_flow *f, uint64_t now)
 	c->stats.rtt_ns = f->srtt;
 	count_rtt(&c->core->rtt, f->rtt);
 	fc_rack_sample(f, now);
+}
+
+/* What the ACK packets say that have come. */
+static void take_acks(struct fcore_conn *c, uint32_t acks, uint64_t now)
+{
+	uint64_t bases = falcon_load(&c->shared->tx_acked.ack_bases);
+
+	c->seen_acks = acks;
+	c->last_ack = now;
+	c->data.ack_base = (uint32_t)(bases >> 32);
+	c->req.ack_base = (uint32_t)bases;
+	fc_rack_heard(c);
+	for (uint32_t i = 0; i < c->nflows; i++)
+		sample_rtt(c, &c->flow[i], now);
 }
 
 void fc_acked_progress(struct fcore_conn *c, uint64_t now)
@@ -188,12 +204,8 @@ bool fcore_acked(struct fcore_conn *c, uint64_t now)
 		fc_exec_take(c);
 	if (c->exec_sent)
 		fc_exec_adopt(c, now);
-	if (acked) {
-		c->seen_acks = acks;
-		c->last_ack = now;
-		for (uint32_t i = 0; i < c->nflows; i++)
-			sample_rtt(c, &c->flow[i], now);
-	}
+	if (acked)
+		take_acks(c, acks, now);
 	moved = fc_acked_base(c, &c->data, now);
 	moved |= fc_acked_base(c, &c->req, now);
 	if (eacks != c->seen_eacks || c->exec_adopted) {

@@ -107,6 +107,7 @@ struct fc_ctx {
 /* A transmitter window (Falcon 9.1.1). Bitmaps: word (psn / 32) modulo words, bit psn % 32. */
 struct fc_win {
 	uint32_t base;		/* RBPSN or DBPSN, as far as the core has processed it */
+	uint32_t ack_base;	/* that of the latest ACK packet, at or below */
 	uint32_t next;		/* RNPSN or DNPSN */
 	uint32_t limit;		/* min(fcwnd, most): at most so many from |base| on */
 	uint32_t size;		/* FALCON_DATA_WINDOW or FALCON_REQ_WINDOW */

@@ -35,7 +35,8 @@ struct fc_rue {
  * for the request window, of which only what the peer's agent has acknowledged is known.
  */
 struct fc_rack {
-	uint32_t latest[2];	/* order of the latest sent packet that has arrived */
+	uint32_t latest[2];	/* order of the latest sent packet that ACK packets say has arrived */
+	uint32_t later[2];	/* that bases in other packets say since: |latest| with the next ACK packet */
 	uint32_t known[2];	/* |latest| as of the latest ACK packet: what losses are judged by */
 	uint32_t widened;	/* order from which on the reordering window may widen again */
 	uint32_t recovered;	/* order from which on a loss is another recovery */
@@ -117,12 +118,17 @@ void fc_flow_event(const struct fcore_conn *c, const struct fc_flow *f,
 		   struct falcon_rue_event *e);
 
 /* rack.c */
-/*
- * The packet in |ctx| has arrived: |acked|, or only known received. |fresh|: no ACK has said so
- * before. |req|: it is one of the request window.
- */
-void fc_rack_arrived(struct fcore_conn *c, const struct fc_ctx *ctx, bool acked, bool fresh,
-		     bool req, uint64_t now);
+enum fc_arrival {
+	FC_ARRIVED_ACKED = 1,	/* acknowledged, and not only known received */
+	FC_ARRIVED_FRESH = 2,	/* no ACK has said so before */
+	FC_ARRIVED_REQ = 4,	/* it is one of the request window */
+	FC_ARRIVED_BASE = 8,	/* only a base says so that has come in another packet since the latest ACK */
+};
+
+/* The packet in |ctx| has arrived; |how| are enum fc_arrival. */
+void fc_rack_arrived(struct fcore_conn *c, const struct fc_ctx *ctx, unsigned int how, uint64_t now);
+/* An ACK packet has come: it is newer than all that bases in other packets have said. */
+void fc_rack_heard(struct fcore_conn *c);
 /* An RTT sample of |f|, which is in f->rtt. */
 void fc_rack_sample(struct fc_flow *f, uint64_t now);
 /* Mark what is lost by now; an ACK packet has been taken in. */

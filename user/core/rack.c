@@ -4,12 +4,14 @@
  * has arrived, and the round trip and the reordering window have passed since.
  *
  * Which was sent first tells fc_ctx.order, so nothing hangs on how fine the clock is, and a
- * retransmission counts like any packet. A retransmission that is acknowledged sooner than any round
- * trip was its predecessor's doing: it proves nothing, except, if RACK had caused it, that the window
- * was too small. RFC 8985 learns that from DSACK, which Falcon lacks.
+ * retransmission counts like any packet, if it is what has arrived. That its predecessor has, an ACK shows
+ * that answers an older packet, by its T1, or that comes sooner than any round trip: it proves nothing,
+ * except, if RACK had caused the retransmission, that the window was too small. RFC 8985 learns that from
+ * DSACK, which Falcon lacks. Of a base in another packet nothing is known, so it proves nothing either.
  *
- * Only an ACK packet says of every packet whether it has arrived. What a piggybacked base has told
- * meanwhile counts with the next ACK.
+ * Only an ACK packet says of every packet whether it has arrived. What a piggybacked base has told since
+ * counts with the next one, also where the core sees both at once: between them requests, say, may have been
+ * acknowledged, and the pushes sent before them received, of which no base tells.
  */
 #include "core/parts.h"
 
@@ -54,31 +56,47 @@ static void widen(struct fcore_conn *c, struct fc_rack *k, const struct fc_ctx *
 	c->stats.rack_spurious++;
 }
 
-static void advance(struct fc_rack *k, int which, uint32_t order)
+static void advance(uint32_t *latest, uint32_t order)
 {
-	if (before(k->latest[which], order))
-		k->latest[which] = order;
+	if (before(*latest, order))
+		*latest = order;
 }
 
-void fc_rack_arrived(struct fcore_conn *c, const struct fc_ctx *ctx, bool acked, bool fresh,
-		     bool req, uint64_t now)
+/* Whether what the latest ACK of |f| says of the retransmission |ctx| is so without it. */
+static bool predecessor_arrived(const struct fc_flow *f, const struct fc_ctx *ctx, uint64_t now)
+{
+	return now - ctx->last_tx < f->rack.min_rtt ||
+	       (int32_t)(f->seen_t1 - falcon_time_of_ns(ctx->last_tx)) < 0;
+}
+
+void fc_rack_arrived(struct fcore_conn *c, const struct fc_ctx *ctx, unsigned int how, uint64_t now)
 {
 	struct fc_rack *k = &c->flow[ctx->flow].rack;
+	uint32_t *latest = how & FC_ARRIVED_BASE ? k->later : k->latest;
 
 	if (ctx->flags & FC_CTX_AGAIN) {
-		if (now - ctx->last_tx < k->min_rtt) {
-			if (fresh && ctx->flags & FC_CTX_RACK)
+		if (how & FC_ARRIVED_BASE)
+			return;
+		if (predecessor_arrived(&c->flow[ctx->flow], ctx, now)) {
+			if (how & FC_ARRIVED_FRESH && ctx->flags & FC_CTX_RACK)
 				widen(c, k, ctx);
 			return;
 		}
 		c->rack_all = true;
-	} else if (fresh && before(ctx->order, k->known[req])) {
+	} else if (how & FC_ARRIVED_FRESH && before(ctx->order, k->known[!!(how & FC_ARRIVED_REQ)])) {
 		k->reordered = true;
 	}
-	advance(k, 0, ctx->order);
+	advance(&latest[0], ctx->order);
 	/* Pull Data the peer's XDP may acknowledge before its agent has seen the requests before them. */
-	if (acked && ctx->type != FALCON_PULL_DATA)
-		advance(k, 1, ctx->order);
+	if (how & FC_ARRIVED_ACKED && ctx->type != FALCON_PULL_DATA)
+		advance(&latest[1], ctx->order);
+}
+
+void fc_rack_heard(struct fcore_conn *c)
+{
+	for (uint32_t i = 0; i < c->nflows; i++)
+		for (int which = 0; which < 2; which++)
+			advance(&c->flow[i].rack.latest[which], c->flow[i].rack.later[which]);
 }
 
 /* How many packets of |w| have arrived ahead of its base. */
