@@ -136,7 +136,7 @@ own_group()
 }
 
 # systemd as the first process, in namespaces of its own. What would change the machine that it is on is left
-# out: kernel variables, modules, and devices but for those of the network.
+# out: kernel variables, modules, and devices but for those of the network; and what other packages start.
 # shellcheck disable=SC2016 # the shell that it is for expands it
 BOOT='set -e
 mkdir -p "$1/groups"
@@ -172,6 +172,8 @@ for unit in systemd-sysctl systemd-modules-load systemd-tmpfiles-setup-dev syste
 	ln -sf /dev/null $unit.service
 done
 ln -sf /dev/null dbus.socket
+mkdir -p ../system-generators
+ln -sf /dev/null ../system-generators/systemd-sysv-generator
 mkdir -p systemd-udev-trigger.service.d
 cat >systemd-udev-trigger.service.d/network.conf <<END
 [Service]
@@ -185,10 +187,10 @@ exec env -i container=falcon FALCON_TEST_MARKS="$FALCON_TEST_MARKS" PATH=/usr/sb
 
 manages()
 {
-	at "$1" systemctl is-system-running | grep -Eqx 'running|degraded'
+	at "$1" systemctl is-system-running | grep -Eqx 'starting|running|degraded'
 }
 
-# boot MACHINE: systemd runs there, and has started what is enabled.
+# boot MACHINE: systemd runs there, and starts what is enabled.
 boot()
 {
 	local warden

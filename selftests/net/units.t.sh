@@ -79,6 +79,15 @@ prepare()
 				>>/etc/falcon/falcon.conf'
 }
 
+# active MACHINE: all three units are.
+active()
+{
+	local states
+
+	states=$(at "$1" systemctl is-active "falcon-xdp@$LINK" falcond falcon-rue | uniq -c | xargs)
+	[ "$states" = "3 active" ]
+}
+
 # property MACHINE NAME [UNIT]
 property()
 {
@@ -234,10 +243,9 @@ tap_run "all is installed and configured" prepare
 tap_run "the units are enabled" both "systemctl enable falcon-xdp@$LINK falcond falcon-rue"
 boot first && boot second
 tap_is $? 0 "they boot"
-tap_run "and are connected" tap_wait 30 up
+tap_run "and are connected" tap_wait 60 up
 for machine in first second; do
-	tap_is "$(at $machine systemctl is-active falcon-xdp@$LINK falcond falcon-rue | uniq -c | xargs)" \
-		"3 active" "the units of the $machine run"
+	tap_run "the units of the $machine run" tap_wait 20 active $machine
 	tap_run "so does its engine" tap_wait 20 engine_runs $machine
 done
 tap_is "$(status first NoNewPrivs) $(status first Seccomp)" "1 2" "the agent may no more than it needs"
