@@ -30,6 +30,15 @@ came_up_again()
 	[ "$(log_of "$1" | grep -c "info connection up conn=$2 ")" -ge 2 ]
 }
 
+# Devices that the file has got since it started.
+more_devices()
+{
+	printf '\n[nvme %s]\nlocal = 10.250.0.1\ntargets = 10.250.0.2/9\n' one two three \
+		>>"$RUN/a/falcond.conf"
+	kill -HUP "$(<"$RUN/a/falcond.pid")" &&
+		tap_wait 20 grep -q 'added section="nvme three"' "$RUN/a/falcond.log"
+}
+
 # try_offload on|off
 try_offload()
 {
@@ -45,6 +54,7 @@ try_offload()
 	tap_wait 30 came_up_again a b
 	tap_wait 30 came_up_again b a
 	tap_run "offload $1: and a new copy" put b a a big
+	tap_run "offload $1: more devices" more_devices
 	for host in a b; do
 		falcon-lab agent $host stop
 		tap_run "offload $1: $host stops with an application attached" has_stopped $host

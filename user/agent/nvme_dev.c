@@ -143,7 +143,8 @@ int agent_nvme_read_keys(struct agent_nvme *n, char *err, size_t errlen)
 		snprintf(err, errlen, "out of memory");
 		return -ENOMEM;
 	}
-	for (unsigned int i = 0; i < cfg->nnvmes && rc == 0; i++)
+	n->nciphers = cfg->nnvmes;
+	for (unsigned int i = 0; i < n->nciphers && rc == 0; i++)
 		if (cfg->nvmes[i].key_file[0])
 			rc = open_cipher(&cfg->nvmes[i], &n->ciphers[i], err, errlen);
 	return rc;
@@ -224,7 +225,7 @@ void agent_nvme_close_devices(struct agent_nvme *n)
 		TAILQ_REMOVE(&n->made, m, link);
 		free(m);
 	}
-	for (unsigned int i = 0; n->ciphers && i < n->a->config.nnvmes; i++)
+	for (unsigned int i = 0; i < n->nciphers; i++)
 		if (n->ciphers[i])
 			n->ciphers[i]->release(n->ciphers[i]);
 	free(n->ciphers);

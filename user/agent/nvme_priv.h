@@ -25,7 +25,8 @@ struct agent_nvme {
 	struct nvme_store **metadata;	/* beside |stores|; NULL: no protection information */
 	uint64_t *cuts;			/* bytes that a store is to be cut to; 0: it is not */
 	TAILQ_HEAD(, nvme_made) made;	/* devices; control's, changed in calls */
-	struct nvme_cipher **ciphers;	/* of |config.nvmes|, until they are devices'; NULL: no key */
+	struct nvme_cipher **ciphers;	/* of the sections at start, until they are devices'; NULL: no key */
+	unsigned int nciphers;		/* not |config.nnvmes|, which changes when the file is read again */
 };
 
 /* The shard that serves namespace |i| of the configuration: they are dealt out in turn. */
