@@ -62,23 +62,25 @@ static void advance(uint32_t *latest, uint32_t order)
 		*latest = order;
 }
 
-/* Whether what the latest ACK of |f| says of the retransmission |ctx| is so without it. */
-static bool predecessor_arrived(const struct fc_flow *f, const struct fc_ctx *ctx, uint64_t now)
+/* Whether the latest ACK of |f| answers a packet that was sent before the retransmission |ctx|. */
+static bool answers_older(const struct fc_flow *f, const struct fc_ctx *ctx)
 {
-	return now - ctx->last_tx < f->rack.min_rtt ||
-	       (int32_t)(f->seen_t1 - falcon_time_of_ns(ctx->last_tx)) < 0;
+	return (int32_t)(f->seen_t1 - falcon_time_of_ns(ctx->last_tx)) < 0;
 }
 
 void fc_rack_arrived(struct fcore_conn *c, const struct fc_ctx *ctx, unsigned int how, uint64_t now)
 {
-	struct fc_rack *k = &c->flow[ctx->flow].rack;
+	struct fc_flow *f = &c->flow[ctx->flow];
+	struct fc_rack *k = &f->rack;
 	uint32_t *latest = how & FC_ARRIVED_BASE ? k->later : k->latest;
+	bool hasty = now - ctx->last_tx < k->min_rtt;
 
 	if (ctx->flags & FC_CTX_AGAIN) {
 		if (how & FC_ARRIVED_BASE)
 			return;
-		if (predecessor_arrived(&c->flow[ctx->flow], ctx, now)) {
-			if (how & FC_ARRIVED_FRESH && ctx->flags & FC_CTX_RACK)
+		if (hasty || answers_older(f, ctx)) {
+			/* It may be another flow's ACK that tells: the T1 of this one's is older then. */
+			if ((hasty || c->nflows == 1) && how & FC_ARRIVED_FRESH && ctx->flags & FC_CTX_RACK)
 				widen(c, k, ctx);
 			return;
 		}
