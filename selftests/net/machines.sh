@@ -32,14 +32,15 @@ alone()
 	[ "$(processes "$1")" = "${PID[$1]}" ]
 }
 
-# What systemd makes of control groups stays when it is killed.
+# What systemd makes of control groups stays when it is killed; so does that of tests that were killed.
 remove_groups()
 {
 	# shellcheck disable=SC2016 # the shell that it is for expands it
 	unshare --mount sh -c 'mount -t cgroup2 cgroup2 "$1" || exit 0
-		for group in "$1$2/$3".*; do
-			[ ! -d "$group" ] || find "$group" -depth -type d -exec rmdir {} +
-		done' sh "$SCRATCH" "$(own_group)" "$GROUP"
+		for group in "$1$2"/falcon-test-*; do
+			! grep -qsx "populated 0" "$group/cgroup.events" ||
+				find "$group" -depth -type d -exec rmdir {} +
+		done' sh "$SCRATCH" "$(own_group)"
 }
 
 machines_cleanup()
