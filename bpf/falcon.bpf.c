@@ -228,7 +228,7 @@ int falcon_rx(struct xdp_md *ctx)
 		v = FALCON_V_pass_other;
 	action = falcon_act(ctx, &w, &v);
 	/* What the compiler knows of it by now, old verifiers do not: the comparison has to stay. */
-	asm volatile("" : "+r"(v));
+	falcon_opaque(v);
 	if (v < FALCON_VERDICT_COUNT)
 		((__u64 *)w.counters)[v]++;
 	return action;

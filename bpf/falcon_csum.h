@@ -57,13 +57,14 @@ static __noinline __u32 falcon_csum_rest(const struct xdp_md *ctx, __u32 off, __
 FALCON_ALONE __u64 falcon_csum_range(struct xdp_md *ctx, __u32 off, __u32 len, __u32 sum)
 {
 	const void *base = falcon_data(ctx) + (off & 0xff), *end = falcon_data_end(ctx);
+	__u32 chunks = len / FALCON_CSUM_CHUNK;
 	const void *p = base;
 
 	if (len > FALCON_CSUM_LEN_MASK)
 		return 0;
-	for (int i = 0; i < FALCON_CSUM_MAX_CHUNKS; i++) {
-		if ((__u32)i >= len / FALCON_CSUM_CHUNK)
-			break;
+	/* The verifier does not see that |len| bounds the loop, too: the compiler must not see it either. */
+	falcon_opaque(chunks);
+	for (__u32 i = 0; i < FALCON_CSUM_MAX_CHUNKS && i < chunks; i++) {
 		if (p + FALCON_CSUM_CHUNK > end)
 			return 0;
 		sum = falcon_csum_add(sum, p, FALCON_CSUM_CHUNK);

@@ -5,6 +5,7 @@
 
 #include "falcon/exec.h"
 #include "falcon_maps.h"
+#include "falcon_work.h"
 
 /* |n| bytes of a frame, from |from| on, and their place in a block. */
 struct falcon_copy {
@@ -51,6 +52,8 @@ FALCON_INLINE bool falcon_copy_block(struct xdp_md *ctx, __u8 *block, __u32 from
 
 	/* It is at least 1, which old kernels do not conclude from a comparison. */
 	n = ((n - 1) & FALCON_COPY_MAX) + 1;
+	/* What is compared is what is added below. */
+	falcon_opaque(off);
 	if (off < FALCON_MEMORY_BLOCK - FALCON_COPY_MAX)
 		return falcon_copy_bytes(ctx, from, block + off, n, in);
 	return falcon_copy_pieces(ctx, block, &c, 64, 64, in) &&

@@ -21,6 +21,12 @@ FALCON_INLINE struct falcon_work *falcon_work(struct falcon_receive *r)
 }
 
 /*
+ * The compiler knows nothing of |v| after this: it can neither take out a check that the verifier needs nor
+ * put another one in its place.
+ */
+#define falcon_opaque(v) asm volatile("" : "+r"(v))
+
+/*
  * The context's 32-bit fields become 64-bit packet pointers. The empty asm keeps the compiler from
  * concluding that 32-bit arithmetic would do for them, which the verifier refuses.
  */
@@ -29,7 +35,7 @@ FALCON_INLINE struct falcon_work *falcon_work(struct falcon_receive *r)
 	{                                                                                          \
 		void *p = (void *)(long)ctx->name;                                                 \
                                                                                                    \
-		asm volatile("" : "+r"(p));                                                        \
+		falcon_opaque(p);                                                                  \
 		return p;                                                                          \
 	}
 FALCON_CTX_POINTER(data)

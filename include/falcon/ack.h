@@ -149,15 +149,15 @@ FALCON_INLINE void falcon_ack_common(const struct falcon_conn *c, __u32 flow,
  */
 FALCON_ALONE int falcon_ack_in_bases(const struct falcon_conn *c, __u32 rdbpsn, __u32 rrbpsn)
 {
-	__u32 data[4], req[2], any = 0;
+	__u32 any = 0;
 
 	if (!c || falcon_load(&c->rx.own))
 		return 0;
-	falcon_ring_snapshot(c->rx.data_rx, FALCON_DATA_WORDS, rdbpsn, data, 4);
-	falcon_ring_snapshot(c->rx.req_rx, FALCON_REQ_WORDS, rrbpsn, req, 2);
-	for (int i = 0; i < 4; i++)
-		any |= data[i];
-	return !(any | req[0] | req[1]);
+	for (__u32 i = 0; i < 4 && !any; i++)
+		any = falcon_ring_bits(c->rx.data_rx, FALCON_DATA_WORDS, rdbpsn + 32 * i);
+	for (__u32 i = 0; i < 2 && !any; i++)
+		any = falcon_ring_bits(c->rx.req_rx, FALCON_REQ_WORDS, rrbpsn + 32 * i);
+	return !any;
 }
 
 /*

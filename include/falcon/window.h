@@ -136,26 +136,28 @@ FALCON_INLINE enum falcon_claim falcon_ring_claim(__u64 *ring, __u32 words, cons
 }
 
 /*
- * The bits of |nwords| * 32 PSNs from |base| on: out[0] holds PSN base + 0..31. Read the base
- * first and call this after it: bits are only set while their PSN is in the window, so the result
- * is a true statement about the window at |base| whatever happens in between.
+ * The bits of the 32 PSNs from |base| on. Read the base first and call this after it: bits are only set while
+ * their PSN is in the window, so the result is a true statement about the window at |base| whatever happens
+ * in between.
  */
+FALCON_INLINE __u32 falcon_ring_bits(const __u64 *ring, __u32 words, __u32 base)
+{
+	__u32 g0 = base >> FALCON_GROUP_SHIFT, g1 = (g0 + 1) & (0xffffffffU >> FALCON_GROUP_SHIFT);
+	__u64 w0 = falcon_load(&ring[g0 & (words - 1)]);
+	__u64 w1 = falcon_load(&ring[g1 & (words - 1)]);
+	__u64 both = (__u32)(w0 >> 32) == g0 ? (__u32)w0 : 0;
+
+	if ((__u32)(w1 >> 32) == g1)
+		both |= (__u64)(__u32)w1 << 32;
+	return (__u32)(both >> (base & 31));
+}
+
+/* The same of |nwords| * 32 PSNs: out[0] holds PSN base + 0..31. */
 FALCON_INLINE void falcon_ring_snapshot(const __u64 *ring, __u32 words, __u32 base, __u32 *out,
 					__u32 nwords)
 {
-	__u32 g = base >> FALCON_GROUP_SHIFT, shift = base & 31;
-
-	for (__u32 i = 0; i < nwords; i++) {
-		__u32 g0 = (g + i) & (0xffffffffU >> FALCON_GROUP_SHIFT);
-		__u32 g1 = (g0 + 1) & (0xffffffffU >> FALCON_GROUP_SHIFT);
-		__u64 w0 = falcon_load(&ring[g0 & (words - 1)]);
-		__u64 w1 = falcon_load(&ring[g1 & (words - 1)]);
-		__u64 both = (__u32)(w0 >> 32) == g0 ? (__u32)w0 : 0;
-
-		if ((__u32)(w1 >> 32) == g1)
-			both |= (__u64)(__u32)w1 << 32;
-		out[i] = (__u32)(both >> shift);
-	}
+	for (__u32 i = 0; i < nwords; i++)
+		out[i] = falcon_ring_bits(ring, words, base + 32 * i);
 }
 
 /*
