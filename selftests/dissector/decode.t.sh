@@ -3,30 +3,20 @@
 # timeout: 120
 # The dissector against captures with one packet of every kind, well-formed and broken.
 . "$(dirname "$0")/../tap.sh"
+# shellcheck source=selftests/dissector/shark.sh
+. "$(dirname "$0")/shark.sh"
 tap_need tshark editcap jq
 
-LUA=$TAP_TOP/tools/dissector/falcon.lua
 MAKE=$TAP_BUILD/selftests/dissector/make_pcap
 TMP=$(mktemp -d)
 trap 'rm -rf "$TMP"' EXIT
-SHARK=(tshark -n -X "lua_script:$LUA" -X "lua_script:${LUA%.lua}_rdma.lua"
-	-X "lua_script:${LUA%.lua}_nvme.lua" -o udp.check_checksum:TRUE)
-
-# shark ARGS...: tshark without its remark about running as root.
-shark()
-{
-	"${SHARK[@]}" "$@" 2>"$TMP/err"
-}
+shark_scripts falcon.lua falcon_rdma.lua falcon_nvme.lua
+SHARK+=(-o udp.check_checksum:TRUE)
 
 # frames FILE FILTER: the numbers of the frames that match.
 frames()
 {
 	shark -r "$TMP/$1.pcap" -Y "$2" -T fields -e frame.number | tr '\n' ' '
-}
-
-complaints()
-{
-	grep -v '^Running as user' "$TMP/err"
 }
 
 # Fields of the good capture. For each: all expected values, frame by frame.

@@ -4,17 +4,15 @@
 # The dissector on ESP: the header as Falcon uses it, and, with keys given to Wireshark's own
 # implementation of ESP, which shares nothing with ours, all of the packet.
 . "$(dirname "$0")/../tap.sh"
+# shellcheck source=selftests/dissector/shark.sh
+. "$(dirname "$0")/shark.sh"
 tap_need tshark
 
 TMP=$(mktemp -d)
 trap 'rm -rf "$TMP"' EXIT
 KEYS=(-o esp.enable_encryption_decode:TRUE)
-
-# shark ARGS...: tshark on the capture.
-shark()
-{
-	tshark -n -X "lua_script:$TAP_TOP/tools/dissector/falcon.lua" -r "$TMP/esp.pcap" "$@" 2>"$TMP/err"
-}
+shark_scripts falcon.lua
+SHARK+=(-r "$TMP/esp.pcap")
 
 # differences FIELD...: where the fields are not what make_esp says, frame by frame.
 differences()

@@ -6,6 +6,8 @@
 #
 #	a ==== to-a  net  to-b ==== b        captured: what enters to-a, what enters to-b
 . "$(dirname "$0")/../tap.sh"
+# shellcheck source=selftests/dissector/shark.sh
+. "$(dirname "$0")/shark.sh"
 tap_need_root
 tap_need tshark tcpdump mergecap
 
@@ -14,6 +16,8 @@ LAB=$TAP_BUILD/falcon-lab
 NET=falcon-$FALCON_LAB-net
 TMP=$(mktemp -d)
 captures=() server=
+shark_scripts falcon.lua
+SHARK+=(-r "$TMP/all.pcap")
 
 cleanup()
 {
@@ -67,8 +71,7 @@ served()
 # count FILTER: packets that match.
 count()
 {
-	tshark -n -X "lua_script:$TAP_TOP/tools/dissector/falcon.lua" -r "$TMP/all.pcap" -Y "$1" \
-		-T fields -e frame.number 2>/dev/null | wc -l
+	shark -Y "$1" -T fields -e frame.number | wc -l
 }
 
 # seen NAME FILTER
@@ -87,9 +90,7 @@ seen()
 # ports ADDRESS FILTER: UDP source ports, which are flow and path, of that host's packets.
 ports()
 {
-	tshark -n -X "lua_script:$TAP_TOP/tools/dissector/falcon.lua" -r "$TMP/all.pcap" \
-		-Y "ip.src == $1 && ($2)" \
-		-T fields -e udp.srcport 2>/dev/null | sort -u
+	shark -Y "ip.src == $1 && ($2)" -T fields -e udp.srcport | sort -u
 }
 
 # acks_go_back FROM TO: each ACK and NACK of FROM has a port of a packet of TO's, so that it takes its way.

@@ -4,17 +4,19 @@
 # The dissector of RIFL frames: on frames made by hand after figures 2 and 3 and table 1, and on what
 # falcon-rifl captures.
 . "$(dirname "$0")/../tap.sh"
+# shellcheck source=selftests/dissector/shark.sh
+. "$(dirname "$0")/shark.sh"
 tap_need tshark
 
 RIFL=$TAP_BUILD/falcon-rifl
 TMP=$(mktemp -d)
 trap 'rm -rf "$TMP"' EXIT
+shark_scripts falcon_rifl.lua
 
-# shark FILE ARGS...: tshark without its remark about running as root.
-shark()
+# say FILE ARGUMENT...: what tshark says of it.
+say()
 {
-	tshark -n -X "lua_script:$TAP_TOP/tools/dissector/falcon_rifl.lua" -r "$TMP/$1.pcap" \
-		"${@:2}" 2>"$TMP/err"
+	shark -r "$TMP/$1.pcap" "${@:2}"
 }
 
 # bytes HEX
@@ -71,18 +73,18 @@ END
 check()
 {
 	awk '{ print $1 ($2 ~ /^[0-9a-f]+$/ ? $2 : "") }' "$TMP/$1.txt" | capture >"$TMP/$1.pcap"
-	tap_is "$(shark "$1" -T fields -e _ws.col.Info)" "$(cut -d ' ' -f 3- "$TMP/$1.txt")" "$1 frames: $2"
-	tap_is "$(grep -v '^Running as user' "$TMP/err")" "" "no complaint"
+	tap_is "$(say "$1" -T fields -e _ws.col.Info)" "$(cut -d ' ' -f 3- "$TMP/$1.txt")" "$1 frames: $2"
+	tap_is "$(complaints)" "" "no complaint"
 }
 
 # frames NAME FILTER: the numbers of the frames that match.
 frames()
 {
-	shark "$1" -Y "$2" -T fields -e frame.number | tr '\n' ' '
+	say "$1" -Y "$2" -T fields -e frame.number | tr '\n' ' '
 }
 
 check good "kind, length, end of packet, ID"
-tap_is "$(shark good -Y falcon_rifl.payload -T fields -e falcon_rifl.payload | while read -r hex; do
+tap_is "$(say good -Y falcon_rifl.payload -T fields -e falcon_rifl.payload | while read -r hex; do
 	bytes "$hex" | tr -c '[:print:]' .; echo; done)" '..............
 RIFL!
 ..............
@@ -90,7 +92,7 @@ thirty less ten
 scrambled once
 and once more.' "user data"
 tap_is "$(frames good '_ws.expert || _ws.malformed || _ws.lua.error')" "" "nothing to remark"
-tap_is "$(shark good -Y 'frame.number <= 6' -T fields -e falcon_rifl.syn -e falcon_rifl.meta \
+tap_is "$(say good -Y 'frame.number <= 6' -T fields -e falcon_rifl.syn -e falcon_rifl.meta \
 	-e falcon_rifl.control -e falcon_rifl.format -e falcon_rifl.verification | tr '\t' :)" \
 	"2::0x000010::0x0a30
 2::0x001000::0x0f41

@@ -284,7 +284,7 @@ local ulps = DissectorTable.new("falcon.proto", "Falcon protocol type", ftypes.U
 -- Add |field| over |range|; an expert item if the bits it covers, all reserved, are not zero.
 local function add_reserved(tree, field, range, mask)
 	tree:add(field, range)
-	if bit32.band(range:uint(), mask) ~= 0 then
+	if bit.band(range:uint(), mask) ~= 0 then
 		tree:add_proto_expert_info(e.reserved)
 	end
 end
@@ -414,8 +414,8 @@ local function ack_info(tvb, pinfo, type, text)
 	local own = tvb(31, 1):bitfield(6, 2)
 
 	if type ~= NACK and own ~= 0 then
-		text = text .. " OWN" .. (bit32.btest(own, 1) and " request" or "") ..
-			(bit32.btest(own, 2) and " data" or "")
+		text = text .. " OWN" .. (bit.band(own, 1) ~= 0 and " request" or "") ..
+			(bit.band(own, 2) ~= 0 and " data" or "")
 	end
 	info(pinfo, tvb(1, 3):uint(), type, string.format("Data %u Request %u%s",
 		tvb(8, 4):uint(), tvb(12, 4):uint(), text))

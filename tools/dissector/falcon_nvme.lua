@@ -113,7 +113,7 @@ local function nvme_nbth(tvb, tree)
 	tree:add(nf.split, tvb(4, 4))
 	tree:add(nf.group, tvb(4, 4))
 	tree:add(nf.ttag, tvb(4, 4))
-	if bit32.band(tvb(4, 1):uint(), 0xc7) ~= 0 then
+	if bit.band(tvb(4, 1):uint(), 0xc7) ~= 0 then
 		tree:add_proto_expert_info(ne.reserved)
 	end
 	tree:add(nf.total, tvb(8, 4))

@@ -98,7 +98,7 @@ local rdma_headers = {
 
 -- Headers of |opcode| in their order, the Falcon packet that carries it; nil: it is reserved.
 local function rdma_layout(opcode)
-	local transport, op = bit32.rshift(opcode, 5), bit32.band(opcode, 0x1f)
+	local transport, op = bit.rshift(opcode, 5), bit.band(opcode, 0x1f)
 	local row = transport == RDMA_UD and rdma_ud_rows[op] or
 		(transport == RDMA_RC or transport == RDMA_XRC) and rdma_rows[op] or nil
 	local names = {}
@@ -136,21 +136,21 @@ local function rdma_rbth(tvb, tree, carrier)
 	item = tree:add(df.ce, tvb(0, 4))
 	if tvb(2, 1):bitfield(3, 1) == 1 then
 		item:add_proto_expert_info(de.error)
-		if carrier == PULL_DATA and bit32.band(tvb(0, 4):uint(), 0x0001e000) ~= 0 then
+		if carrier == PULL_DATA and bit.band(tvb(0, 4):uint(), 0x0001e000) ~= 0 then
 			tree:add(df.reason, tvb(0, 4))
 			reserved = 0x0ffe0200
 		end
 	end
 	if carrier == PULL_DATA and tvb(1, 1):bitfield(6, 1) == 1 then
 		tree:add(df.room, tvb(0, 4))
-		reserved = bit32.band(reserved, 0x0ffdffff)
+		reserved = bit.band(reserved, 0x0ffdffff)
 	end
 	tree:add(df.pad, tvb(0, 4))
 	tree:add(df.se, tvb(0, 4))
 	tree:add(df.opcode, tvb(0, 4))
 	tree:add(df.qp, tvb(4, 4))
 	tree:add(df.sn, tvb(8, 4))
-	if bit32.band(tvb(0, 4):uint(), reserved) ~= 0 or tvb(7, 1):uint() ~= 0 then
+	if bit.band(tvb(0, 4):uint(), reserved) ~= 0 or tvb(7, 1):uint() ~= 0 then
 		tree:add_proto_expert_info(de.reserved)
 	end
 end
@@ -209,7 +209,7 @@ function rdma.dissector(tvb, pinfo, tree)
 	end
 	rdma_payload(tvb, subtree, rdma_extended(tvb, subtree, names))
 	pinfo.cols.info:append(string.format(" %s QP 0x%06x SN %u", rdma_opcodes[opcode],
-		bit32.rshift(tvb(4, 4):uint(), 8), tvb(8, 4):uint()))
+		bit.rshift(tvb(4, 4):uint(), 8), tvb(8, 4):uint()))
 	return tvb:len()
 end
 

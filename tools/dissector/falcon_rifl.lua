@@ -88,7 +88,7 @@ local function to_bits(bytes)
 		local byte = bytes:get_index(i)
 
 		for b = 7, 0, -1 do
-			bits[#bits + 1] = bit32.extract(byte, b)
+			bits[#bits + 1] = bit.band(bit.rshift(byte, b), 1)
 		end
 	end
 	return bits
@@ -116,13 +116,13 @@ local function descramble(bits, past)
 	for i = 1, TAP2 do
 		seen[i] = past and past[i] or 0
 	end
-	for i, bit in ipairs(bits) do
-		clear[i] = bit
+	for i, b in ipairs(bits) do
+		clear[i] = b
 		if i > SYN_BITS and i <= #bits - VERIFICATION_BITS then
 			local n = #seen + 1
 
-			clear[i] = (bit + seen[n - TAP1] + seen[n - TAP2]) % 2
-			seen[n] = bit
+			clear[i] = (b + seen[n - TAP1] + seen[n - TAP2]) % 2
+			seen[n] = b
 		end
 	end
 	return clear, { table.unpack(seen, #seen - TAP2 + 1) }
@@ -133,11 +133,11 @@ local function checksum(bits)
 	local r = 0
 
 	for i = 1, #bits do
-		local bit = i <= #bits - VERIFICATION_BITS and bits[i] or 0
+		local b = i <= #bits - VERIFICATION_BITS and bits[i] or 0
 
-		r = 2 * r + bit
+		r = 2 * r + b
 		if r >= 0x1000 then
-			r = bit32.bxor(r, POLY)
+			r = bit.bxor(r, POLY)
 		end
 	end
 	return r
@@ -170,12 +170,12 @@ local function learn(tvb, bits)
 	local lane = lanes[key] or { damaged = 0 }
 	local ids = 2 ^ tvb(3, 1):bitfield(4, 4)
 	local syn = tvb(HEADER_LEN, 1):bitfield(0, 2)
-	local verification = bit32.band(tvb(tvb:len() - 2, 2):uint(), 0x0fff)
+	local verification = bit.band(tvb(tvb:len() - 2, 2):uint(), 0x0fff)
 	local packet = { past = lane.past, sum = checksum(bits) }
 	local _
 
 	lanes[key] = lane
-	packet.id = bit32.bxor(packet.sum, verification)
+	packet.id = bit.bxor(packet.sum, verification)
 	packet.good, packet.awaited = follow(lane, packet.id, ids, syn == DATA)
 	_, lane.past = descramble(bits, lane.past)
 	return packet
@@ -192,7 +192,7 @@ end
 -- 3.C: nothing but a code. Returns what it is.
 local function control_frame(clear, bits, tree)
 	local code = tree:add(f.control, clear(0, 3))
-	local kind = control_names[bit32.band(bit32.rshift(clear(0, 3):uint(), 6), 0xffff)]
+	local kind = control_names[bit.band(bit.rshift(clear(0, 3):uint(), 6), 0xffff)]
 
 	for i = 19, #bits - VERIFICATION_BITS do
 		if bits[i] == 1 then
@@ -208,7 +208,7 @@ local function data_frame(clear, bits, tree)
 	local size = clear:len()
 	local meta = clear(0, 1):bitfield(2, 2)
 	local room = (#bits - SYN_BITS - META_BITS - VERIFICATION_BITS) / 8
-	local code = bit32.band(bit32.rshift(clear(size - 3, 2):uint(), 4), 0xff)
+	local code = bit.band(bit.rshift(clear(size - 3, 2):uint(), 4), 0xff)
 	local len = room
 	local item
 
