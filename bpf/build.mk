@@ -3,7 +3,7 @@
 # The file names that BTF has do not tell where the tree was.
 # falcon-large.bpf.o is falcon.bpf.o with room for as many connections as an agent can have.
 
-BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra -Werror \
+BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -std=gnu11 -Wall -Wextra $(WERROR) \
 	-ffile-prefix-map=$(CURDIR)=. -Iinclude -Ibpf -I/usr/include/$(TRIPLET)
 
 OBJECTS += $(patsubst bpf/%.bpf.c,$(B)/%.bpf.o,$(wildcard bpf/*.bpf.c))

@@ -6,7 +6,7 @@ BENCH := $(B)/selftests/bench
 $(BENCH)/ceiling.bpf.o: selftests/bench/ceiling.bpf.c
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -O2 -g -Wall -Wextra $(WERROR) \
 		-I/usr/include/$(TRIPLET) -c -o $@ $<
 
 $(BENCH)/xsk_ceiling: $(B)/obj/selftests/bench/xsk_ceiling.o
