@@ -5,9 +5,10 @@
 # when all is there. -l lists the packages instead.
 set -euo pipefail
 
-# To build. The packages' Build-Depends name the same (selftests/install/packages.t.sh).
+# To build. The packages' Build-Depends name the same (selftests/install/packages.t.sh). Of A|B the first that
+# apt can install: Ubuntu 24.04 has bpftool among its kernels' tools.
 BUILD=(
-	bpftool
+	'bpftool|linux-tools-generic'
 	clang
 	gcc
 	libbpf-dev
@@ -38,8 +39,8 @@ BUILD=(
 # AES-GCM where it is fastest; OpenSSL does it elsewhere.
 [ "$(uname -m)" != x86_64 ] || BUILD+=(libipsec-mb-dev)
 
-# To make packages and check them, besides. Of A|B the first that apt knows: Debian 13 has the units'
-# folder, for pkg-config, in a package of its own.
+# To make packages and check them, besides. Debian 13 has the units' folder, for pkg-config, in a package of
+# its own.
 DEB=(
 	build-essential
 	debhelper
@@ -49,12 +50,13 @@ DEB=(
 	'systemd-dev|systemd'
 )
 
-# For tests, besides. libclang-rt-dev has the sanitizers' and the fuzzers' part of whichever clang is the
-# default.
+# For tests, besides. clang-19 is Debian 13's, another compiler for the XDP programs. libclang-rt-dev has the
+# sanitizers' and the fuzzers' part of whichever clang is the default.
 TEST=(
 	aspell
 	aspell-en
 	bsdextrautils
+	'clang-19|clang'
 	e2fsprogs
 	ethtool
 	fio
@@ -94,6 +96,7 @@ TEST=(
 	universal-ctags
 	util-linux
 	xdp-tools
+	xz-utils
 	zsh
 )
 
@@ -102,13 +105,13 @@ BENCH=(
 	sockperf
 )
 
-# resolve PACKAGE...: the names, and of A|B the first that apt knows, or B.
+# resolve PACKAGE...: the names, and of A|B A, unless apt has none or only packages that provide it; then B.
 resolve()
 {
 	local package
 
 	for package; do
-		if [[ $package == *'|'* ]] && apt-cache show "${package%|*}" >/dev/null 2>&1; then
+		if [[ $package == *'|'* ]] && [ -n "$(apt-cache show "${package%|*}" 2>/dev/null)" ]; then
 			package=${package%|*}
 		fi
 		printf '%s\n' "${package#*|}"

@@ -40,6 +40,10 @@ jobs_of()
 		over_libfabric $n
 	done
 	[ "$WHOLE" = 1 ] || return
+	if ldd "$(command -v ucx_perftest)" | grep -q libmpi; then
+		tap_skip "$LINK: ucx_perftest" "this one is MPI's unless it has a terminal"
+		return
+	fi
 	gid=("UCX_IB_GID_INDEX=$GID" UCX_UD_VERBS_ETH_DGID_CHECK=n)
 	pair "$LINK: ucx_perftest, tag matching, rc_verbs" env "${UCX[@]}" "${gid[@]}" \
 		ucx_perftest -t tag_lat -n 100 -w 10 -s 64

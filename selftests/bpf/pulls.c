@@ -223,7 +223,7 @@ static void check_response(const struct falcon_hdr *request, const struct falcon
 	const uint8_t *frame = r->buf + r->meta_len, *falcon;
 	struct falcon_rdma_hdr rdma = { 0 };
 	struct packet_reply reply;
-	struct falcon_hdr h;
+	struct falcon_hdr h = { 0 };
 	uint32_t n;
 
 	assert_int_equal(packet_parse_reply(frame, r->len, &reply), 0);

@@ -213,7 +213,7 @@ static void check_response(struct falcon_conn *c, const struct verdict_packet *p
 {
 	bool is_read = request.opcode == FALCON_RDMA_READ_REQUEST;
 	struct falcon_rdma_hdr rdma = { 0 };
-	struct falcon_hdr h;
+	struct falcon_hdr h = { 0 };
 	uint32_t len;
 	const uint8_t *payload = take_response(r, &h, &rdma, &len);
 

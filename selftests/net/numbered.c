@@ -27,6 +27,11 @@
 #include <sys/socket.h>
 #include <time.h>
 
+/* Some kernels' headers leave it to netinet/in.h, which does not have it. */
+#ifndef IPV6_FLOWINFO_SEND
+#define IPV6_FLOWINFO_SEND 33
+#endif
+
 enum { PORT = 9, MAX_BYTES = 3500, MAX_COUNT = 1 << 20, BUFFER = 64 << 20, PORTS = 65536 };
 
 /* How to send. */

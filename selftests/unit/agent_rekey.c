@@ -138,8 +138,8 @@ static void every_mixture_accepts(void **state)
 	};
 
 	(void)state;
-	for (int n = 0; n < STEPS * STEPS * STEPS; n++) {
-		int i = n % STEPS, j = n / STEPS % STEPS, k = n / STEPS / STEPS;
+	for (unsigned int n = 0; n < STEPS * STEPS * STEPS; n++) {
+		unsigned int i = n % STEPS, j = n / STEPS % STEPS, k = n / STEPS / STEPS;
 		struct falcon_conn_id id = { .spis = w[i].spis.word, .cur_spi_gen = w[j].gen };
 		struct falcon_config cfg = { .spi_check = w[k].global.word };
 

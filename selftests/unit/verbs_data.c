@@ -87,7 +87,7 @@ static void inline_data_is_taken_at_once(void **state)
 	strcpy(text, "gone");
 	fake_hold(false);
 	assert_int_equal(env_next(e->cq).status, IBV_WC_SUCCESS);
-	assert_string_equal(e->mem, "inline");
+	assert_string_equal((char *)e->mem, "inline");
 	sge.length = 65;
 	assert_int_equal(env_post(e->a, &wr, &sge), EINVAL);
 	wr.opcode = IBV_WR_RDMA_READ;
@@ -391,7 +391,7 @@ static void shared_memory_is_direct(void **state)
 	memcpy(mem + 100, "shared!", 8);
 	assert_int_equal(env_post(e->a, &wr, &sge), 0);
 	assert_int_equal(env_next(e->cq).status, IBV_WC_SUCCESS);
-	assert_string_equal(e->mem, "shared!");
+	assert_string_equal((char *)e->mem, "shared!");
 	assert_int_equal(fake_copied(), 0);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	falcon_free_shared(e->ctx, mem);
@@ -414,7 +414,7 @@ static void offload_memory(void **state)
 	memcpy(e->mem, "offload", 8);
 	assert_int_equal(env_post(e->a, &wr, &sge), 0);
 	assert_int_equal(env_next(e->cq).status, IBV_WC_SUCCESS);
-	assert_string_equal(one + 10, "offload");
+	assert_string_equal((char *)one + 10, "offload");
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	falcon_free_shared(e->ctx, one);
 	one = falcon_alloc_offload(e->ctx, 8192);

@@ -12,9 +12,13 @@ $(B)/wire_steer.bpf.o: tools/wire/steer.bpf.c
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
 
+# Ubuntu's is a script that refuses to work under another kernel than its packages', such as a container's host's.
+BPFTOOL = $(or $(shell bpftool version >/dev/null 2>&1 && echo bpftool),\
+	$(lastword $(wildcard /usr/lib/linux-tools/*/bpftool)),bpftool)
+
 $(B)/wire_steer.skel.h: $(B)/wire_steer.bpf.o
 	$(call say,SKEL,$@)
-	$(Q)bpftool gen skeleton $< name wire_steer >$@ || { rm -f $@; false; }
+	$(Q)$(BPFTOOL) gen skeleton $< name wire_steer >$@ || { rm -f $@; false; }
 
 $(foreach k,obj asan,$(B)/$(k)/tools/wire/port_xdp.o): $(B)/wire_steer.skel.h
 

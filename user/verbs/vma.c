@@ -112,10 +112,11 @@ static bool next_line(struct lines *l, char *line)
 	for (;;) {
 		char *end = memchr(l->buf, '\n', l->len);
 		size_t n = end ? (size_t)(end - l->buf) + 1 : l->len;
-		bool whole = end || l->len == sizeof(l->buf), skipped = l->skip;
+		size_t room = l->len < sizeof(l->buf) ? sizeof(l->buf) - l->len : 0;
+		bool skipped = l->skip;
 		ssize_t got;
 
-		if (whole) {
+		if (end || !room) {
 			memcpy(line, l->buf, n);
 			line[n - 1] = 0;
 			memmove(l->buf, l->buf + n, l->len - n);
@@ -125,7 +126,7 @@ static bool next_line(struct lines *l, char *line)
 				return true;
 			continue;
 		}
-		got = read(l->fd, l->buf + l->len, sizeof(l->buf) - l->len);
+		got = read(l->fd, l->buf + l->len, room);
 		if (got <= 0)
 			return false;
 		l->len += (size_t)got;
