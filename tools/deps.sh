@@ -20,6 +20,7 @@ BUILD=(
 	libjansson-dev
 	libmicrohttpd-dev
 	libmnl-dev
+	libncurses-dev
 	libnvme-dev
 	libpcap-dev
 	librdmacm-dev
@@ -82,6 +83,7 @@ TEST=(
 	perftest
 	procps
 	python3
+	python3-pyte
 	python3-pyverbs
 	qemu-system-x86
 	qemu-utils

@@ -50,16 +50,24 @@ wrong()
 		[[ $err == *--help* ]]
 }
 
-# The long options of --help that its manual page has not.
+# The long options of --help, of an action of the program's if one is named, that its manual page has not.
 unexplained()
 {
 	local option page
 
 	page=$(echo "$TAP_TOP"/*/*/"$1".[18].scd)
-	"$1" --help | sed -En 's/^ +(-[[:alnum:]], +)?(--[a-z-]+).*/\2/p' | while read -r option; do
+	"$@" --help | sed -En 's/^ +(-[[:alnum:]], +)?(--[a-z-]+).*/\2/p' | while read -r option; do
 		tr -d '\\*' <"$page" | grep -Eq -- "(^|[^a-z-])$option([^a-z-]|\$)" ||
 			grep -q -- "\*${option#--}\*" "$page" || echo "$option"
 	done
+}
+
+# action WORD...: falconctl's with options of its own.
+action()
+{
+	says 0 falconctl "$@" --help && [[ $out == "Usage: falconctl $* [OPTION...]"* ]] || return
+	says 1 falconctl "$@" --no-such-option && [ -z "$out" ] &&
+		[[ $err == "falconctl $*: "*no-such-option*"falconctl $* --help"* ]]
 }
 
 for program in "${PROGRAMS[@]}"; do
@@ -67,5 +75,10 @@ for program in "${PROGRAMS[@]}"; do
 	tap_run "its help" help "$program"
 	tap_run "what is wrong" wrong "$program"
 	tap_is "$(unexplained "$program")" "" "its options are in its manual page"
+done
+for words in top metrics "rue trace" doctor; do
+	read -ra action <<<"$words"
+	tap_run "falconctl $words: help, and what is wrong" action "${action[@]}"
+	tap_is "$(unexplained falconctl "${action[@]}")" "" "its options are in the manual page"
 done
 tap_done

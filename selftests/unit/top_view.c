@@ -2,20 +2,46 @@
 /* What falconctl top shows (tools/ctl/top_view.h) of tables that the test gives in the agent's place. */
 #include "unit.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "../../tools/ctl/top_view.h"
 
 static const char *conn, *rue, *qp;		/* JSON; NULL: the agent does not answer */
 static struct top_sample s;
+static struct ipc_client agent;
+static bool there;
 
-json_t *ctl_rows(const struct options *o, const char *object, const char *name)
+enum { SOCKET = 1000 };
+
+json_t *ctl_pages(struct ipc_client *c, const char *object, const char *name)
 {
 	const char *text = !strcmp(object, "conn") ? conn : !strcmp(object, "rue") ? rue : qp;
 
-	(void)o;
+	assert_ptr_equal(c, &agent);
+	assert_int_equal(c->sock, SOCKET);
 	assert_null(name);
 	return text ? json_loads(text, 0, NULL) : NULL;
+}
+
+int ctl_reach(struct ipc_client *c, const char *path)
+{
+	assert_string_equal(path, "path");
+	if (!there)
+		return -ENOENT;
+	c->sock = SOCKET;
+	return 0;
+}
+
+void ipc_client_close(struct ipc_client *c)
+{
+	c->sock = -1;
+}
+
+/* Another look, two seconds after the last. */
+static bool look(void)
+{
+	return top_look(&s, &agent, "path", s.now.at + 2);
 }
 
 static int setup(void **state)
@@ -26,7 +52,9 @@ static int setup(void **state)
 	rue = "[{\"name\":\"b\",\"fcwnd\":1.5,\"events\":7},"
 	      "{\"name\":\"a\",\"flow\":0,\"fcwnd\":2.5,\"events\":1},"
 	      "{\"name\":\"a\",\"flow\":1,\"fcwnd\":9.5,\"events\":1000}]";
-	s = (struct top_sample){ .view = &top_views[TOP_CONN], .elapsed = 2 };
+	s = (struct top_sample){ .view = &top_views[TOP_CONN] };
+	agent = (struct ipc_client)IPC_CLIENT_CLOSED;
+	there = true;
 	return 0;
 }
 
@@ -59,7 +87,7 @@ static const char *cell(const char *title, size_t n)
 static void values_of_two_tables(void **state)
 {
 	(void)state;
-	assert_true(top_look(NULL, &s));
+	assert_true(look());
 	assert_string_equal(cell("NAME", 0), "a");
 	assert_string_equal(cell("FCWND", 0), "2.5");	/* of the first flow */
 	assert_string_equal(cell("FCWND", 1), "1.5");
@@ -72,12 +100,12 @@ static void rates(void **state)
 	struct top_cell c;
 
 	(void)state;
-	assert_true(top_look(NULL, &s));
+	assert_true(look());
 	conn = "[{\"name\":\"new\",\"tx_packets\":50},"
 	       "{\"name\":\"b\",\"tx_packets\":4,\"completed\":25},"
 	       "{\"name\":\"a\",\"tx_packets\":1100,\"tx_retx_rto\":2,\"tx_retx_early\":4,"
 	       "\"tx_retx_own\":6}]";
-	assert_true(top_look(NULL, &s));
+	assert_true(look());
 	assert_string_equal(cell("TX/S", 2), "500");
 	assert_string_equal(cell("RETX/S", 2), "3");
 	assert_string_equal(cell("OPS/S", 1), "10");
@@ -92,8 +120,8 @@ static void json(void **state)
 	json_t *v;
 
 	(void)state;
-	assert_true(top_look(NULL, &s));
-	assert_true(top_look(NULL, &s));
+	assert_true(look());
+	assert_true(look());
 	v = top_json_of(&s, column("TX/S"), json_array_get(s.now.rows, 0));
 	assert_true(json_is_real(v));
 	json_decref(v);
@@ -107,24 +135,65 @@ static void json(void **state)
 static void another_view(void **state)
 {
 	(void)state;
-	assert_true(top_look(NULL, &s));
+	assert_true(look());
 	top_start(&s, &top_views[TOP_QP]);
 	qp = "[{\"pid\":1,\"qpn\":\"0x10\",\"sent\":1},{\"pid\":2,\"qpn\":\"0x10\",\"sent\":100}]";
-	assert_true(top_look(NULL, &s));
+	assert_true(look());
 	qp = "[{\"pid\":2,\"qpn\":\"0x10\",\"sent\":300},{\"pid\":1,\"qpn\":\"0x10\",\"sent\":3}]";
-	assert_true(top_look(NULL, &s));
+	assert_true(look());
 	assert_string_equal(cell("PID", 0), "2");
 	assert_string_equal(cell("SENT/S", 0), "100");
 	assert_string_equal(cell("SENT/S", 1), "1");
 }
 
+/* What was seen last stays, and an agent that is there again is asked again. */
 static void no_answer(void **state)
 {
+	const char *was = rue;
+
 	(void)state;
-	assert_true(top_look(NULL, &s));
+	assert_true(look());
 	rue = NULL;
-	assert_false(top_look(NULL, &s));
-	assert_string_equal(cell("FCWND", 0), "2.5");	/* what was seen last stays */
+	assert_false(look());
+	assert_string_equal(cell("FCWND", 0), "2.5");
+	assert_int_equal(agent.sock, -1);
+	there = false;
+	assert_false(look());
+	rue = was;
+	there = true;
+	assert_true(look());
+	assert_string_equal(cell("FCWND", 0), "2.5");
+}
+
+/* The names in the order of the lines. */
+static const char *sorted(const char *title, bool reverse)
+{
+	static char names[64];
+	size_t n;
+	struct top_line *lines = top_lines(&s, (int)(column(title) - s.view->columns), reverse, &n);
+
+	assert_non_null(lines);
+	names[0] = 0;
+	for (size_t i = 0; i < n; i++)
+		strcat(names, lines[i].cell[0].text);
+	free(lines);
+	return names;
+}
+
+static void sorting(void **state)
+{
+	(void)state;
+	conn = "[{\"name\":\"b\",\"state\":\"up\"},{\"name\":\"a\",\"state\":\"up\"},"
+	       "{\"name\":\"c\",\"state\":\"down\"}]";
+	rue = "[{\"name\":\"a\",\"fcwnd\":10},{\"name\":\"b\",\"fcwnd\":9.5},{\"name\":\"c\",\"fcwnd\":100}]";
+	assert_true(look());
+	assert_string_equal(sorted("FCWND", false), "cab");
+	assert_string_equal(sorted("FCWND", true), "bac");
+	assert_string_equal(sorted("STATE", false), "cab");	/* equal ones by name */
+	assert_string_equal(sorted("STATE", true), "abc");
+	assert_string_equal(sorted("NAME", false), "abc");
+	assert_string_equal(sorted("NAME", true), "cba");
+	assert_string_equal(sorted("TX/S", true), "abc");	/* all zero */
 }
 
 /* Every view's sorting is by one of its columns, and its columns fit. */
@@ -152,6 +221,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(json, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_view, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_answer, setup, teardown),
+		cmocka_unit_test_setup_teardown(sorting, setup, teardown),
 		cmocka_unit_test(tables),
 	};
 

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/cli.h"
 #include "ipc/client.h"
 
 /* Exit statuses, as ip(8) has them. */
@@ -67,6 +68,12 @@ int ctl_doctor(const struct options *o, const struct object *obj, int argc, char
 int ctl_usage_error(const char *fmt, const char *what);
 
 /*
+ * Parse the options and arguments of the action |name|, the words after it, into |input| by |argp|. A line
+ * that is wrong, or asks for help, ends the program (cli.h).
+ */
+void ctl_parse(const char *name, const struct argp *argp, int argc, char **argv, void *input);
+
+/*
  * A request |op| with KEY=VALUE ... as its members; the first argument may be a value alone, that of
  * |first|. NULL after saying |usage|, with the argument in the place of %s.
  */
@@ -78,8 +85,12 @@ json_t *ctl_keys(const char *op, const char *first, const char *usage, int argc,
  */
 json_t *ctl_request(const char *path, json_t *req);
 
-/* The same on a connection of one's own, to be closed with ipc_client_close(). 0, or -1 after a sentence. */
+/*
+ * The same on a connection of one's own, to be closed with ipc_client_close(). 0, or -1 after a sentence;
+ * ctl_reach() says nothing, but returns a negative errno with the sentence in |agent->err|.
+ */
 int ctl_connect(struct ipc_client *agent, const char *path);
+int ctl_reach(struct ipc_client *agent, const char *path);
 /* |pass| goes with the request, unless it is -1. */
 json_t *ctl_call(struct ipc_client *agent, json_t *req, int pass);
 

@@ -49,7 +49,7 @@ _falconctl()
 	"2:key rotate") words="all $(_falconctl_connections)" ;;
 	"3:rue set "*) words="swift fixed" ;;
 	*:"rue trace "*) words="--count --seconds --conn" ;;
-	*:"top "*) words="show qp nvme shard -d -n --batch --sort" ;;
+	*:"top "*) words="show qp nvme shard --delay --count --batch --sort --reverse" ;;
 	"2:xlr add") words="initiator target" ;;
 	*:"xlr add "*)
 		words="connection= function= protocol= type="

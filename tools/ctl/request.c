@@ -14,14 +14,21 @@ static int checked(const struct ipc_client *agent, int rc)
 	return rc ? -1 : 0;
 }
 
-int ctl_connect(struct ipc_client *agent, const char *path)
+int ctl_reach(struct ipc_client *agent, const char *path)
 {
 	int rc = ipc_client_connect(agent, path);
 
-	if (rc != -ENOENT && rc != -ECONNREFUSED)
-		return checked(agent, rc);
-	fprintf(stderr, "falconctl: %s, and so does -s SOCKET\n", agent->err);
-	return -1;
+	if (rc == -ENOENT || rc == -ECONNREFUSED) {
+		size_t len = strlen(agent->err);
+
+		snprintf(agent->err + len, sizeof(agent->err) - len, ", and so does -s SOCKET");
+	}
+	return rc;
+}
+
+int ctl_connect(struct ipc_client *agent, const char *path)
+{
+	return checked(agent, ctl_reach(agent, path));
 }
 
 int ctl_ask(struct ipc_client *agent, json_t *req)
@@ -97,4 +104,26 @@ json_t *ctl_request(const char *path, json_t *req)
 	reply = ctl_call(&agent, req, -1);
 	ipc_client_close(&agent);
 	return reply;
+}
+
+json_t *ctl_rows(const struct options *o, const char *object, const char *name)
+{
+	struct ipc_client agent;
+	json_t *rows;
+
+	if (ctl_connect(&agent, o->socket) < 0)
+		return NULL;
+	rows = ctl_pages(&agent, object, name);
+	if (!rows)
+		fprintf(stderr, "falconctl: %s\n", agent.err);
+	ipc_client_close(&agent);
+	return rows;
+}
+
+int ctl_send(const struct options *o, json_t *req)
+{
+	json_t *reply = ctl_request(o->socket, req);
+
+	json_decref(reply);
+	return reply ? CTL_OK : CTL_FAILED;
 }

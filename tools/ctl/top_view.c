@@ -2,6 +2,8 @@
 #include "top_view.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define NOTHING_MORE { NULL }
 
@@ -98,7 +100,7 @@ static void forget(struct top_look *look)
 	json_decref(look->rows);
 	for (int i = 0; i < TOP_TABLES; i++)
 		json_decref(look->by_id[i]);
-	*look = (struct top_look){ NULL, { NULL, NULL } };
+	*look = (struct top_look){ .rows = NULL };
 }
 
 void top_start(struct top_sample *s, const struct top_view *view)
@@ -108,15 +110,18 @@ void top_start(struct top_sample *s, const struct top_view *view)
 	s->view = view;
 }
 
-bool top_look(const struct options *o, struct top_sample *s)
+bool top_look(struct top_sample *s, struct ipc_client *agent, const char *path, double at)
 {
-	struct top_look look = { NULL, { NULL, NULL } };
+	struct top_look look = { .at = at };
 
+	if (agent->sock < 0 && ctl_reach(agent, path) < 0)
+		return false;
 	for (int i = 0; i < TOP_TABLES && s->view->tables[i]; i++) {
-		json_t *rows = ctl_rows(o, s->view->tables[i], NULL);
+		json_t *rows = ctl_pages(agent, s->view->tables[i], NULL);
 
 		if (!rows) {
 			forget(&look);
+			ipc_client_close(agent);
 			return false;
 		}
 		look.by_id[i] = by_id(s->view, rows);
@@ -147,7 +152,7 @@ static double rate(const struct top_sample *s, const struct top_column *c, const
 	double d = row && old ? sum(row, c) - sum(old, c) : 0;
 
 	/* What was set up anew counts from 0. */
-	return d > 0 ? d / s->elapsed : 0;
+	return d > 0 ? d / (s->now.at - s->before.at) : 0;
 }
 
 json_t *top_json_of(const struct top_sample *s, const struct top_column *c, const json_t *row)
@@ -171,4 +176,42 @@ struct top_cell top_cell_of(const struct top_sample *s, const struct top_column 
 		ctl_cell(value, cell.text, sizeof(cell.text));
 	json_decref(value);
 	return cell;
+}
+
+struct order {
+	int column;
+	bool reverse;
+};
+
+static int compare(const void *a, const void *b, void *arg)
+{
+	const struct top_line *x = a, *y = b;
+	const struct order *o = arg;
+	double left = x->cell[o->column].order, right = y->cell[o->column].order;
+	int d = (left < right) - (left > right);
+
+	if (!d)
+		d = strcmp(x->cell[o->column].text, y->cell[o->column].text);
+	if (o->reverse)
+		d = -d;
+	return d ? d : strcmp(x->cell[0].text, y->cell[0].text);
+}
+
+struct top_line *top_lines(const struct top_sample *s, int column, bool reverse, size_t *n)
+{
+	struct order order = { column, reverse };
+	struct top_line *lines;
+
+	*n = json_array_size(s->now.rows);
+	lines = calloc(*n ? *n : 1, sizeof(*lines));
+	if (!lines)
+		return NULL;
+	for (size_t i = 0; i < *n; i++) {
+		const json_t *row = json_array_get(s->now.rows, i);
+
+		for (int c = 0; s->view->columns[c].title; c++)
+			lines[i].cell[c] = top_cell_of(s, &s->view->columns[c], row);
+	}
+	qsort_r(lines, *n, sizeof(*lines), compare, &order);
+	return lines;
 }

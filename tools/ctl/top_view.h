@@ -50,13 +50,13 @@ extern const struct top_view top_views[TOP_VIEWS];
 struct top_look {
 	json_t *rows;			/* of the first table */
 	json_t *by_id[TOP_TABLES];	/* objects of rows */
+	double at;			/* when, seconds of any clock that goes on */
 };
 
-/* Two looks, |elapsed| seconds apart. */
+/* The last two looks. */
 struct top_sample {
 	const struct top_view *view;
 	struct top_look before, now;
-	double elapsed;
 };
 
 /* A value for people and for sorting. */
@@ -65,10 +65,19 @@ struct top_cell {
 	double order;
 };
 
+/* One line of a view's table. */
+struct top_line {
+	struct top_cell cell[TOP_COLUMNS];
+};
+
 int top_columns(const struct top_view *view);
 
-/* Look again: the last look is the one before. False after a sentence on stderr. */
-bool top_look(const struct options *o, struct top_sample *s);
+/*
+ * Look again, by |agent|, which is connected to the agent at |path| unless it is, at the time |at|: the last
+ * look is the one before. False with a sentence in |agent->err|; the looks stay as they are, and |agent| is
+ * closed.
+ */
+bool top_look(struct top_sample *s, struct ipc_client *agent, const char *path, double at);
 /* No looks, of |view|. */
 void top_start(struct top_sample *s, const struct top_view *view);
 
@@ -76,5 +85,11 @@ void top_start(struct top_sample *s, const struct top_view *view);
 struct top_cell top_cell_of(const struct top_sample *s, const struct top_column *c, const json_t *row);
 /* The same as JSON; NULL if there is none. To be released. */
 json_t *top_json_of(const struct top_sample *s, const struct top_column *c, const json_t *row);
+
+/*
+ * The |*n| lines of the last look, to be freed, sorted by |column|: the largest number first, then, where
+ * there are no numbers or equal ones, by text; with |reverse| the other way round. NULL: no memory.
+ */
+struct top_line *top_lines(const struct top_sample *s, int column, bool reverse, size_t *n);
 
 #endif /* FALCON_TOOLS_TOP_VIEW_H */

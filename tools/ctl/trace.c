@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,7 +20,7 @@
 #include "rue/params.h"
 #include "rue/trace.h"
 
-enum { DEFAULT_SECONDS = 10, LOOK_MS = 20 };
+enum { DEFAULT_SECONDS = 10, SECONDS_MAX = 86400, LOOK_MS = 20 };
 
 struct request {
 	const char *path;	/* of the CSV; "-": standard output */
@@ -38,47 +37,44 @@ static void on_signal(int sig)
 	interrupted = 1;
 }
 
-static bool number(const char *text, double max, double *to)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	char *end;
+	struct request *r = state->input;
 
-	*to = strtod(text, &end);
-	return end != text && !*end && *to > 0 && *to <= max;
-}
-
-/* CTL_OK, or CTL_USAGE after a sentence. */
-static int parse(int argc, char **argv, struct request *r)
-{
-	static const struct option longs[] = {
-		{"count", required_argument, NULL, 'n'},
-		{"seconds", required_argument, NULL, 't'},
-		{"conn", required_argument, NULL, 'c'},
-		{NULL, 0, NULL, 0},
-	};
-	bool counted = false, timed = false;
-	double n = RUE_TRACE_MAX;
-	int opt;
-
-	/* getopt() skips the first word, which here is the action's. */
-	optind = 0;
-	while ((opt = getopt_long(argc + 1, argv - 1, "n:t:c:", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'n': counted = number(optarg, RUE_TRACE_MAX, &n); break;
-		case 't': timed = number(optarg, 86400, &r->seconds); break;
-		case 'c': r->conn = optarg; break;
-		default: return CTL_USAGE;
-		}
-		if ((opt == 'n' && !counted) || (opt == 't' && !timed))
-			return ctl_usage_error("rue trace: %s is not a number in range", optarg);
+	switch (key) {
+	case 'n': r->count = (uint32_t)cli_number(state, "--count", arg, 1, RUE_TRACE_MAX); return 0;
+	case 't': r->seconds = cli_real(state, "--seconds", arg, 0.001, SECONDS_MAX); return 0;
+	case 'c': r->conn = arg; return 0;
+	case ARGP_KEY_ARG:
+		if (r->path)
+			argp_error(state, "one file, not \"%s\" as well", arg);
+		r->path = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "a file is missing");
+		return 0;
+	case ARGP_KEY_END:
+		/* A number of records that is wanted has the time it takes. */
+		if (r->seconds == 0)
+			r->seconds = r->count ? SECONDS_MAX : DEFAULT_SECONDS;
+		if (!r->count)
+			r->count = RUE_TRACE_MAX;
+		return 0;
+	default: return ARGP_ERR_UNKNOWN;
 	}
-	if (optind != argc)
-		return ctl_usage_error("rue trace needs one file%s", "");
-	r->path = argv[optind - 1];
-	r->count = (uint32_t)n;
-	if (!timed)
-		r->seconds = counted ? 86400 : DEFAULT_SECONDS;
-	return CTL_OK;
 }
+
+static const struct argp_option options[] = {
+	{ "count", 'n', "N", 0, "End after N events", 0 },
+	{ "seconds", 't', "S", 0, "End after S seconds (10)", 0 },
+	{ "conn", 'c', "NAME", 0, "Of this connection alone", 0 },
+	{},
+};
+
+static const struct argp argp = {
+	.options = options, .parser = parse, .args_doc = "FILE",
+	.doc = "Record what Swift is asked and what it answers, for falcon-rue --vectors.",
+};
 
 /* Zeroed memory that the agent accepts, and its head. */
 static struct rue_trace *make_memory(uint32_t count, int *fd)
@@ -221,11 +217,10 @@ int ctl_rue_trace(const struct options *o, const struct object *obj, int argc, c
 	const struct sigaction sa = {.sa_handler = on_signal};
 	struct request r = {0};
 	struct rue_trace *t;
-	int rc = parse(argc, argv, &r), memfd;
+	int rc, memfd;
 
 	(void)obj;
-	if (rc != CTL_OK)
-		return rc;
+	ctl_parse("rue trace", &argp, argc, argv, &r);
 	t = make_memory(r.count, &memfd);
 	if (!t)
 		return CTL_FAILED;

@@ -49,7 +49,7 @@ void cli_parse(const struct argp *argp, unsigned int flags, int argc, char **arg
 	const struct argp_child children[] = { { .argp = &own }, {} };
 	const struct argp all = {
 		.options = common, .parser = parse_common, .args_doc = argp->args_doc, .doc = argp->doc,
-		.children = children,
+		.children = children, .help_filter = argp->help_filter,
 	};
 
 	if (argp_err_exit_status == EX_USAGE)

@@ -102,17 +102,32 @@ static void print(const struct doctor *d)
 	}
 }
 
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct doctor *d = state->input;
+
+	if (key != 'c')
+		return ARGP_ERR_UNKNOWN;
+	d->config_path = arg;
+	return 0;
+}
+
 int ctl_doctor(const struct options *o, const struct object *obj, int argc, char **argv)
 {
+	static const struct argp_option options[] = {
+		{ "config", 'c', "FILE", 0, "The agent's falcon.conf, if not in /etc/falcon", 0 },
+		{},
+	};
+	static const struct argp argp = {
+		.options = options, .parser = parse,
+		.doc = "Look at host, falcon.conf, agent and peers, and say what keeps Falcon from working.",
+	};
 	struct doctor d = { .config_path = "/etc/falcon/falcon.conf",
 			    .socket = o->socket,
 			    .findings = json_array() };
 
 	(void)obj;
-	if (argc == 2 && !strcmp(argv[0], "-c"))
-		d.config_path = argv[1];
-	else if (argc)
-		return ctl_usage_error("doctor takes no \"%s\" but -c FILE", argv[0]);
+	ctl_parse("doctor", &argp, argc, argv, &d);
 	look(&d);
 	if (o->json)
 		ctl_print_json(o, d.findings);
