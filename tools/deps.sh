@@ -107,17 +107,34 @@ BENCH=(
 	sockperf
 )
 
-# resolve PACKAGE...: the names, and of A|B A, unless apt has none or only packages that provide it; then B.
+# known PACKAGE: apt has it, and not only others that provide it.
+known()
+{
+	[ -n "$(apt-cache show "$1" 2>/dev/null)" ]
+}
+
+# resolve PACKAGE...: the names, and of A|B the first that apt knows, or A.
 resolve()
 {
 	local package
 
 	for package; do
-		if [[ $package == *'|'* ]] && [ -n "$(apt-cache show "${package%|*}" 2>/dev/null)" ]; then
-			package=${package%|*}
+		if [[ $package == *'|'* ]] && ! known "${package%|*}" && known "${package#*|}"; then
+			package=${package#*|}
 		fi
-		printf '%s\n' "${package#*|}"
+		printf '%s\n' "${package%|*}"
 	done
+}
+
+# undecided PACKAGE...: of some A|B apt knows neither, as where there are no package lists.
+undecided()
+{
+	local package
+
+	for package; do
+		[[ $package != *'|'* ]] || known "${package%|*}" || known "${package#*|}" || return 0
+	done
+	return 1
 }
 
 missing()
@@ -157,7 +174,11 @@ bench) PACKAGES=("${BUILD[@]}" "${TEST[@]}" "${BENCH[@]}") ;;
 all) PACKAGES=("${BUILD[@]}" "${TEST[@]}" "${BENCH[@]}" "${DEB[@]}") ;;
 *) usage ;;
 esac
-mapfile -t PACKAGES < <(resolve "${PACKAGES[@]}" | sort)
+if [ $list -eq 0 ] && [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null &&
+	undecided "${PACKAGES[@]}"; then
+	apt-get update -q
+fi
+mapfile -t PACKAGES < <(resolve "${PACKAGES[@]}" | sort -u)
 if [ $list -eq 1 ]; then
 	printf '%s\n' "${PACKAGES[@]}"
 	exit
