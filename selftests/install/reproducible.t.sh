@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
-# Built in different folders the programs are the same, byte for byte: a library and a BPF object, and with
-# FALCON_TEST_FULL=1 all that is installed.
+# Built in different folders the programs are the same, byte for byte: two libraries and a BPF object, and
+# with FALCON_TEST_FULL=1 all that is installed.
 . "$(dirname "$0")/../tap.sh"
 tap_need make gcc clang
 
 TMP=$(mktemp -d)
 trap 'rm -rf "$TMP"' EXIT
 
-WHAT=(build/libfalcon.so build/falcon.bpf.o)
+WHAT=(build/libfalcon.so build/falcon.bpf.o build/rue/aimd.so)
 [ -z "${FALCON_TEST_FULL:-}" ] || WHAT=(all)
 
 # build FOLDER
@@ -24,7 +24,7 @@ differ()
 {
 	local file
 
-	(cd "$TMP/one/build" && find . -maxdepth 1 -type f) >"$TMP/files"
+	(cd "$TMP/one/build" && find . -maxdepth 2 -type f ! -name "*.[do]" -o -name "*.bpf.o") >"$TMP/files"
 	while read -r file; do
 		cmp -s "$TMP/one/build/$file" "$TMP/the/other/build/$file" || echo "$file"
 	done <"$TMP/files"

@@ -7,7 +7,7 @@ RUE_EXAMPLE_ASAN := $(B)/asan/rue/aimd.so
 $(RUE_EXAMPLE): user/rue/example/aimd.c include/falcon/rue_engine.h include/falcon/rue.h
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(WARN) -shared -fPIC -Iinclude -o $@ $<
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(WARN) -ffile-prefix-map=$(CURDIR)=. -shared -fPIC -Iinclude -o $@ $<
 
 # Beside the agent with AddressSanitizer, which looks there.
 $(RUE_EXAMPLE_ASAN): $(RUE_EXAMPLE)
