@@ -12,7 +12,7 @@ import termios
 
 import pyte
 
-SMALL, LARGE = (6, 120), (30, 120)      # rows, columns
+SMALL, LARGE = (5, 120), (30, 120)      # rows, columns
 
 
 class Terminal:
@@ -78,11 +78,11 @@ def scrolling(t):
     """Fewer lines than there are."""
     t.press(b'r', 'largest first')
     t.resize(*SMALL)
-    t.until('lines 1 to 2 of')
-    t.press(b'\033[B', 'lines 2 to 3 of')
-    t.press(b'\033[A', 'lines 1 to 2 of')
-    t.press(b'\033[6~', 'lines 3 to 4 of')
-    t.press(b'\033[5~', 'lines 1 to 2 of')
+    t.until('lines 1 to 1 of')
+    t.press(b'\033[B', 'lines 2 to 2 of')
+    t.press(b'\033[A', 'lines 1 to 1 of')
+    t.press(b'\033[6~', 'lines 2 to 2 of')
+    t.press(b'\033[5~', 'lines 1 to 1 of')
     t.resize(*LARGE)
     t.until('FCWND')
 

@@ -31,7 +31,7 @@ struct screen {
 
 static const char *const help_text[] = {
 	"1 2 3 4, v, Tab     another view",
-	"s, S, left, right   sort by the next or the last column",
+	"s, S, left, right   sort by the next or the previous column",
 	"r                   smallest first, or largest",
 	"up, down, PgUp, PgDn, Home, End   other lines",
 	"+, -                look more often, or less",
