@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# deps.sh [-l] [build|deb|test|bench|all]: install what building needs, what making Debian packages needs,
-# what "make test" needs (the default), what "make bench" needs, or all of it. Asks nothing, and is quick
-# when all is there. -l lists the packages instead.
+# deps.sh [-l] [build|deb|rpm|test|bench|all]: install what building needs, what making Debian or RPM packages
+# needs, what "make test" needs (the default), what "make bench" needs, or all of it. Asks nothing, and is
+# quick when all is there. -l lists the packages instead.
 set -euo pipefail
 
 # To build. The packages' Build-Depends name the same (selftests/install/packages.t.sh). Of A|B the first that
@@ -49,6 +49,11 @@ DEB=(
 	dpkg-dev
 	lintian
 	'systemd-dev|systemd'
+)
+
+# To make RPM packages, besides.
+RPM=(
+	rpm
 )
 
 # For tests, besides. clang-19 is Debian 13's, another compiler for the XDP programs. libclang-rt-dev has the
@@ -156,7 +161,7 @@ install_packages()
 
 usage()
 {
-	echo "usage: deps.sh [-l] [build|deb|test|bench|all]" >&2
+	echo "usage: deps.sh [-l] [build|deb|rpm|test|bench|all]" >&2
 	exit 2
 }
 
@@ -169,9 +174,10 @@ fi
 case ${1:-test} in
 build) PACKAGES=("${BUILD[@]}") ;;
 deb) PACKAGES=("${BUILD[@]}" "${DEB[@]}") ;;
-test) PACKAGES=("${BUILD[@]}" "${TEST[@]}") ;;
-bench) PACKAGES=("${BUILD[@]}" "${TEST[@]}" "${BENCH[@]}") ;;
-all) PACKAGES=("${BUILD[@]}" "${TEST[@]}" "${BENCH[@]}" "${DEB[@]}") ;;
+rpm) PACKAGES=("${BUILD[@]}" "${RPM[@]}") ;;
+test) PACKAGES=("${BUILD[@]}" "${RPM[@]}" "${TEST[@]}") ;;
+bench) PACKAGES=("${BUILD[@]}" "${RPM[@]}" "${TEST[@]}" "${BENCH[@]}") ;;
+all) PACKAGES=("${BUILD[@]}" "${RPM[@]}" "${TEST[@]}" "${BENCH[@]}" "${DEB[@]}") ;;
 *) usage ;;
 esac
 if [ $list -eq 0 ] && [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null &&

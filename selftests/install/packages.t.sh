@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # tools/debian says of the packages what the tree says: files, symbols, version, licences, what building
-# needs. debian.t.sh builds them.
+# needs; and tools/rpm what tools/debian says. debian.t.sh and rpm.t.sh build them.
 . "$(dirname "$0")/../tap.sh"
 tap_need make gcc nm
 
 TMP=$(mktemp -d)
 trap 'rm -rf "$TMP"' EXIT
 cd "$TAP_TOP" || exit 1
-DEBIAN=tools/debian
+DEBIAN=tools/debian SPEC=tools/rpm/falcon.spec
 TRIPLET=$(gcc -print-multiarch)
 VERSION=$(sed -n 's/.*FALCON_VERSION_STRING "\(.*\)"/\1/p' user/base/version.h)
 ABI=${VERSION%%.*}
@@ -88,6 +88,25 @@ build_depends()
 # Of every Debian system that builds, and so not to be named.
 essential='gcc|libc6-dev|linux-libc-dev|make'
 
+# What the RPM packages are built with, by its names in Debian.
+rpm_build_depends()
+{
+	local name modules
+
+	# PACKAGE:...: /.../MODULE.pc
+	modules=$(dpkg -S '*.pc')
+	rpmspec -q --buildrequires $SPEC | while read -r name; do
+		case $name in
+		pkgconfig\(libpcap\)) echo libpcap-dev ;; # which depends on one of its version
+		pkgconfig\(*) grep "/${name:10:-1}\.pc$" <<<"$modules" | cut -d : -f 1 ;;
+		pkgconf-pkg-config) echo pkg-config ;;
+		systemd-rpm-macros) ;;
+		intel-ipsec-mb-devel) echo libipsec-mb-dev ;;
+		*) echo "${name/%-devel/-dev}" ;;
+		esac
+	done | sort
+}
+
 # Files with both licences, as the copyright file would name them.
 dual_files()
 {
@@ -121,6 +140,15 @@ tap_is "$(awk '/^Package:/ { print $2 }' $DEBIAN/control | sort | tr '\n' ' ')" 
 tap_is "$(build_depends)" \
 	"$(tools/deps.sh -l build | grep -vxE "$essential" | sed 's/^linux-tools-generic$/bpftool/' | sort)" \
 	"the packages are built with what tools/deps.sh installs"
+tap_is "$(sed -n 's/^Version: *//p' $SPEC)" "$VERSION" "the RPM packages have this version"
+tap_is "$(grep -o '[^/]*\.files$' $SPEC | sed '/\$/d; s/\.files$//' | sort)" \
+	"$(cd $DEBIAN && printf '%s\n' *.install | sed 's/\.install$//' | sort)" "each list is one's of them"
+if command -v rpmspec dpkg >/dev/null; then
+	tap_is "$(rpm_build_depends)" "$(tools/deps.sh -l build | grep -vxE 'libc6-dev|linux-libc-dev' |
+		sed 's/^linux-tools-generic$/bpftool/' | sort)" "they are built with the same"
+else
+	tap_skip "they are built with the same" "rpmspec or dpkg is not installed"
+fi
 tap_is "$(comm -23 <(tools/deps.sh -l build) <(tools/deps.sh -l test)), $(
 	comm -23 <(tools/deps.sh -l test) <(tools/deps.sh -l bench)), $(
 	comm -23 <(tools/deps.sh -l bench) <(tools/deps.sh -l all))" ", , " "its sets contain each other"
