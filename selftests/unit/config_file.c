@@ -343,6 +343,7 @@ static void refusals_of_sections_and_values(void **state)
 		{"[agent]\n[port eth0]\n[agent]\n", 3, "second [agent] section; the first is in line 1"},
 		{"[agent]\nwhat\n", 2, "neither key = value nor a section"},
 		{"[agent]\nfcwnd = 1\n\nfcwnd = 2\n", 4, "given twice"},
+		{"[agent]\nmax_retx = 255\n", 2, "max_retx must be a number from 1 to 254, not \"255\""},
 		{"[agent]\nfcwnd = 0\n", 2, "fcwnd must be a number from 1 to 255, not \"0\""},
 		{"[agent]\nfcwnd = 256\n", 2, "from 1 to 255"},
 		{"[agent]\nfcwnd = -1\n", 2, "from 1 to 255"},

@@ -172,7 +172,7 @@ static const struct config_key param_keys[] = {
 	 .help = "initial NIC congestion window"},
 	{"rto_us", SCALED(10, 60000000, 1000, "us"), AT(struct fcore_params, rto_ns),
 	 .help = "initial retransmission timeout"},
-	{"max_retx", UINT(1, 255), AT(struct fcore_params, max_retx),
+	{"max_retx", UINT(1, FCORE_MAX_RETX), AT(struct fcore_params, max_retx),
 	 .help = "retransmissions of a packet before the connection is given up"},
 	{"txn_timeout_ms", SCALED(1, 3600000, 1000000, "ms"),
 	 AT(struct fcore_params, txn_timeout_ns), .help = "transaction timeout"},
