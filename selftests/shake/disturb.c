@@ -136,16 +136,19 @@ static size_t read_proc(const char *pid, const char *name, char *text, size_t si
 	return n > 0 ? (size_t)n : 0;
 }
 
+/* Marks are words, with a space before and behind each. */
 static bool is_agent(const char *pid, const char *mark)
 {
 	static char text[ENVIRON];
+	char word[300];
 	size_t n;
 
+	snprintf(word, sizeof(word), " %s ", mark);
 	if (!read_proc(pid, "comm", text, sizeof(text)) || strcmp(text, "falcond\n"))
 		return false;
 	n = read_proc(pid, "environ", text, sizeof(text));
 	for (size_t i = 0; i < n; i += strlen(text + i) + 1)
-		if (!strncmp(text + i, "FALCON_TEST_MARKS=", 18) && strstr(text + i, mark))
+		if (!strncmp(text + i, "FALCON_TEST_MARKS=", 18) && strstr(text + i, word))
 			return true;
 	return false;
 }
