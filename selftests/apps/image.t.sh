@@ -9,7 +9,7 @@
 # shellcheck source=selftests/apps/apps.sh disable=SC2317 # functions that tap_run calls
 . "$(dirname "$0")/apps.sh"
 [ -n "${FALCON_TEST_FULL:-}" ] || tap_skip_all "builds a system and all packages: FALCON_TEST_FULL=1"
-tap_need podman debootstrap falcon-lab
+tap_need podman debootstrap capsh
 cd "$TAP_TOP" || exit 1
 
 RUN=/run/falcon-$FALCON_LAB
@@ -62,8 +62,8 @@ documented()
 		sed "s/$WITHOUT//"
 }
 
-# in_network HOST COMMAND...: with nothing of that host but its network. Engines need the machine's control
-# groups, which hosts do not see.
+# in_network HOST COMMAND...: with the network of that host of the lab, and all else the machine's: engines
+# need its control groups, which a lab's hosts do not see.
 in_network()
 {
 	nsenter --net="/run/netns/falcon-$FALCON_LAB-$1" "${@:2}"

@@ -88,6 +88,12 @@ build_depends()
 # Of every Debian system that builds, and so not to be named.
 essential='gcc|libc6-dev|linux-libc-dev|make'
 
+# What tools/deps.sh installs for building, by its names in Debian.
+deps()
+{
+	tools/deps.sh -l build | sed 's/^linux-tools-generic$/bpftool/' | sort
+}
+
 # What the RPM packages are built with, by its names in Debian.
 rpm_build_depends()
 {
@@ -137,15 +143,15 @@ tap_is "$(sed -n '1s/.*(\(.*\)).*/\1/p' $DEBIAN/changelog)" "$VERSION" "the chan
 tap_is "$(awk '/^Package:/ { print $2 }' $DEBIAN/control | sort | tr '\n' ' ')" \
 	"$(cd $DEBIAN && printf '%s\n' *.install | sed 's/\.install$//' | sort | tr '\n' ' ')" \
 	"each package has a list"
-tap_is "$(build_depends)" \
-	"$(tools/deps.sh -l build | grep -vxE "$essential" | sed 's/^linux-tools-generic$/bpftool/' | sort)" \
+tap_is "$(build_depends)" "$(deps | grep -vxE "$essential")" \
 	"the packages are built with what tools/deps.sh installs"
 tap_is "$(sed -n 's/^Version: *//p' $SPEC)" "$VERSION" "the RPM packages have this version"
 tap_is "$(grep -o '[^/]*\.files$' $SPEC | sed '/\$/d; s/\.files$//' | sort)" \
-	"$(cd $DEBIAN && printf '%s\n' *.install | sed 's/\.install$//' | sort)" "each list is one's of them"
+	"$(cd $DEBIAN && printf '%s\n' *.install | sed 's/\.install$//' | sort)" \
+	"each of Debian's lists is used by one of them"
 if command -v rpmspec dpkg >/dev/null; then
-	tap_is "$(rpm_build_depends)" "$(tools/deps.sh -l build | grep -vxE 'libc6-dev|linux-libc-dev' |
-		sed 's/^linux-tools-generic$/bpftool/' | sort)" "they are built with the same"
+	tap_is "$(rpm_build_depends)" "$(deps | grep -vxE 'libc6-dev|linux-libc-dev')" \
+		"they are built with the same"
 else
 	tap_skip "they are built with the same" "rpmspec or dpkg is not installed"
 fi
