@@ -49,7 +49,7 @@ left()
 	for what in qp mr cq pd; do
 		on "$1" falconctl -j $what show
 	done
-	on "$1" falconctl -j conn show | jq -c 'map(select(.name | startswith("rdma.")))'
+	on "$1" falconctl -j conn show | jq -c 'map(select(.name | test("^(rdma|any)[.]")))'
 }
 
 nothing_left()

@@ -46,7 +46,7 @@ with_itself()
 
 few_left()
 {
-	on a falconctl -j conn show | jq -e '[.[] | select(.name | startswith("rdma."))] | length < 3'
+	on a falconctl -j conn show | jq -e 'map(select(.name | test("^(rdma|any)[.]"))) | length < 3'
 }
 
 programs()
