@@ -104,14 +104,15 @@ tap_need_root()
 	[ "$(id -u)" -eq 0 ] || tap_skip_all "needs root"
 }
 
-# tap_wait SECONDS COMMAND...: poll until the command succeeds; 1 when the time is over.
+# tap_wait SECONDS COMMAND...: poll until the command succeeds; 1 when the time is over. It looks SECONDS
+# times at least: on a machine that was paused, the time is over before anything could happen in it.
 tap_wait()
 {
-	local deadline=$((SECONDS + $1))
+	local deadline=$((SECONDS + $1)) looks=$1
 
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$deadline" ] || return 1
+		[ $((--looks)) -gt 0 ] || [ "$SECONDS" -lt "$deadline" ] || return 1
 		sleep 0.05
 	done
 }
@@ -119,11 +120,12 @@ tap_wait()
 # tap_wait_for PID SECONDS COMMAND...: the same, but no longer than the process runs.
 tap_wait_for()
 {
-	local pid=$1 deadline=$((SECONDS + $2))
+	local pid=$1 deadline=$((SECONDS + $2)) looks=$2
 
 	shift 2
 	until "$@" >/dev/null 2>&1; do
-		kill -0 "$pid" 2>/dev/null && [ "$SECONDS" -lt "$deadline" ] || return 1
+		kill -0 "$pid" 2>/dev/null || return 1
+		[ $((--looks)) -gt 0 ] || [ "$SECONDS" -lt "$deadline" ] || return 1
 		sleep 0.05
 	done
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 120
+# timeout: 300
 # The runner itself: what passes, fails, dies, hangs and skips is counted as such.
 . "$(dirname "$0")/../tap.sh"
 
