@@ -2,14 +2,9 @@
 # shellcheck shell=bash disable=SC2154 # variables are set by falcon-lab
 # Part of falcon-lab: numbers with units, files, processes, and commands on a host.
 
-ns()
-{
-	printf 'falcon-%s-%s' "$LAB" "$1"
-}
-
 in_ns()
 {
-	ip netns exec "$(ns "$1")" "${@:2}"
+	ip netns exec "$NS$1" "${@:2}"
 }
 
 # share PCT: out of 2^32, as the switch wants it.
@@ -80,7 +75,7 @@ need_tools()
 {
 	local tool
 
-	[ "$(id -u)" -eq 0 ] || die "needs root"
+	[ "$EUID" -eq 0 ] || die "needs root"
 	for tool in ip ethtool nsenter unshare bpftool jq; do
 		command -v "$tool" >/dev/null || die "$tool is not installed; run make deps"
 	done
@@ -99,7 +94,7 @@ become()
 	export FALCON_SOCKET=$RUN/$host/falcond.sock FALCON_LAB=$LAB FALCON_LAB_HOST=$host
 	export PATH=$HERE:$HERE/../sbin:$PATH	# programs as built, or as installed
 	unset NOTIFY_SOCKET
-	exec "${on_cpu[@]}" nsenter --net="/run/netns/$(ns "$host")" unshare --mount --propagation slave -- \
+	exec "${on_cpu[@]}" nsenter --net="/run/netns/$NS$host" unshare --mount --propagation slave -- \
 		/bin/sh -c "$enter" "$RUN/$host/bpf" "$@"
 }
 

@@ -8,7 +8,7 @@ plain_frames()
 {
 	in_ns "$1" ethtool -K "$2" tx off tso off gso off txvlan off rxvlan off tx-vlan-stag-hw-insert off \
 		rx-vlan-stag-hw-parse off gro "$3" >/dev/null 2>&1 ||
-		die "ethtool refuses offload settings of $2 in $(ns "$1")"
+		die "ethtool refuses offload settings of $2 in $NS$1"
 }
 
 make_host()
@@ -17,7 +17,7 @@ make_host()
 
 	mkdir -p "$RUN/$host/bpf"
 	mount -t bpf bpf "$RUN/$host/bpf"
-	ip netns add "$(ns "$host")"
+	ip netns add "$NS$host"
 	# shellcheck disable=SC2016 # expanded by the shell inside
 	in_ns "$host" sh -c 'for f in accept_dad accept_ra; do for c in all default; do
 		echo 0 >/proc/sys/net/ipv6/conf/$c/$f; done; done'
@@ -41,9 +41,9 @@ mac()
 
 direct_cable()
 {
-	ip link add eth0 netns "$(ns a)" address "$(mac 1)" mtu "$mtu" \
+	ip link add eth0 netns "${NS}a" address "$(mac 1)" mtu "$mtu" \
 		numrxqueues "$queues" numtxqueues "$queues" type veth \
-		peer name eth0 netns "$(ns b)" address "$(mac 2)" mtu "$mtu" \
+		peer name eth0 netns "${NS}b" address "$(mac 2)" mtu "$mtu" \
 		numrxqueues "$queues" numtxqueues "$queues"
 }
 
@@ -51,9 +51,9 @@ switch_cable()
 {
 	local host=$1 n=$2
 
-	ip link add eth0 netns "$(ns "$host")" address "$(mac "$n")" mtu "$mtu" \
+	ip link add eth0 netns "$NS$host" address "$(mac "$n")" mtu "$mtu" \
 		numrxqueues "$queues" numtxqueues "$queues" type veth \
-		peer name "to-$host" netns "$(ns net)" mtu "$mtu" \
+		peer name "to-$host" netns "${NS}net" mtu "$mtu" \
 		numrxqueues "$queues" numtxqueues "$queues"
 	plain_frames net "to-$host" off
 	# An XDP program turns GRO on, which must not join what packet sockets are to read.
@@ -73,7 +73,7 @@ map_set()
 
 	shift 2
 	# shellcheck disable=SC2046 # bytes are words
-	nsenter --net="/run/netns/$(ns net)" bpftool map update pinned "$RUN/net/bpf/$name" \
+	nsenter --net="/run/netns/${NS}net" bpftool map update pinned "$RUN/net/bpf/$name" \
 		key $(le32 "$key") value "$@"
 }
 
@@ -94,7 +94,7 @@ start_switch()
 		map_set "twice_$host" 0 $(le32 "$ifindex")
 		map_set "twice_$host" 1 $(le32 "$ifindex")
 		map_set lab_twice $((i + 1)) pinned "$bpf/twice_$host"
-		nsenter --net="/run/netns/$(ns net)" \
+		nsenter --net="/run/netns/${NS}net" \
 			ip link set dev "to-$host" xdp pinned "$bpf/lab_switch"
 	done
 }
@@ -113,7 +113,7 @@ start_wire()
 		cables+=("to-$host")
 	done
 	# Before the hosts: a real link does not wait for a CPU.
-	setsid nsenter --net="/run/netns/$(ns net)" "$HERE/falcon-wire" --nice -10 \
+	setsid nsenter --net="/run/netns/${NS}net" "$HERE/falcon-wire" --nice -10 \
 		--control "$RUN/net/wire.sock" "${wire[@]}" "${cables[@]}" \
 		</dev/null >/dev/null 2>"$RUN/net/wire.log" &
 	echo $! >"$RUN/net/wire.pid"
