@@ -28,7 +28,7 @@ descendants()
 # return. A trap that comes during a command in the foreground runs after it.
 first_to_end()
 {
-	local deadline=$((SECONDS + $1)) pid pause=0.01
+	local deadline=$((SECONDS + $1)) started=$SECONDS pid pause=0.01
 
 	ENDED=
 	while [ "$SECONDS" -lt $deadline ]; do
@@ -40,7 +40,9 @@ first_to_end()
 			fi
 		done
 		sleep $pause
-		pause=0.05	# the first time less, for what ends at once
+		# The first time less, for what ends at once; a process for each look is not for nothing.
+		pause=0.05
+		[ $((SECONDS - started)) -lt 3 ] || pause=0.2
 	done
 	return 124
 }
