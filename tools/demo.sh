@@ -27,10 +27,23 @@ show()
 	"$@"
 }
 
+# What the agents say: of a failure, whose lab is taken down.
+show_hosts()
+{
+	local host
+
+	for host in a b; do
+		say "== host $host: the end of its agent's log, and its connections"
+		tail -n 20 "/run/falcon-$FALCON_LAB/$host/falcond.log" || true
+		falcon-lab exec $host -- falconctl conn show || true
+	done 2>&1
+}
+
 finish()
 {
 	local status=$?
 
+	[ $status -eq 0 ] || [ $status -eq 130 ] || show_hosts
 	stop_servers
 	falcon-lab down || true
 	rm -rf "$WORK"

@@ -222,8 +222,7 @@ static void complete(bool arrived)
 		uint32_t owner;
 
 		CHECK(mailbox_completed(&server.mb, &sent[i], &owner));
-		if (!arrived)
-			cp_session_undelivered(&server, owner);
+		cp_session_completed(&server, owner, arrived);
 	}
 	nsent = 0;
 	CHECK(server.mb.free == MAILBOX_SLOTS);

@@ -4,7 +4,7 @@
 
 RAW_DIR := $(B)/selftests/unit
 RAW_TESTS := raw_ulp raw_shutdown client_rings client_hostile lib_rings perf_histogram perf_data \
-	     cp_proto cp_paths cp_sink
+	     cp_proto cp_paths cp_sink cp_end
 RAW_BINS := $(RAW_TESTS:%=$(RAW_DIR)/%.t)
 RAW_SRC := $(wildcard user/ulp/*.c) selftests/unit/loop/fake_core.c
 LOOP_SRC := $(RAW_SRC) selftests/unit/loop/agent.c $(wildcard user/agent/control*.c) user/agent/drop.c \
@@ -21,6 +21,8 @@ $(RAW_DIR)/lib_rings.t: $(B)/asan/libfalcon.a | $(RAW_DIR)/loop_agent
 $(RAW_DIR)/perf_histogram.t: $(call asan_objs,tools/common/histogram.c)
 $(RAW_DIR)/perf_data.t: $(call asan_objs,tools/perf/data.c)
 $(RAW_DIR)/cp_proto.t: $(call asan_objs,tools/cp/proto.c)
+$(RAW_DIR)/cp_end.t: $(call asan_objs,$(filter-out tools/cp/main.c tools/cp/server.c,$(wildcard tools/cp/*.c)) \
+		     tools/common/mailbox.c)
 $(RAW_DIR)/cp_paths.t $(RAW_DIR)/cp_sink.t: $(call asan_objs,tools/cp/file.c)
 
 $(RAW_BINS): $(RAW_DIR)/%.t: $(B)/asan/selftests/unit/%.o

@@ -138,7 +138,8 @@ static int take_messages(struct cp_copy *c)
 	const struct falcon_msg *m;
 	int n = 0;
 
-	for (; !c->failed && (m = falcon_message(c->f)); n++) {
+	/* Behind DONE may come what the server says to a PING for a transfer that is over. */
+	for (; !c->done && !c->failed && (m = falcon_message(c->f)); n++) {
 		handle_message(c, m);
 		falcon_message_done(c->f);
 	}

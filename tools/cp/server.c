@@ -59,8 +59,8 @@ static int take_completions(struct cp_server *s)
 	int n = falcon_poll(s->f, cqes, BATCH);
 
 	for (int i = 0; i < n; i++)
-		if (mailbox_completed(&s->mb, &cqes[i], &owner) && cqes[i].status != kCmplAck)
-			cp_session_undelivered(s, owner);
+		if (mailbox_completed(&s->mb, &cqes[i], &owner))
+			cp_session_completed(s, owner, cqes[i].status == kCmplAck);
 	return n;
 }
 

@@ -23,6 +23,7 @@ enum cp_session_kind {
 	CP_SESSION_FREE = 0,
 	CP_SESSION_SINK,	/* upload: the client is the source */
 	CP_SESSION_SOURCE,	/* download */
+	CP_SESSION_OVER,	/* its last message, DONE or ABORT, is on its way */
 };
 
 /* A transfer under way. */
@@ -55,8 +56,11 @@ struct cp_server {
 
 /* Serve message |m| of its client, which came on a connection and from a service. */
 void cp_session_message(struct cp_server *s, const struct falcon_msg *m);
-/* A message to the session's client did not arrive: it is gone. |owner|: of mailbox_send(). */
-void cp_session_undelivered(struct cp_server *s, uint32_t owner);
+/*
+ * A message to a session's client was delivered, or could not be: then the client is gone. |owner|:
+ * of mailbox_send().
+ */
+void cp_session_completed(struct cp_server *s, uint32_t owner, bool delivered);
 /* Ping sessions that are silent, end those that have been for longer than the timeout. */
 void cp_session_expire(struct cp_server *s);
 /* End all sessions, saying |why| to their clients if they can be told. */

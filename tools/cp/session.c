@@ -32,14 +32,30 @@ static void session_send(struct cp_server *s, const struct cp_session *ses, stru
 	send_msg(s, ses->conn, ses->service, owner_of(s, ses), m);
 }
 
-static void session_close(struct cp_session *ses)
+static void session_leave(struct cp_session *ses, enum cp_session_kind kind)
 {
 	if (ses->kind == CP_SESSION_SINK)
 		cp_sink_close(&ses->sink);
 	else if (ses->kind == CP_SESSION_SOURCE)
 		cp_source_close(&ses->source);
-	ses->kind = CP_SESSION_FREE;
+	ses->kind = kind;
 	ses->generation++;
+}
+
+static void session_close(struct cp_session *ses)
+{
+	session_leave(ses, CP_SESSION_FREE);
+}
+
+/*
+ * End a session with message |last|. What the client sent before it reads |last|, such as a PING
+ * while the file was committed, must get no answer: that could be taken for the outcome.
+ */
+static void session_finish(struct cp_server *s, struct cp_session *ses, struct cp_msg *last)
+{
+	session_leave(ses, CP_SESSION_OVER);
+	ses->active = s->now;
+	session_send(s, ses, last);
 }
 
 static void session_abort(struct cp_server *s, struct cp_session *ses, const char *why)
@@ -47,8 +63,7 @@ static void session_abort(struct cp_server *s, struct cp_session *ses, const cha
 	struct cp_msg m = { .type = CP_ABORT };
 
 	snprintf(m.text, sizeof(m.text), "%s", why);
-	session_send(s, ses, &m);
-	session_close(ses);
+	session_finish(s, ses, &m);
 }
 
 static void refuse(struct cp_server *s, const struct falcon_msg *to, const char *why)
@@ -163,8 +178,7 @@ static void handle_end(struct cp_server *s, struct cp_session *ses, const struct
 		session_abort(s, ses, cp_strerror(rc));
 		return;
 	}
-	session_send(s, ses, &done);
-	session_close(ses);
+	session_finish(s, ses, &done);
 }
 
 static void send_end(struct cp_server *s, struct cp_session *ses)
@@ -220,6 +234,8 @@ static void handle_in_session(struct cp_server *s, struct cp_session *ses, const
 {
 	bool sink = ses->kind == CP_SESSION_SINK;
 
+	if (ses->kind == CP_SESSION_OVER)
+		return;
 	ses->pinged = s->now;
 	if (m->type == CP_PING)
 		return;	/* alive, but that alone does not keep a session */
@@ -259,7 +275,7 @@ void cp_session_message(struct cp_server *s, const struct falcon_msg *from)
 		refuse(s, from, "the transfer is over at the server: it was restarted or gave up");
 }
 
-void cp_session_undelivered(struct cp_server *s, uint32_t owner)
+void cp_session_completed(struct cp_server *s, uint32_t owner, bool delivered)
 {
 	uint32_t place = owner & 0xff;
 	struct cp_session *ses;
@@ -267,7 +283,9 @@ void cp_session_undelivered(struct cp_server *s, uint32_t owner)
 	if (!place || place > CP_SESSIONS)
 		return;
 	ses = &s->sessions[place - 1];
-	if (ses->kind != CP_SESSION_FREE && owner_of(s, ses) == owner)
+	if (ses->kind == CP_SESSION_FREE || owner_of(s, ses) != owner)
+		return;
+	if (!delivered || ses->kind == CP_SESSION_OVER)
 		session_close(ses);
 }
 
@@ -275,7 +293,12 @@ static void watch(struct cp_server *s, struct cp_session *ses)
 {
 	struct cp_msg ping = { .type = CP_PING };
 
-	if (s->now - ses->active > s->cfg->timeout * 1000000000ULL) {
+	bool expired = s->now - ses->active > s->cfg->timeout * 1000000000ULL;
+
+	if (ses->kind == CP_SESSION_OVER) {
+		if (expired)
+			session_close(ses);
+	} else if (expired) {
 		session_abort(s, ses, "the server heard nothing for too long");
 	} else if (s->now - ses->pinged > CP_PING_MS * 1000000ULL) {
 		ses->pinged = s->now;
@@ -292,8 +315,13 @@ void cp_session_expire(struct cp_server *s)
 
 void cp_session_end_all(struct cp_server *s, const char *why)
 {
-	for (int i = 0; i < CP_SESSIONS; i++)
-		if (s->sessions[i].kind != CP_SESSION_FREE)
-			session_abort(s, &s->sessions[i], why);
+	for (int i = 0; i < CP_SESSIONS; i++) {
+		struct cp_session *ses = &s->sessions[i];
+
+		if (ses->kind == CP_SESSION_SINK || ses->kind == CP_SESSION_SOURCE)
+			session_abort(s, ses, why);
+		if (ses->kind == CP_SESSION_OVER)
+			session_close(ses);
+	}
 	falcon_flush(s->f);
 }
