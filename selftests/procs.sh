@@ -40,7 +40,7 @@ first_to_end()
 			fi
 		done
 		sleep $pause
-		# The first time less, for what ends at once; a process for each look is not for nothing.
+		# Every look costs a process: the longer the wait, the fewer.
 		pause=0.05
 		[ $((SECONDS - started)) -lt 3 ] || pause=0.2
 	done

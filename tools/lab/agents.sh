@@ -2,22 +2,17 @@
 # shellcheck shell=bash disable=SC2154 # variables are set by falcon-lab
 # Part of falcon-lab: the XDP object and the agent of each host.
 
-# cid HOST PEER KIND, numbers from 0: which host and which connection shows in a capture.
-cid()
-{
-	echo $((256 * ($1 + 1) + 8 * $2 + $3))
-}
-
-# connection NAME HOST PEER KIND LOCAL REMOTE ORDERING
+# connection NAME HOST PEER KIND LOCAL REMOTE ORDERING; host, peer and kind are numbers from 0, and their
+# connection identifiers show in a capture which is which.
 connection()
 {
-	cat <<-END
+	print <<-END
 
 	[connection $1]
 	local = $5
 	remote = $6
-	local_cid = $(cid "$2" "$3" "$4")
-	remote_cid = $(cid "$3" "$2" "$4")
+	local_cid = $((256 * ($2 + 1) + 8 * $3 + $4))
+	remote_cid = $((256 * ($3 + 1) + 8 * $2 + $4))
 	ordering = $7
 	security = $security
 	END
@@ -42,7 +37,7 @@ control_config()
 		printf 'control = plain\n'
 		return
 	fi
-	cat <<-END
+	print <<-END
 	tls_cert = $RUN/ca/$1.crt
 	tls_key = $RUN/ca/$1.key
 	tls_ca = $RUN/ca/ca.crt
@@ -82,7 +77,7 @@ write_config()
 {
 	local host=$1 h=$2 p peer line
 
-	cat <<-END
+	print <<-END
 	[agent]
 	socket = $RUN/$host/falcond.sock
 	offload = $offload
@@ -169,12 +164,13 @@ all_up()
 	connections "$1" | jq -e '[.. | objects | select(has("up")) | .up] | length > 0 and all' >/dev/null
 }
 
+# An agent without its socket need not be asked.
 agent_settled()
 {
-	! alive "$RUN/$1/falcond.pid" || all_up "$1"
+	! alive "$RUN/$1/falcond.pid" || { [ -S "$RUN/$1/falcond.sock" ] && all_up "$1"; }
 }
 
-# doing HOST: how far its agent has come, and what it waits for: the program, which is sh or mount until it
+# doing HOST: how far its agent has come, and what it waits for: the program, which is enter until it
 # is falcond, its state, the place in the kernel, and how busy the machine is.
 doing()
 {
@@ -210,6 +206,7 @@ dead()
 # stop_pidfile FILE: TERM, and KILL if that does not do within the time limit.
 stop_pidfile()
 {
+	[ -e "$1" ] || return 0
 	if alive "$1"; then
 		kill -TERM "$(<"$1")" 2>/dev/null || true
 		wait_until dead "$1" || kill -KILL "$(<"$1")" 2>/dev/null || true

@@ -7,6 +7,14 @@ in_ns()
 	ip netns exec "$NS$1" "${@:2}"
 }
 
+# Text from here documents, without a process for it.
+print()
+{
+	local text
+
+	IFS= read -r -d '' text || printf %s "$text"
+}
+
 # share PCT: out of 2^32, as the switch wants it.
 share()
 {
@@ -53,11 +61,12 @@ find_object()
 # only that of the first thread: the sockets are there until the last one has ended.
 alive()
 {
-	local state tasks
+	local pid stat tasks
 
-	[ -s "$1" ] && state=$(sed 's/.*) //; s/ .*//' "/proc/$(<"$1")/stat" 2>/dev/null) || return
-	tasks=("/proc/$(<"$1")/task/"*)
-	[ "$state" != Z ] || [ "${#tasks[@]}" -gt 1 ]
+	{ read -r pid <"$1" && read -r stat <"/proc/$pid/stat"; } 2>/dev/null || return
+	stat=${stat##*) }
+	tasks=("/proc/$pid/task/"*)
+	[ "${stat%% *}" != Z ] || [ "${#tasks[@]}" -gt 1 ]
 }
 
 # Poll until the command succeeds; fails when the time is over.
@@ -76,26 +85,23 @@ need_tools()
 	local tool
 
 	[ "$EUID" -eq 0 ] || die "needs root"
-	for tool in ip ethtool nsenter unshare bpftool jq; do
+	for tool in ip ethtool nsenter bpftool jq; do
 		command -v "$tool" >/dev/null || die "$tool is not installed; run make deps"
 	done
 }
 
-# Replace this process by a command on a host: its network, a /sys that shows that network, and
-# its own bpffs, since `ip link` pins maps by name.
+# Replace this process by a command on a host.
 become()
 {
-	local host=$1
-	# shellcheck disable=SC2016 # expanded by the shell inside
-	local enter='mount -t sysfs sysfs /sys && mount --bind "$0" /sys/fs/bpf && exec "$@"' on_cpu=()
+	local host=$1 on_cpu=()
 
 	shift
+	[ -x "$PARTS/enter" ] || die "$PARTS/enter not found; run make, then build/falcon-lab"
 	[ ! -e "$RUN/$host/cpu" ] || on_cpu=(taskset -c "$(<"$RUN/$host/cpu")")
 	export FALCON_SOCKET=$RUN/$host/falcond.sock FALCON_LAB=$LAB FALCON_LAB_HOST=$host
 	export PATH=$HERE:$HERE/../sbin:$PATH	# programs as built, or as installed
 	unset NOTIFY_SOCKET
-	exec "${on_cpu[@]}" nsenter --net="/run/netns/$NS$host" unshare --mount --propagation slave -- \
-		/bin/sh -c "$enter" "$RUN/$host/bpf" "$@"
+	exec "${on_cpu[@]}" "$PARTS/enter" "/run/netns/$NS$host" "$RUN/$host/bpf" "$@"
 }
 
 run_on()

@@ -19,9 +19,9 @@ make_host()
 	mount -t bpf bpf "$RUN/$host/bpf"
 	ip netns add "$NS$host"
 	# shellcheck disable=SC2016 # expanded by the shell inside
-	in_ns "$host" sh -c 'for f in accept_dad accept_ra; do for c in all default; do
+	nsenter --net="/run/netns/$NS$host" sh -c 'for f in accept_dad accept_ra; do for c in all default; do
 		echo 0 >/proc/sys/net/ipv6/conf/$c/$f; done; done'
-	in_ns "$host" ip link set lo up
+	ip -n "$NS$host" link set lo up
 }
 
 address_host()
@@ -29,9 +29,11 @@ address_host()
 	local host=$1 n=$2
 
 	plain_frames "$host" eth0 on
-	in_ns "$host" ip address add "10.250.0.$n/24" dev eth0
-	in_ns "$host" ip address add "fd00:250::$n/64" dev eth0 nodad
-	in_ns "$host" ip link set eth0 up
+	ip -n "$NS$host" -batch - <<-END
+	address add 10.250.0.$n/24 dev eth0
+	address add fd00:250::$n/64 dev eth0 nodad
+	link set eth0 up
+	END
 }
 
 mac()
@@ -57,8 +59,8 @@ switch_cable()
 		numrxqueues "$queues" numtxqueues "$queues"
 	plain_frames net "to-$host" off
 	# An XDP program turns GRO on, which must not join what packet sockets are to read.
-	in_ns net ip link set "to-$host" gro_max_size 1 2>/dev/null || true
-	in_ns net ip link set "to-$host" up
+	ip -n "${NS}net" link set "to-$host" gro_max_size 1 2>/dev/null || true
+	ip -n "${NS}net" link set "to-$host" up
 }
 
 le32()
