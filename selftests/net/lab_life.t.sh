@@ -109,6 +109,15 @@ try_path()
 		"without falcon-wire there is no path to set"
 }
 
+# fails_to_run STATUS MESSAGE COMMAND...
+fails_to_run()
+{
+	local out rc=0
+
+	out=$("${@:3}" 2>&1) || rc=$?
+	tap_is "$rc: $out" "$1: falcon-lab: $2" "exec ends with $1 and says why"
+}
+
 try_exec()
 {
 	on a true
@@ -118,6 +127,13 @@ try_exec()
 	tap_is "$(cd "$SCRATCH" && on a pwd)" "$SCRATCH" "exec stays in the directory"
 	tap_is "$(echo through | on b cat)" through "exec passes standard input"
 	tap_is "$(on a ls /sys/class/net | tr '\n' ' ')" "eth0 lo " "/sys is the host's"
+	tap_is "$(on a sh -c 'mount -t tmpfs tmpfs /sys && ls /sys'; on a ls /sys/class/net | tr '\n' ' ')" \
+		"eth0 lo " "what a command mounts shows to no other"
+	fails_to_run 127 "cannot run ./none: No such file or directory" on a ./none
+	fails_to_run 126 "cannot run /dev/null: Permission denied" on a /dev/null
+	fails_to_run 125 "cannot join network namespace /run/netns/falcon-$FALCON_LAB-b:\
+ Operation not permitted; it needs root" on a setpriv --bounding-set=-all --inh-caps=-all \
+		"$TAP_BUILD/lab/enter" "/run/netns/falcon-$FALCON_LAB-b" "$RUN/b/bpf" true
 }
 
 # pinned HOST CPU: all of its agent's threads, what is started there, and a thread for each receive queue.
