@@ -27,7 +27,7 @@ show()
 	"$@"
 }
 
-# What the agents say: of a failure, whose lab is taken down.
+# What the agents say of a failure; their logs go with the lab.
 show_hosts()
 {
 	local host

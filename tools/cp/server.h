@@ -57,8 +57,8 @@ struct cp_server {
 /* Serve message |m| of its client, which came on a connection and from a service. */
 void cp_session_message(struct cp_server *s, const struct falcon_msg *m);
 /*
- * A message to a session's client was delivered, or could not be: then the client is gone. |owner|:
- * of mailbox_send().
+ * A message to a session's client was delivered, or could not be since the client is gone. |owner|
+ * is that of mailbox_send().
  */
 void cp_session_completed(struct cp_server *s, uint32_t owner, bool delivered);
 /* Ping sessions that are silent, end those that have been for longer than the timeout. */

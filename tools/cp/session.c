@@ -291,9 +291,8 @@ void cp_session_completed(struct cp_server *s, uint32_t owner, bool delivered)
 
 static void watch(struct cp_server *s, struct cp_session *ses)
 {
-	struct cp_msg ping = { .type = CP_PING };
-
 	bool expired = s->now - ses->active > s->cfg->timeout * 1000000000ULL;
+	struct cp_msg ping = { .type = CP_PING };
 
 	if (ses->kind == CP_SESSION_OVER) {
 		if (expired)

@@ -7,7 +7,7 @@ in_ns()
 	ip netns exec "$NS$1" "${@:2}"
 }
 
-# Text from here documents, without a process for it.
+# print: write the here document that it is given, as cat does, but without a process.
 print()
 {
 	local text
