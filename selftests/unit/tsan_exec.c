@@ -38,6 +38,11 @@ static void *cpu(void *arg)
 	while ((rsn = (uint32_t)falcon_load(&exec.owner)) - first < TOTAL) {
 		uint32_t begun;
 
+		/* The agent has its share, however long it does not get a CPU. */
+		if (rsn - first >= TOTAL / 2 && !falcon_load(&by_agent)) {
+			sched_yield();
+			continue;
+		}
 		if (!falcon_exec_take(&exec, rsn)) {
 			sched_yield();
 			continue;
@@ -76,7 +81,7 @@ static void agent(void)
 		next = falcon_exec_seize(&exec);
 		if (next - first < TOTAL) {
 			carry_out();
-			by_agent++;
+			falcon_store(&by_agent, by_agent + 1);
 			next++;
 		}
 		falcon_exec_release(&exec, next);
