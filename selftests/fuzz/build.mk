@@ -48,14 +48,14 @@ FUZZ_PSP := $(wildcard user/crypto/*.c) $(addprefix tools/psp/,config.c capture.
 $(eval $(call fuzzer,fuzz_psp,aligned,$(FUZZ_PSP),$$(CRYPTO_LIBS) -ljansson -lpcap))
 
 # What strangers give the agent and falcon-cp.
-FUZZ_CONFIG := $(addprefix user/agent/,config.c config_conn.c config_json.c config_keys.c \
-	config_nvme.c config_rue.c endpoint.c policy.c) user/base/log.c user/rue/configs.c user/rue/params.c $(wildcard user/core/*.c)
+FUZZ_CONFIG := $(wildcard user/agent/config/*.c) user/agent/conn/policy.c user/base/log.c \
+	$(addprefix user/rue/,configs.c params.c) $(wildcard user/core/*.c)
 FUZZ_RAW := $(wildcard user/ulp/*.c) \
 	$(addprefix selftests/unit/loop/,app.c fake_core.c)
-FUZZ_CONTROL := selftests/fuzz/fuzz_control_agent.c $(addprefix user/agent/,call.c commands.c own.c raw_app.c show.c control.c control_msg.c drop.c \
-	config.c config_conn.c config_json.c config_keys.c config_nvme.c config_rue.c endpoint.c nvme.c nvme_app.c nvme_commands.c \
-	nvme_dev.c nvme_ns.c nvme_store.c policy.c priority.c rue.c rue_commands.c rue_process.c rue_show.c quota.c sec.c sec_keys.c \
-	stat.c xlr.c) \
+FUZZ_CONTROL := selftests/fuzz/fuzz_control_agent.c \
+	$(wildcard $(addprefix user/agent/,config/*.c control/*.c nvme/*.c raw/*.c tenant/*.c)) \
+	$(addprefix user/agent/,conn/policy.c keys/sec.c keys/sec_keys.c shard/call.c shard/priority.c stats/stat.c) \
+	$(addprefix user/agent/rue/,rue.c commands.c process.c show.c) \
 	user/io/netdev.c $(wildcard user/base/*.c user/crypto/*.c user/rue/*.c user/ulp/nvme/*.c) $(FUZZ_RAW)
 FUZZ_CP := $(addprefix tools/cp/,session.c proto.c file.c text.c) tools/common/mailbox.c
 FUZZ_HANDSHAKE := $(wildcard user/cm/*.c) user/base/log.c
@@ -76,7 +76,7 @@ $(eval $(call fuzzer,fuzz_rdma_cm,metered,$(wildcard user/ulp/rdma/cm_*.c) $(FUZ
 
 # Several applications of RDMA, raw and NVMe layers on one core. Every edge that is taken is counted.
 FUZZ_TENANTS := $(addprefix selftests/fuzz/tenants_,verbs.c cm.c pairs.c raw.c good.c meter.c nvme.c \
-	nvme_good.c nvme_bad.c nvme_host.c) selftests/unit/loop/app.c user/agent/nvme_app.c user/base/pi.c \
+	nvme_good.c nvme_bad.c nvme_host.c) selftests/unit/loop/app.c user/agent/nvme/app.c user/base/pi.c \
 	$(wildcard user/ulp/*.c user/ulp/nvme/*.c) $(FUZZ_RDMA)
 $(eval $(call fuzzer,fuzz_tenants,metered,$(FUZZ_TENANTS),-lcmocka -lisal $(FUZZ_METER)))
 

@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/config.h"
-#include "agent/config_keys.h"
+#include "agent/config/config.h"
+#include "agent/config/keys.h"
 #include "check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -31,17 +31,20 @@
 #include <unistd.h>
 
 #include "../unit/loop/app.h"
-#include "fuzz_control.h"
-#include "agent/commands.h"
-#include "agent/config_keys.h"
-#include "agent/drop.h"
+#include "agent/config/keys.h"
+#include "agent/control/commands.h"
+#include "agent/control/control.h"
+#include "agent/net/port.h"
+#include "agent/nvme/nvme.h"
+#include "agent/rdma/rdma.h"
+#include "agent/rdma/show.h"
+#include "agent/rue/rue.h"
+#include "agent/tenant/drop.h"
 #include "base/log.h"
-#include "agent/nvme.h"
-#include "agent/rdma.h"
-#include "agent/rdma_show.h"
-#include "agent/rue.h"
 #include "check.h"
 #include "core/xlr.h"
+#include "fuzz_control.h"
+#include "ipc/control.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

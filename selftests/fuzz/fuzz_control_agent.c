@@ -10,10 +10,16 @@
 
 #include "fuzz_control.h"
 
-#include "agent/commands.h"
-#include "agent/config_keys.h"
-#include "agent/rdma.h"
-#include "agent/rdma_show.h"
+#include "agent/config/keys.h"
+#include "agent/conn/conn.h"
+#include "agent/conn/setup.h"
+#include "agent/control/commands.h"
+#include "agent/control/control.h"
+#include "agent/keys/keys.h"
+#include "agent/rdma/rdma.h"
+#include "agent/rdma/show.h"
+#include "agent/shard/shard.h"
+#include "agent/stats/metrics_agent.h"
 #include "check.h"
 #include "core/xlr.h"
 

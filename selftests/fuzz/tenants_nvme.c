@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/drop.h"
+#include "agent/tenant/drop.h"
 #include "ulp/nvme/target_priv.h"
 
 enum {

@@ -9,7 +9,7 @@
 
 #include "tenants.h"
 
-#include "agent/nvme_app.h"
+#include "agent/nvme/app.h"
 #include "ulp/nvme/nvme.h"
 
 enum tenants_nvme_const {

@@ -43,7 +43,7 @@ uint32_t handle_pick(const struct tenant *t, enum rdma_kind kind)
 	return known_pick(&t->handles[kind]);
 }
 
-/* As agent/quota.h has it. */
+/* As agent/tenant/quota.h has it. */
 static bool charge(const struct env_host *host, uint32_t uid, enum rdma_charge what, int64_t amount)
 {
 	int64_t max = what == RDMA_CHARGE_MEMORY ? CHARGE_BYTES : CHARGE_MAX;

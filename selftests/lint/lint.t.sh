@@ -156,7 +156,7 @@ undocumented()
 
 undocumented_keys()
 {
-	undocumented user/agent/config_keys.c \
+	undocumented user/agent/config/keys.c \
 		's/^\t{"\([a-z_0-9]*\)",.*/\1/p; s/^\tPOOL_KEY("\([a-z_]*\)",.*/pool_\1/p' \
 		user/agent/falcon.conf.5.scd
 	undocumented tools/sim/keys.c \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What somebody on the wire may try against encrypted connections (user/agent/steer.c, sec.c), after
+ * What somebody on the wire may try against encrypted connections (user/agent/shard/steer.c, sec.c), after
  * XDP let it pass: each attempt is refused for its own reason and changes nothing.
  */
 #include "agent_attack.h"

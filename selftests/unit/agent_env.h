@@ -14,7 +14,10 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/rue.h"
+#include "agent/conn/conn.h"
+#include "agent/keys/keys.h"
+#include "agent/rue/rue.h"
+#include "agent/shard/shard.h"
 #include "crypto/kdf.h"
 #include "falcon/ack.h"
 #include "falcon/rx.h"

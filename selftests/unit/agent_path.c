@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <agent/agent.h>
+#include "agent/agent.h"
+#include "agent/conn/conn.h"
+#include "agent/conn/path.h"
+#include "agent/conn/setup.h"
+#include "cm/cm.h"
 
 /* IPv4, UDP, PSP in the clear, Falcon. */
 enum { HEADERS = 20 + 8 + FALCON_PSP_HDR_LEN + (int)sizeof(struct falcon_push_hdr) };

@@ -12,10 +12,15 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include <agent/own.h>
-#include <agent/rdma_show.h>
+#include <agent/tenant/own.h>
+#include <agent/rdma/show.h>
 
+#include "agent/agent.h"
+#include "agent/rdma/priv.h"
+#include "falcon/verbs_abi.h"
+#include "falcon/verbs_shm.h"
 #include "lingering.h"
+#include "ulp/ulp.h"
 
 enum { FDS_MAX = 256 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Verbs applications at the agent's RDMA side, agent/rdma*.c, and what that has around it. The applications
+ * Verbs applications at the agent's RDMA side, user/agent/rdma, and what that has around it. The applications
  * are this process. Included by one source of a test.
  */
 #ifndef FALCON_SELFTESTS_AGENT_RDMA_ENV_H
@@ -20,11 +20,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <agent/commands.h>
-#include <agent/drop.h>
-#include <agent/quota.h>
-#include <agent/rdma.h>
-#include <ipc/fdpass.h>
+#include "agent/agent.h"
+#include "agent/control/commands.h"
+#include "agent/control/control.h"
+#include "agent/rdma/priv.h"
+#include "agent/stats/stat.h"
+#include "agent/tenant/drop.h"
+#include "agent/tenant/quota.h"
+#include "ipc/fdpass.h"
 
 enum {
 	AREA = 1 << 20,			/* bytes of memory that is shared with the agent */

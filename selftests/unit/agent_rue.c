@@ -14,8 +14,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "agent/rue.h"
+#include "agent/agent.h"
+#include "agent/config/rue.h"
+#include "agent/conn/conn.h"
+#include "agent/net/port.h"
+#include "agent/rue/rue.h"
+#include "agent/shard/shard.h"
 #include "falcon/ack.h"
+#include "rue/host.h"
 #include "rue/serve.h"
 #include "unit.h"
 

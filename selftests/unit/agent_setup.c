@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * What becomes of a connection's keys when the connection manager sets it up and loses it
- * (user/agent/setup.c, conn.c).
+ * (user/agent/conn/setup.c, conn.c).
  */
 #include "agent_env.h"
 
-#include "agent/handover.h"
-#include "agent/loopback.h"
-#include "agent/stat.h"
+#include "agent/conn/accept.h"
+#include "agent/conn/cid.h"
+#include "agent/conn/conn.h"
+#include "agent/conn/grace.h"
+#include "agent/conn/loopback.h"
+#include "agent/conn/notes.h"
+#include "agent/conn/path.h"
+#include "agent/conn/setup.h"
+#include "agent/control/commands.h"
+#include "agent/net/port.h"
+#include "agent/shard/handover.h"
+#include "agent/shard/shard.h"
+#include "agent/stats/stat.h"
 
 static uint8_t encap;
 static struct agent_conn *of_shard[STAGE_CONNS + 1];

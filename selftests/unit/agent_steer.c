@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the agent knows and tells of packets that XDP had only steered to it (user/agent/steer.c), as XDP
- * does of those in the clear.
+ * What the agent knows and tells of packets that XDP had only steered to it (user/agent/shard/steer.c), as
+ * XDP does of those in the clear.
  */
 #include "agent_attack.h"
 

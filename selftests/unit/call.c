@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <agent/call.h>
+#include <agent/shard/call.h>
 
 enum { CALLS = 2000, PATIENCE_MS = 60000 };
 

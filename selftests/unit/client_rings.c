@@ -12,11 +12,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/drop.h"
+#include "agent/tenant/drop.h"
 #include "ipc/fdpass.h"
-#include "ulp/client.h"
-#include "loop/app.h"
 #include "lingering.h"
+#include "loop/app.h"
+#include "ulp/client.h"
 
 enum { ARENA = 8192, USER = 1001 };
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <agent/config.h>
-#include <agent/config_nvme.h>
+#include <agent/config/config.h>
+#include <agent/config/nvme.h>
 #include <falcon/falcon.h>
 
 static char path[UNIT_PATH];

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <agent/config.h>
+#include <agent/config/config.h>
 
 static struct agent_config cfg;
 static char err[512];

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include <agent/agent.h>
+#include "agent/agent.h"
+#include "agent/conn/conn.h"
 
 enum { ALICE = 1000, BOB = 1001 };
 

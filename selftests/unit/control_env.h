@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <agent/control.h>
+#include <agent/control/control.h>
 #include <base/log.h>
 
 #include "ipc/fdpass.h"

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <agent/control.h>
+#include <agent/control/control.h>
 #include <base/log.h>
 
 enum { ARGS_MAX = 12, ROWS_LARGE = 3000 };

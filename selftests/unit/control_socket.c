@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include <agent/drop.h>
+#include <agent/tenant/drop.h>
 
 #include "control_env.h"
 #include "lingering.h"

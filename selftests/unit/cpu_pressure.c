@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <agent/cpu_pressure.h>
+#include <agent/shard/cpu_pressure.h>
 
 static char path[UNIT_PATH];
 static struct cpu_pressure pressure;

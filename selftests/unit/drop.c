@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <agent/drop.h>
+#include <agent/tenant/drop.h>
 
 #include "lingering.h"
 

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <semaphore.h>
 
-#include <agent/grace.h>
+#include <agent/conn/grace.h>
 
 static sem_t begun, end;	/* posted by the thread when a period begins; by the test, to end it */
 static unsigned int periods;

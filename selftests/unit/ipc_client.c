@@ -6,7 +6,7 @@
  */
 #include "unit.h"
 
-#include <agent/control_msg.h>
+#include <agent/control/msg.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

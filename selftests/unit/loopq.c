@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <agent/loopq.h>
+#include <agent/shard/loopq.h>
 
 static int setup(void **state)
 {

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <agent/endpoint.h>
-#include <agent/metrics_http.h>
+#include <agent/config/endpoint.h>
+#include <agent/stats/metrics_http.h>
 
 #define NS_PER_S 1000000000ULL
 

@@ -7,7 +7,7 @@
 #include <net/if.h>
 #include <string.h>
 
-#include <agent/neigh_msg.h>
+#include <agent/net/neigh_msg.h>
 
 enum { INDEX = 7, LOWER = 3 };
 

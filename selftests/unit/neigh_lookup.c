@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <agent/neigh.h>
+#include <agent/net/neigh.h>
 
 enum { WAIT_MS = 10000 };
 

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include <agent/neigh.h>
-#include <agent/neigh_msg.h>
+#include <agent/net/neigh.h>
+#include <agent/net/neigh_msg.h>
 
 /* Links by index: 1 is a device, each other is a VLAN over the one before. */
 enum { PORT = 1, LINKS = 5 };

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/nvme_app.h"
+#include "agent/nvme/app.h"
 #include "falcon/nvme.h"
 #include "loop/app.h"
 

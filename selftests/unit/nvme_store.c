@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/nvme_store.h"
+#include "agent/nvme/store.h"
 
 enum { MEMORY = 1 << 20, BYTES = 1 << 20 };
 

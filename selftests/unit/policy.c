@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/policy.h"
-#include "agent/ranges.h"
+#include "agent/config/ranges.h"
+#include "agent/conn/policy.h"
 
 static struct peer_config peers[] = {
 	{.name = "any", .functions = "0", .max_connections = 1},

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <agent/priority.h>
+#include <agent/shard/priority.h>
 
 struct attributes {
 	uint32_t size, policy;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <agent/quota.h>
+#include <agent/tenant/quota.h>
 
 /* No host has users or groups of these numbers. */
 enum { ALICE = 4000001, BOB, CAROL, STAFF = 4000011, STUDENTS };

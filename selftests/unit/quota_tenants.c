@@ -12,9 +12,18 @@
 #include <rdma/rdma_cma.h>
 
 #include <falcon/rdmacm_abi.h>
-#include <agent/own.h>
-#include <agent/rdma_proc.h>
+#include <agent/tenant/own.h>
+#include <agent/rdma/proc.h>
 #include <ulp/rdma/objects.h>
+
+#include "agent/agent.h"
+#include "agent/config/config.h"
+#include "agent/conn/conn.h"
+#include "agent/net/neigh.h"
+#include "agent/rdma/priv.h"
+#include "falcon/verbs_abi.h"
+#include "falcon/verbs_shm.h"
+#include "ulp/ulp.h"
 
 enum {
 	MAKERS = 8,			/* of a kind, at most */

@@ -16,7 +16,7 @@ $(RDMA_TESTS): $(B)/selftests/unit/%.t: $(B)/asan/selftests/unit/%.o \
 
 TESTS += $(RDMA_TESTS)
 
-$(eval $(call agent_test,rdma_proc,rdma_proc,-lcap))
+$(eval $(call agent_test,rdma_proc,rdma/proc,-lcap))
 RDMA_LAYER := $(patsubst user/ulp/%.c,../ulp/%,$(wildcard user/ulp/rdma/*.c))
-$(eval $(call agent_test,agent_rdma,call rdma rdma_show rdma_app rdma_area rdma_proc rdma_rest rdma_stall stall drop ../ulp/client ../base/log quota ../io/memory $(RDMA_LAYER),-lcap -ljansson -lbpf))
-$(eval $(call agent_test,quota_tenants,call rdma rdma_show rdma_app rdma_area rdma_rest rdma_stall own stall drop ../ulp/client ../base/log quota ../io/memory $(RDMA_LAYER),-lcap -ljansson -lbpf))
+$(eval $(call agent_test,agent_rdma,shard/call rdma/rdma rdma/show rdma/app rdma/area rdma/proc rdma/rest rdma/stall shard/stall tenant/drop ../ulp/client ../base/log tenant/quota ../io/memory $(RDMA_LAYER),-lcap -ljansson -lbpf))
+$(eval $(call agent_test,quota_tenants,shard/call rdma/rdma rdma/show rdma/app rdma/area rdma/rest rdma/stall tenant/own shard/stall tenant/drop ../ulp/client ../base/log tenant/quota ../io/memory $(RDMA_LAYER),-lcap -ljansson -lbpf))

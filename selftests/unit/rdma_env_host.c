@@ -221,7 +221,7 @@ static unsigned int devices(void *arg, struct fverbs_device *out)
 
 /*
  * Copies of whole pieces between our memory and an application's, which ends where it ends. An agent's
- * thread may be lost in there (agent/stall.h), with all that stands on its stack.
+ * thread may be lost in there (agent/shard/stall.h), with all that stands on its stack.
  */
 static ssize_t copy(struct env_app *app, bool read, const struct iovec *local, unsigned int nlocal,
 		    const struct iovec *remote, unsigned int nremote)

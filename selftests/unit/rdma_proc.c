@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <agent/rdma_proc.h>
+#include <agent/rdma/proc.h>
 
 #include "ipc/fdpass.h"
 

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <agent/rdma_rest.h>
+#include <agent/rdma/rest.h>
 
 static int fds[2];
 

@@ -9,6 +9,8 @@
 
 #include <agent/agent.h>
 
+#include "agent/conn/conn.h"
+
 enum { CONNS = 1000 };
 
 static struct agent_conn conns[CONNS];

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <agent/stall.h>
+#include <agent/shard/stall.h>
 
 static struct stall *s;
 static struct stall_call call[2];

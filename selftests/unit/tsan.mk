@@ -13,12 +13,15 @@ $(TSAN_BINS): $(B)/%.t: $(B)/tsan/%.o
 
 TESTS += $(TSAN_BINS)
 
-# Tests of the agent's threads, which run with the other sanitizers, too.
-TSAN_AGENT := $(patsubst %,$(B)/selftests/unit/%_tsan.t,call drop grace stall)
+# Tests of the agent's threads, which run with the other sanitizers, too: objects of user/agent.
+TSAN_AGENT := conn/grace shard/call shard/stall tenant/drop
 
-$(TSAN_AGENT): $(B)/selftests/unit/%_tsan.t: $(B)/tsan/selftests/unit/%.o $(B)/tsan/user/agent/%.o
-	$(call say,LD,$@)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(TSAN) $(TEST_LD) -o $@ $^ -lcmocka -lpthread
+define tsan_agent_test
+$(B)/selftests/unit/$(notdir $(1))_tsan.t: $(B)/tsan/selftests/unit/$(notdir $(1)).o $(B)/tsan/user/agent/$(1).o
+	$$(call say,LD,$$@)
+	@mkdir -p $$(@D)
+	$(Q)$$(CC) $$(CFLAGS) $$(TSAN) $$(TEST_LD) -o $$@ $$^ -lcmocka -lpthread
+TESTS += $(B)/selftests/unit/$(notdir $(1))_tsan.t
+endef
 
-TESTS += $(TSAN_AGENT)
+$(foreach object,$(TSAN_AGENT),$(eval $(call tsan_agent_test,$(object))))

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/config_keys.h"
+#include "agent/config/keys.h"
 #include "falcon/falcon.h"
 #include "object.h"
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "ctl.h"
 
 /* Objects that commands make, and that sections of the file can be. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A host: its agent's loop around the core, as in user/agent/loop.c, and what the core calls. */
+/* A host: its agent's loop around the core, as in user/agent/shard/loop.c, and what the core calls. */
 #include "check.h"
 
 #include <errno.h>

@@ -124,7 +124,7 @@ enum falcon_verdict execute(struct endpoint *e, const struct frame *f, const str
 
 /* xdp.c */
 /*
- * The receive path, as bpf/falcon.bpf.c has it; with |agent| as user/agent/rx.c, for a frame from
+ * The receive path, as bpf/falcon.bpf.c has it; with |agent| as user/agent/shard/rx.c, for a frame from
  * the ring that was only steered there.
  */
 void xdp_receive(struct host *h, struct frame *f, bool agent);

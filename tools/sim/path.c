@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * How large packets may be, on ways that change: what user/agent/path.c and neigh.c make of it.
+ * How large packets may be, on ways that change: what user/agent/conn/path.c and neigh.c make of it.
  *
  * Of its own link an agent knows the MTU, and what peers say of theirs; what lies between, the core searches.
  * What it finds is told to the peer, and upper layers keep to the least of all. A host that moves to another

@@ -4,6 +4,8 @@
 #include "check.h"
 
 #include <agent/agent.h>
+#include <agent/conn/conn.h>
+#include <agent/keys/keys.h>
 #include <base/log.h>
 #include <crypto/sa_priv.h>
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # falcond, plain, with AddressSanitizer, and with ThreadSanitizer.
 
-AGENT_SRCS := $(wildcard user/agent/*.c user/base/*.c user/cm/*.c user/io/*.c user/rue/*.c user/ulp/*.c \
+AGENT_SRCS := $(wildcard user/agent/*.c user/agent/*/*.c user/base/*.c user/cm/*.c user/io/*.c user/rue/*.c user/ulp/*.c \
 	user/ulp/nvme/*.c user/ulp/rdma/*.c)
 AGENT_PKGS := libxdp libbpf jansson libmnl inih libsystemd openssl libseccomp libcap liburing libmicrohttpd
 # When it is needed: "make deps" has no pkg-config yet.

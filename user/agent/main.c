@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* falcond: start in order, turn, unwind in reverse. */
+#include "agent/agent.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,19 +12,27 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
-#include "base/cli.h"
-#include "base/log.h"
-#include "agent/loopback.h"
-#include "agent/metrics_agent.h"
-#include "agent/nvme.h"
-#include "agent/rdma.h"
+#include "agent/conn/accept.h"
+#include "agent/conn/conn.h"
+#include "agent/conn/loopback.h"
+#include "agent/conn/notes.h"
+#include "agent/conn/setup.h"
+#include "agent/control/commands.h"
+#include "agent/control/control.h"
+#include "agent/net/port.h"
+#include "agent/nvme/nvme.h"
+#include "agent/rdma/rdma.h"
+#include "agent/rue/rue.h"
 #include "agent/sandbox.h"
 #include "agent/service.h"
-#include "agent/rue.h"
+#include "agent/shard/shard.h"
+#include "agent/stats/metrics_agent.h"
+#include "base/cli.h"
+#include "base/log.h"
+#include "base/spin.h"
 #include "crypto/sa.h"
 #include "io/memory.h"
-#include "base/spin.h"
+#include "ulp/rdma/rdma.h"
 
 /* QUOTA_OBJECTS of all users: some hundred megabytes of the agent's memory. */
 enum { OBJECTS_MAX = 1 << 20 };

@@ -4,6 +4,8 @@
  * neighbours, commands of applications and of the operator, the life of connections, and keys. No packet
  * waits for it; what it wants of the shard it calls for (call.h).
  */
+#include "agent/agent.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -12,12 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
-#include "base/log.h"
-#include "agent/loopback.h"
-#include "agent/metrics_http.h"
-#include "agent/rdma.h"
+#include "agent/conn/conn.h"
+#include "agent/conn/grace.h"
+#include "agent/conn/loopback.h"
+#include "agent/conn/notes.h"
+#include "agent/control/control.h"
+#include "agent/rdma/rdma.h"
 #include "agent/reload.h"
+#include "agent/shard/shard.h"
+#include "agent/stats/metrics_http.h"
+#include "base/log.h"
 #include "base/spin.h"
 
 enum { EVENTS = 32 };

@@ -7,8 +7,9 @@
 #include <strings.h>
 
 #include "agent/agent.h"
-#include "agent/config_keys.h"
-#include "agent/nvme.h"
+#include "agent/config/keys.h"
+#include "agent/conn/conn.h"
+#include "agent/nvme/nvme.h"
 #include "agent/service.h"
 #include "base/log.h"
 

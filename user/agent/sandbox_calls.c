@@ -77,7 +77,7 @@ static const int always[] = {
 	CALL(sysinfo), CALL(getrandom),
 };
 
-/* Memory and descriptors of applications: rdma_proc.c. */
+/* Memory and descriptors of applications: agent/rdma/proc.c. */
 static const int of_processes[] = {
 	CALL(process_vm_readv), CALL(process_vm_writev), CALL(pidfd_open), CALL(pidfd_getfd),
 };

@@ -8,7 +8,7 @@
  * most CONTROL_MSG_MAX bytes. A reply whose text is longer comes as {"ok":true,"memfd":BYTES} with one
  * descriptor, a memfd of so many bytes that holds the reply's text and is sealed against every change.
  *
- * The server is agent/control.h, the client client.h.
+ * The server is agent/control/control.h, the client client.h.
  */
 #ifndef FALCON_IPC_CONTROL_H
 #define FALCON_IPC_CONTROL_H

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/control.h"
+#include "agent/control/control.h"
 #include "fake_core.h"
 
 enum loop_const {

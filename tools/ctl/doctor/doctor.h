@@ -13,7 +13,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 
 enum doctor_status {
 	DOCTOR_OK,

@@ -49,9 +49,9 @@ static void link_up(void *owner, struct rdma_link *link)
 }
 
 /*
- * What has been received is placed, if later: a copy may cost the agent its thread (agent/stall.h), and with
- * it all that stands on the stack up to here. An idle queue pair does not notice, as with InfiniBand; one
- * with requests under way has them end when the core gives them back.
+ * What has been received is placed, if later: a copy may cost the agent its thread (agent/shard/stall.h),
+ * and with it all that stands on the stack up to here. An idle queue pair does not notice, as with
+ * InfiniBand; one with requests under way has them end when the core gives them back.
  */
 static void link_down(void *owner, struct rdma_link *link, const char *why)
 {

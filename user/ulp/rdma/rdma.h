@@ -53,7 +53,7 @@ enum rdma_rooms {
 	RDMA_KEYS_MAX = (1 << 21) - 1,	/* of regions and windows; a layer that is alone has more */
 };
 
-/* What a user is charged for (agent/quota.h). */
+/* What a user is charged for (agent/tenant/quota.h). */
 enum rdma_charge {
 	RDMA_CHARGE_QPS,		/* queue pairs and shared receive queues */
 	RDMA_CHARGE_MRS,		/* memory regions and windows */
