@@ -18,6 +18,7 @@
  * descriptor is open. Random numbers are a counter, time is virtual.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ static uint64_t counter;		/* stands for random numbers */
 static struct falcon_cqe sent[MAILBOX_SLOTS];
 static unsigned int nsent;
 static uint64_t session;		/* of the latest READY */
+static unsigned int looks;		/* at commits that were not over */
 
 ssize_t counted_getrandom(void *buf, size_t len, unsigned int flags)
 {
@@ -101,6 +103,50 @@ int falcon_submit(struct falcon *f, const struct falcon_sqe *sqe)
 	CHECK(m.type != CP_WROTE || m.slot < CP_SLOTS);
 	sent[nsent++] = (struct falcon_cqe){ .cookie = sqe->cookie };
 	return 0;
+}
+
+/* The disk's part of it is done when the server looks for the third time, or when it has to wait. */
+int cp_commit_begin(struct cp_commit *c, struct cp_sink *sink, const uint8_t digest[CP_DIGEST], int wake)
+{
+	*c = (struct cp_commit){ .sink = sink, .wake = wake };
+	memcpy(c->digest, digest, CP_DIGEST);
+	return 0;
+}
+
+static void carry_out(struct cp_commit *c)
+{
+	c->over = true;
+	c->rc = cp_sink_sync(c->sink, c->digest);
+	if (c->rc)
+		return;
+	if (c->stage == CP_COMMIT_CANCELLED) {
+		c->rc = -ECANCELED;
+	} else {
+		c->stage = CP_COMMIT_PLACING;
+		c->rc = cp_sink_place(c->sink);
+	}
+}
+
+bool cp_commit_over(const struct cp_commit *c)
+{
+	if (!c->over && ++looks % 3 == 0)
+		carry_out((struct cp_commit *)(uintptr_t)c);
+	return c->over;
+}
+
+bool cp_commit_cancel(struct cp_commit *c)
+{
+	if (c->stage != CP_COMMIT_SYNCING)
+		return false;
+	c->stage = CP_COMMIT_CANCELLED;
+	return true;
+}
+
+int cp_commit_end(struct cp_commit *c)
+{
+	if (!c->over)
+		carry_out(c);
+	return c->rc;
 }
 
 static void make_file(const char *name, size_t size)
@@ -204,7 +250,7 @@ static void check_sessions(void)
 		const struct cp_session *s = &server.sessions[i];
 
 		CHECK(s->kind == CP_SESSION_FREE || grants[i] == FALCON_GRANT(s->conn, s->service));
-		if (s->kind == CP_SESSION_SINK) {
+		if (s->kind == CP_SESSION_SINK || s->kind == CP_SESSION_COMMITTING) {
 			check_beneath(s->sink.dir);
 			check_beneath(s->sink.fd);
 			CHECK(!strchr(s->sink.name, '/') && s->sink.offset <= s->sink.size);
@@ -273,6 +319,7 @@ static void finish(void)
 	complete(true);
 	cp_session_end_all(&server, "the end");
 	complete(true);
+	cp_session_wait(&server);
 	for (int i = 0; i < CP_SESSIONS; i++)
 		CHECK(server.sessions[i].kind == CP_SESSION_FREE);
 	CHECK(clean("srv", in_served, false) == 0 && clean("srv/d", nothing, false) == 0);
@@ -292,7 +339,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(server.sessions, 0, sizeof(server.sessions));
 	mailbox_init(&server.mb, NULL, 0);
 	server.now = 1000000000;
-	counter = session = nsent = 0;
+	counter = session = nsent = looks = 0;
 	for (int i = 0; i < MESSAGES && size >= 2; i++) {
 		uint8_t how = data[0];
 		size_t len = data[1] < 128 ? data[1] : 2U * data[1];

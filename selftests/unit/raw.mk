@@ -21,8 +21,9 @@ $(RAW_DIR)/lib_rings.t: $(B)/asan/libfalcon.a | $(RAW_DIR)/loop_agent
 $(RAW_DIR)/perf_histogram.t: $(call asan_objs,tools/common/histogram.c)
 $(RAW_DIR)/perf_data.t: $(call asan_objs,tools/perf/data.c)
 $(RAW_DIR)/cp_proto.t: $(call asan_objs,tools/cp/proto.c)
-$(RAW_DIR)/cp_end.t: $(call asan_objs,$(filter-out tools/cp/main.c tools/cp/server.c,$(wildcard tools/cp/*.c)) \
-		     tools/common/mailbox.c)
+CP_END_SRC := $(filter-out tools/cp/main.c tools/cp/server.c,$(wildcard tools/cp/*.c)) tools/common/mailbox.c
+$(RAW_DIR)/cp_end.t: $(call asan_objs,$(CP_END_SRC))
+$(RAW_DIR)/cp_end.t $(RAW_DIR)/cp_end_tsan.t: TEST_LD += -Xlinker --wrap=fsync
 $(RAW_DIR)/cp_paths.t $(RAW_DIR)/cp_sink.t: $(call asan_objs,tools/cp/file.c)
 
 $(RAW_BINS): $(RAW_DIR)/%.t: $(B)/asan/selftests/unit/%.o
@@ -35,4 +36,10 @@ $(RAW_DIR)/loop_agent: $(call asan_objs,$(LOOP_SRC))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -ljansson
 
-TESTS += $(RAW_BINS) $(RAW_DIR)/loop_agent
+# The server's threads.
+$(RAW_DIR)/cp_end_tsan.t: $(patsubst %.c,$(B)/tsan/%.o,selftests/unit/cp_end.c $(CP_END_SRC))
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(TSAN) $(TEST_LD) -o $@ $^ -lcmocka -ljansson -lpthread
+
+TESTS += $(RAW_BINS) $(RAW_DIR)/cp_end_tsan.t $(RAW_DIR)/loop_agent

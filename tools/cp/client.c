@@ -96,9 +96,12 @@ static void handle_message(struct cp_copy *c, const struct falcon_msg *from)
 		cp_fail(c, "the server sent something that is not of this protocol's version");
 		return;
 	}
-	if (m.type == CP_PING)
+	/* Once it has all of the file: its disk is not done with that. */
+	if (m.type == CP_PING && !(c->cfg->upload && c->ended))
 		return;
 	c->progress = app_now();
+	if (m.type == CP_PING)
+		return;
 	if (m.type == CP_ABORT)
 		handle_abort(c, &m);
 	else if (m.type == CP_READY)

@@ -174,7 +174,7 @@ int cp_sink_write(struct cp_sink *s, const void *buf, uint32_t len)
 	return 0;
 }
 
-int cp_sink_commit(struct cp_sink *s, const uint8_t digest[CP_DIGEST])
+int cp_sink_sync(struct cp_sink *s, const uint8_t digest[CP_DIGEST])
 {
 	uint8_t ours[CP_DIGEST];
 
@@ -183,10 +183,22 @@ int cp_sink_commit(struct cp_sink *s, const uint8_t digest[CP_DIGEST])
 	digest_of(s->hash, ours);
 	if (memcmp(ours, digest, CP_DIGEST))
 		return -EBADMSG;
-	if (fsync(s->fd) || renameat(s->dir, s->temp, s->dir, s->name))
+	return fsync(s->fd) ? -errno : 0;
+}
+
+int cp_sink_place(struct cp_sink *s)
+{
+	if (renameat(s->dir, s->temp, s->dir, s->name))
 		return -errno;
 	s->temp[0] = '\0';
 	return fsync(s->dir) ? -errno : 0;
+}
+
+int cp_sink_commit(struct cp_sink *s, const uint8_t digest[CP_DIGEST])
+{
+	int rc = cp_sink_sync(s, digest);
+
+	return rc ? rc : cp_sink_place(s);
 }
 
 void cp_sink_close(struct cp_sink *s)

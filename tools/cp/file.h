@@ -64,10 +64,12 @@ int cp_sink_open(struct cp_sink *s, int dirfd, const char *path, uint64_t size, 
 /* Append |len| bytes. 0, or a negative errno value such as -ENOSPC. */
 int cp_sink_write(struct cp_sink *s, const void *buf, uint32_t len);
 /*
- * All was written: compare the digest, force the data to the disk, and give the file its name. 0;
- * -EBADMSG: the digest differs; -EINVAL: bytes are missing; or a system call's. The sink is to be
- * closed in any case.
+ * All was written: compare the digest, and force the data to the disk. 0; -EBADMSG: the digest differs;
+ * -EINVAL: bytes are missing; or a system call's. Then: give the file its name. Both: cp_sink_commit().
+ * The sink is to be closed in any case.
  */
+int cp_sink_sync(struct cp_sink *s, const uint8_t digest[CP_DIGEST]);
+int cp_sink_place(struct cp_sink *s);
 int cp_sink_commit(struct cp_sink *s, const uint8_t digest[CP_DIGEST]);
 /* Release everything; what was not committed is removed. */
 void cp_sink_close(struct cp_sink *s);

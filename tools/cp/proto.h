@@ -8,7 +8,8 @@
  * Download:  OPEN_GET -> READY; FILL for every slot -> CHUNK (slot filled), GET, FILL again;
  *            FILL at the end of the file -> END with the digest; DONE closes the session.
  * Either side says ABORT, with a sentence, when it cannot go on; that closes the session. PING
- * after CP_PING_MS of silence finds out that the connection, the peer or the session is no more.
+ * after CP_PING_MS of silence finds out that the connection, the peer or the session is no more. Between END
+ * and DONE of an upload the server says it every CP_PING_MS, for as long as its disk takes.
  *
  * Nothing depends on the order of messages that are under way together, so that both ordered and
  * unordered connections do. The digest is XXH3-128 of the file, in canonical (big-endian) form; it

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,6 +66,23 @@ static int take_completions(struct cp_server *s)
 	return n;
 }
 
+/* Wait for the agent, and for commits that are under way. 0, or a negative errno of falcon_wait(). */
+static int wait_for_more(struct cp_server *s)
+{
+	struct pollfd p[] = {
+		{ .fd = falcon_fd(s->f), .events = POLLIN },
+		{ .fd = s->wake, .events = POLLIN },
+	};
+	eventfd_t times;
+
+	if (!cp_session_commits(s))
+		return falcon_wait(s->f, WAIT_MS);
+	if (!falcon_arm(s->f))
+		poll(p, 2, WAIT_MS);
+	eventfd_read(s->wake, &times);
+	return 0;
+}
+
 static int serve_turn(struct cp_server *s)
 {
 	const struct falcon_msg *m;
@@ -80,7 +99,7 @@ static int serve_turn(struct cp_server *s)
 	cp_session_expire(s);
 	if (!n && s->mb.free < CP_REPLIES_MAX)
 		pause_ms(STARVED_MS);
-	return n ? n : falcon_wait(s->f, WAIT_MS);
+	return n ? n : wait_for_more(s);
 }
 
 /* The agent has gone: end everything, and attach to the next one when it is there. */
@@ -107,9 +126,21 @@ static void farewell(struct cp_server *s)
 			break;
 }
 
+static void serve(struct cp_server *s)
+{
+	while (!app_stop)
+		if (serve_turn(s) == -EPIPE)
+			reattach(s);
+	if (s->f)
+		farewell(s);
+	cp_session_wait(s);
+	falcon_close(s->f);
+}
+
 int cp_serve(const struct cp_config *cfg)
 {
 	static struct cp_server s;
+	int rc;
 
 	s.cfg = cfg;
 	s.dir = open(cfg->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -117,17 +148,18 @@ int cp_serve(const struct cp_config *cfg)
 		app_warn("%s: %s", cfg->dir, strerror(errno));
 		return 1;
 	}
-	if (attach(&s)) {
-		app_warn("%s", s.why);
+	s.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s.wake < 0) {
+		app_warn("eventfd: %s", strerror(errno));
 		close(s.dir);
 		return 1;
 	}
-	while (!app_stop)
-		if (serve_turn(&s) == -EPIPE)
-			reattach(&s);
-	if (s.f)
-		farewell(&s);
-	falcon_close(s.f);
+	rc = attach(&s);
+	if (rc)
+		app_warn("%s", s.why);
+	else
+		serve(&s);
+	close(s.wake);
 	close(s.dir);
-	return 0;
+	return rc ? 1 : 0;
 }

@@ -3,6 +3,7 @@
 #ifndef FALCON_TOOLS_CP_SERVER_H
 #define FALCON_TOOLS_CP_SERVER_H
 
+#include "commit.h"
 #include "cp.h"
 
 enum cp_server_const {
@@ -23,6 +24,8 @@ enum cp_session_kind {
 	CP_SESSION_FREE = 0,
 	CP_SESSION_SINK,	/* upload: the client is the source */
 	CP_SESSION_SOURCE,	/* download */
+	CP_SESSION_COMMITTING,	/* upload, all of which has come: a thread has the file */
+	CP_SESSION_CANCELLED,	/* the same, but its client has been told, or has gone */
 	CP_SESSION_OVER,	/* its last message, DONE or ABORT, is on its way */
 };
 
@@ -35,12 +38,13 @@ struct cp_session {
 	uint16_t service;	/* the client's */
 	uint64_t base;		/* bytes into the arena: its slots */
 	uint64_t active;	/* ns: last message */
-	uint64_t pinged;	/* ns: last PING, or last message */
+	uint64_t pinged;	/* ns: last PING of ours, or last message */
 	bool ended;		/* source: END was sent */
 	union {
 		struct cp_sink sink;
 		struct cp_source source;
 	};
+	struct cp_commit commit;	/* while COMMITTING or CANCELLED; the thread has |sink| */
 	struct cp_chunk chunks[CP_SLOTS];
 };
 
@@ -50,6 +54,7 @@ struct cp_server {
 	char why[256];		/* it is not attached */
 	struct mailbox mb;
 	int dir;
+	int wake;		/* an eventfd: a commit is over */
 	uint64_t now;		/* ns */
 	struct cp_session sessions[CP_SESSIONS];
 };
@@ -61,9 +66,19 @@ void cp_session_message(struct cp_server *s, const struct falcon_msg *m);
  * is that of mailbox_send().
  */
 void cp_session_completed(struct cp_server *s, uint32_t owner, bool delivered);
-/* Ping sessions that are silent, end those that have been for longer than the timeout. */
+/*
+ * Ping sessions that are silent, end those that have been for longer than the timeout, and say what became of
+ * files that were committed.
+ */
 void cp_session_expire(struct cp_server *s);
-/* End all sessions, saying |why| to their clients if they can be told. */
+/* Whether a commit is under way, which will write to |s->wake|. */
+bool cp_session_commits(const struct cp_server *s);
+/*
+ * End all sessions, saying |why| to their clients if they can be told. Files that are still on their way to
+ * the disk do not get their names; their sessions are over when the disk is done with them.
+ */
 void cp_session_end_all(struct cp_server *s, const char *why);
+/* Wait for those. */
+void cp_session_wait(struct cp_server *s);
 
 #endif /* FALCON_TOOLS_CP_SERVER_H */

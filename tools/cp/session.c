@@ -32,12 +32,17 @@ static void session_send(struct cp_server *s, const struct cp_session *ses, stru
 	send_msg(s, ses->conn, ses->service, owner_of(s, ses), m);
 }
 
+static bool has_thread(const struct cp_session *ses)
+{
+	return ses->kind == CP_SESSION_COMMITTING || ses->kind == CP_SESSION_CANCELLED;
+}
+
 static void session_leave(struct cp_session *ses, enum cp_session_kind kind)
 {
-	if (ses->kind == CP_SESSION_SINK)
-		cp_sink_close(&ses->sink);
-	else if (ses->kind == CP_SESSION_SOURCE)
+	if (ses->kind == CP_SESSION_SOURCE)
 		cp_source_close(&ses->source);
+	else if (ses->kind == CP_SESSION_SINK || has_thread(ses))
+		cp_sink_close(&ses->sink);
 	ses->kind = kind;
 	ses->generation++;
 }
@@ -64,6 +69,15 @@ static void session_abort(struct cp_server *s, struct cp_session *ses, const cha
 
 	snprintf(m.text, sizeof(m.text), "%s", why);
 	session_finish(s, ses, &m);
+}
+
+/* Nobody waits for |ses| any more: its file is not to appear, unless it has. */
+static void session_abandon(struct cp_session *ses)
+{
+	if (ses->kind != CP_SESSION_COMMITTING)
+		session_close(ses);
+	else if (cp_commit_cancel(&ses->commit))
+		ses->kind = CP_SESSION_CANCELLED;
 }
 
 static void refuse(struct cp_server *s, const struct falcon_msg *to, const char *why)
@@ -171,14 +185,24 @@ static void handle_write(struct cp_server *s, struct cp_session *ses, const stru
 
 static void handle_end(struct cp_server *s, struct cp_session *ses, const struct cp_msg *m)
 {
-	struct cp_msg done = { .type = CP_DONE };
-	int rc = cp_sink_commit(&ses->sink, m->digest);
+	int rc = cp_commit_begin(&ses->commit, &ses->sink, m->digest, s->wake);
 
-	if (rc) {
+	if (rc)
 		session_abort(s, ses, cp_strerror(rc));
-		return;
-	}
-	session_finish(s, ses, &done);
+	else
+		ses->kind = CP_SESSION_COMMITTING;
+}
+
+/* The commit is over, or waited for: tell the client what it came to. */
+static void report_commit(struct cp_server *s, struct cp_session *ses)
+{
+	struct cp_msg done = { .type = CP_DONE };
+	int rc = cp_commit_end(&ses->commit);
+
+	if (rc)
+		session_abort(s, ses, cp_strerror(rc));
+	else
+		session_finish(s, ses, &done);
 }
 
 static void send_end(struct cp_server *s, struct cp_session *ses)
@@ -234,8 +258,13 @@ static void handle_in_session(struct cp_server *s, struct cp_session *ses, const
 {
 	bool sink = ses->kind == CP_SESSION_SINK;
 
-	if (ses->kind == CP_SESSION_OVER)
+	if (ses->kind == CP_SESSION_OVER || ses->kind == CP_SESSION_CANCELLED)
 		return;
+	if (ses->kind == CP_SESSION_COMMITTING) {
+		if (m->type == CP_ABORT)
+			session_abandon(ses);
+		return;
+	}
 	ses->pinged = s->now;
 	if (m->type == CP_PING)
 		return;	/* alive, but that alone does not keep a session */
@@ -285,23 +314,51 @@ void cp_session_completed(struct cp_server *s, uint32_t owner, bool delivered)
 	ses = &s->sessions[place - 1];
 	if (ses->kind == CP_SESSION_FREE || owner_of(s, ses) != owner)
 		return;
-	if (!delivered || ses->kind == CP_SESSION_OVER)
+	if (ses->kind == CP_SESSION_OVER)
 		session_close(ses);
+	else if (!delivered && ses->kind != CP_SESSION_CANCELLED)
+		session_abandon(ses);
+}
+
+static void ping_if_due(struct cp_server *s, struct cp_session *ses)
+{
+	struct cp_msg ping = { .type = CP_PING };
+
+	if (s->now - ses->pinged <= CP_PING_MS * 1000000ULL)
+		return;
+	ses->pinged = s->now;
+	session_send(s, ses, &ping);
+}
+
+static void watch_commit(struct cp_server *s, struct cp_session *ses)
+{
+	bool wanted = ses->kind == CP_SESSION_COMMITTING;
+
+	if (!cp_commit_over(&ses->commit)) {
+		/* The client shall know that it is the disk that it waits for. */
+		if (wanted)
+			ping_if_due(s, ses);
+	} else if (wanted) {
+		report_commit(s, ses);
+	} else {
+		cp_commit_end(&ses->commit);
+		session_close(ses);
+	}
 }
 
 static void watch(struct cp_server *s, struct cp_session *ses)
 {
 	bool expired = s->now - ses->active > s->cfg->timeout * 1000000000ULL;
-	struct cp_msg ping = { .type = CP_PING };
 
-	if (ses->kind == CP_SESSION_OVER) {
+	if (has_thread(ses)) {
+		watch_commit(s, ses);
+	} else if (ses->kind == CP_SESSION_OVER) {
 		if (expired)
 			session_close(ses);
 	} else if (expired) {
 		session_abort(s, ses, "the server heard nothing for too long");
-	} else if (s->now - ses->pinged > CP_PING_MS * 1000000ULL) {
-		ses->pinged = s->now;
-		session_send(s, ses, &ping);
+	} else {
+		ping_if_due(s, ses);
 	}
 }
 
@@ -312,15 +369,51 @@ void cp_session_expire(struct cp_server *s)
 			watch(s, &s->sessions[i]);
 }
 
+bool cp_session_commits(const struct cp_server *s)
+{
+	for (int i = 0; i < CP_SESSIONS; i++)
+		if (has_thread(&s->sessions[i]))
+			return true;
+	return false;
+}
+
+/* End a session whose file is on its way to the disk; it is not waited for. */
+static void end_commit(struct cp_server *s, struct cp_session *ses, const char *why)
+{
+	struct cp_msg m = { .type = CP_ABORT };
+
+	if (!cp_commit_cancel(&ses->commit)) {
+		report_commit(s, ses);
+		return;
+	}
+	snprintf(m.text, sizeof(m.text), "%s", why);
+	session_send(s, ses, &m);
+	ses->kind = CP_SESSION_CANCELLED;
+}
+
 void cp_session_end_all(struct cp_server *s, const char *why)
 {
 	for (int i = 0; i < CP_SESSIONS; i++) {
 		struct cp_session *ses = &s->sessions[i];
 
-		if (ses->kind == CP_SESSION_SINK || ses->kind == CP_SESSION_SOURCE)
+		if (ses->kind == CP_SESSION_COMMITTING)
+			end_commit(s, ses, why);
+		else if (ses->kind == CP_SESSION_SINK || ses->kind == CP_SESSION_SOURCE)
 			session_abort(s, ses, why);
 		if (ses->kind == CP_SESSION_OVER)
 			session_close(ses);
 	}
 	falcon_flush(s->f);
+}
+
+void cp_session_wait(struct cp_server *s)
+{
+	for (int i = 0; i < CP_SESSIONS; i++) {
+		struct cp_session *ses = &s->sessions[i];
+
+		if (ses->kind != CP_SESSION_CANCELLED)
+			continue;
+		cp_commit_end(&ses->commit);
+		session_close(ses);
+	}
 }
