@@ -73,7 +73,7 @@ FALCON_ALONE int falcon_rx_remote_time(struct falcon_conn *c, __u64 iv)
 	return false;
 }
 
-FALCON_INLINE bool falcon_addr_eq(const void *a, const void *b, bool ipv6)
+FALCON_INLINE bool falcon_same_ip(const void *a, const void *b, bool ipv6)
 {
 	const __u32 *x = a, *y = b;
 
@@ -106,8 +106,8 @@ FALCON_INLINE enum falcon_verdict falcon_rx_check(const struct falcon_conn *c,
 	if (!(flags & FALCON_CONN_ALIVE))
 		return id->cur_spi ? FALCON_V_drop_not_alive : FALCON_V_drop_cid;
 	if (!!(flags & FALCON_CONN_IPV6) != f->ipv6 ||
-	    !falcon_addr_eq(daddr, id->local_addr, f->ipv6) ||
-	    !falcon_addr_eq(saddr, id->peer_addr, f->ipv6))
+	    !falcon_same_ip(daddr, id->local_addr, f->ipv6) ||
+	    !falcon_same_ip(saddr, id->peer_addr, f->ipv6))
 		return FALCON_V_drop_address;
 	if (f->encap != falcon_rx_encap(id, flags))
 		return FALCON_V_drop_psp_version;

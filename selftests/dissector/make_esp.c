@@ -20,13 +20,13 @@ static int put(pcap_dumper_t *dumper, unsigned int n)
 {
 	const struct frame_route r = {
 		.ipv6 = n & 4,
-		.src_addr = { 0x0a, 0xfa, 0, 1 },
-		.dst_addr = { 0x0a, 0xfa, 0, 2 },
+		.src_addr = { { 0x0a, 0xfa, 0, 1 } },
+		.dst_addr = { { 0x0a, 0xfa, 0, 2 } },
 		.encap = n & 1 ? FALCON_ESP_AES_GCM_256 : FALCON_ESP_AES_GCM_128,
 		.tunnel = n & 2,
 		.inner_ipv6 = n & 8,
-		.inner_src = { 192, 168, 1, 1 },
-		.inner_dst = { 192, 168, 2, 2 },
+		.inner_src = { { 192, 168, 1, 1 } },
+		.inner_dst = { { 192, 168, 2, 2 } },
 	};
 	const struct falcon_hdr h = {
 		.cid = CID, .type = FALCON_PUSH_DATA, .proto = FALCON_PROTO_RAW, .psn = PSN + n,

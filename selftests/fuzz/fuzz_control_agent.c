@@ -213,7 +213,7 @@ static void check_round_trip(const struct agent *a, const struct conn_config *cf
 }
 
 /* All addresses are this host's. */
-int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct neigh_entry *out)
+int neigh_resolve(struct neigh *n, int family, const struct falcon_addr *dst, struct neigh_entry *out)
 {
 	(void)n, (void)family, (void)dst;
 	*out = (struct neigh_entry){ .local = true };

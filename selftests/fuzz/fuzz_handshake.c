@@ -117,8 +117,8 @@ static struct cm *open_cm(void)
 	memset(taken, 0, sizeof(taken));
 	for (uint32_t cid = 1; cid <= CONNS; cid++) {
 		/* The lower address, so that nothing listens. */
-		struct cm_local l = {.family = AF_INET, .local_addr = {127, 0, 0, 1},
-				     .peer_addr = {127, 0, 0, 2}, .local_cid = cid,
+		struct cm_local l = {.family = AF_INET, .local_addr = { { 127, 0, 0, 1 } },
+				     .peer_addr = { { 127, 0, 0, 2 } }, .local_cid = cid,
 				     .remote_cid = cid, .ordered = cid & 1,
 				     .ulp.proto = FALCON_PROTO_RAW,
 				     .params = {.flows = 1, .data_window = 128,

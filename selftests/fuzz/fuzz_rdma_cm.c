@@ -204,8 +204,8 @@ static void note(const uint8_t *in)
 		.param = { .qp_num = in[2], .private_data_len = in[3] },
 	};
 
-	memcpy(n.local, "\x0a\x00\x00\x01", 4);
-	memcpy(n.remote, in[0] & 1 ? "\x0a\x00\x00\x02" : "\x0a\x00\x00\x01", 4);
+	memcpy(&n.local, "\x0a\x00\x00\x01", 4);
+	memcpy(&n.remote, in[0] & 1 ? "\x0a\x00\x00\x02" : "\x0a\x00\x00\x01", 4);
 	if (m.type != RCM_REQ && m.type != RCM_SIDR_REQ)
 		m.dst_id = in[2] & 1 ? t.heard.src_id : pick(t.ids, t.nids, in[2]);
 	if (in[2] & 2)

@@ -94,8 +94,8 @@ static void check_sentence(int ret, const char *err, size_t errlen)
 
 static void use(struct tls *t)
 {
-	static const struct tls_ends ends = {.family = AF_INET, .local = {10, 0, 0, 1},
-					     .peer = {10, 0, 0, 2}};
+	static const struct tls_ends ends = {.family = AF_INET, .local = { { 10, 0, 0, 1 } },
+					     .peer = { { 10, 0, 0, 2 } }};
 	int sv[2];
 	SSL *ssl;
 

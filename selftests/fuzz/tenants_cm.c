@@ -110,7 +110,9 @@ void tenant_squat(struct tenant *t)
 
 void tenants_note(void)
 {
-	struct ulp_note n = { .family = AF_INET, .local = { 10, 0, 0, 1 }, .remote = { 10, 0, 0, 2 } };
+	struct ulp_note n = {
+		.family = AF_INET, .local = { { 10, 0, 0, 1 } }, .remote = { { 10, 0, 0, 2 } },
+	};
 	struct rcm_msg m = {
 		.type = (uint8_t)(1 + number(1) % RCM_TYPES), .src_id = (uint32_t)number(1),
 		.ps = number(1) & 1 ? RDMA_PS_UDP : RDMA_PS_TCP, .src_port = (uint16_t)number(1),

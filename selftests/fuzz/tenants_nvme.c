@@ -140,8 +140,8 @@ static void add_device(struct disk_agent *a, unsigned int disk)
 	char err[256];
 
 	strcpy(attr.name, disk_names[disk]);
-	memcpy(ends->local, (uint8_t[4]){ 10, 0, 0, (uint8_t)(1 + a->host->index) }, 4);
-	memcpy(ends->remote, (uint8_t[4]){ 10, 0, 0, 1 + TARGET }, 4);
+	memcpy(&ends->local, (uint8_t[4]){ 10, 0, 0, (uint8_t)(1 + a->host->index) }, 4);
+	memcpy(&ends->remote, (uint8_t[4]){ 10, 0, 0, 1 + TARGET }, 4);
 	CHECK(nvme_initiator_add(a->ulp.initiator, &attr, err, sizeof(err)) == 0);
 }
 

@@ -126,8 +126,8 @@ void disk_host_open(void)
 
 	memset(&rogue, 0, sizeof(rogue));
 	rogue.dial = (struct ulp_dial){ .proto = FALCON_PROTO_NVME, .peer = "",
-					.ends = { .family = AF_INET, .local = { 10, 0, 0, 3 },
-						  .remote = { 10, 0, 0, 2 } } };
+					.ends = { .family = AF_INET, .local = { { 10, 0, 0, 3 } },
+						  .remote = { { 10, 0, 0, 2 } } } };
 	name();
 	h->others[OTHER_ROGUE - 1] = (struct ulp){ &ops, &rogue };
 	cid = env_dial_other(h, OTHER_ROGUE, &rogue.dial, err, sizeof(err));

@@ -269,8 +269,8 @@ static inline void reflected(void **state)
 	struct fcore_packet pkt = {};
 	struct stage_frame f;
 
-	stage_address(r.src_addr, 1);
-	stage_address(r.dst_addr, 2);
+	stage_address(r.src_addr.b, 1);
+	stage_address(r.dst_addr.b, 2);
 	frame_template_init(&t, &r);
 	pkt.hdr_len = falcon_hdr_pack(&h, pkt.hdr);
 	f.len = (uint32_t)frame_build(&t, stage.conn[1].sec.tx, &pkt, 2000000000, f.data);
@@ -324,8 +324,8 @@ static inline void downgraded_to(uint8_t encap)
 	struct stage_frame f;
 
 	r.spi = stage.shared[1].id.cur_spi;
-	stage_address(r.dst_addr, 1);
-	stage_address(r.src_addr, 2);
+	stage_address(r.dst_addr.b, 1);
+	stage_address(r.src_addr.b, 2);
 	frame_template_init(&stage.peer[1].tmpl, &r);
 	stage.peer[1].sa = sa_new(SA_SEAL, encap, r.spi, stage.peer[1].told.key);
 	stage_next(1, &f);

@@ -151,8 +151,8 @@ static void out_of_the_tunnel(void **state)
 	refused(&f, FALCON_V_drop_inner);
 	sec->tunnel = true;
 	stage.shared[1].id.flags |= FALCON_CONN_TUNNEL;
-	stage_address(sec->inner_local, 101);
-	stage_address(sec->inner_peer, 102);
+	stage_address(sec->inner_local.b, 101);
+	stage_address(sec->inner_peer.b, 102);
 	seal_as(1, packet + INNER_LEN, len, FALCON_NEXT_HEADER, &f);
 	refused(&f, FALCON_V_drop_inner);
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad_at); i++) {

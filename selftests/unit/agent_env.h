@@ -221,8 +221,8 @@ static inline void stage_connect(uint32_t cid, uint8_t version)
 	id->pcid = c->sec.pcid;
 	stage_address(id->local_addr, 1);
 	stage_address(id->peer_addr, 2);
-	stage_address(r.dst_addr, 1);
-	stage_address(r.src_addr, 2);
+	stage_address(r.dst_addr.b, 1);
+	stage_address(r.src_addr.b, 2);
 	r.vc = ours.pcid != 0;
 	r.cookie = ours.pcid;
 	frame_template_init(&p->tmpl, &r);

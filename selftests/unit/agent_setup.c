@@ -201,7 +201,7 @@ uint32_t handover_take(struct shard *s)
 	return 0;
 }
 
-int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct neigh_entry *out)
+int neigh_resolve(struct neigh *n, int family, const struct falcon_addr *dst, struct neigh_entry *out)
 {
 	(void)n, (void)family, (void)dst, (void)out;
 	return -ENETUNREACH;
@@ -241,8 +241,8 @@ static int begin(uint8_t version)
 	stage.a.shards[0].agent = &stage.a;
 	stage.a.shards[0].conns = of_shard;
 	stage.conn[1].ulp = &ulp;
-	stage_address(stage.conn[1].cfg.local, 1);
-	stage_address(stage.conn[1].cfg.remote, 2);
+	stage_address(stage.conn[1].cfg.local.b, 1);
+	stage_address(stage.conn[1].cfg.remote.b, 2);
 	stage_drop(1);
 	return 0;
 }

@@ -4,11 +4,11 @@
 
 static void listen_on(struct end *e, const char *ip)
 {
-	uint8_t addr[16] = {0};
+	struct falcon_addr addr = {0};
 	char err[256];
 
-	inet_pton(AF_INET, ip, addr);
-	assert_int_equal(cm_listen(e->cm, AF_INET, addr, err, sizeof(err)), 0);
+	inet_pton(AF_INET, ip, addr.b);
+	assert_int_equal(cm_listen(e->cm, AF_INET, &addr, err, sizeof(err)), 0);
 }
 
 static int setup(void **state)
@@ -132,8 +132,8 @@ static struct cm_note make_note(const char *from, const char *to, uint16_t len)
 {
 	struct cm_note n = {.family = AF_INET, .proto = FALCON_PROTO_RDMA, .len = len};
 
-	inet_pton(AF_INET, from, n.local_addr);
-	inet_pton(AF_INET, to, n.peer_addr);
+	inet_pton(AF_INET, from, n.local_addr.b);
+	inet_pton(AF_INET, to, n.peer_addr.b);
 	for (uint16_t i = 0; i < len; i++)
 		n.data[i] = (uint8_t)(i * 3);
 	return n;
@@ -165,8 +165,8 @@ static void notes(void **state)
 	assert_int_equal(a.note.len, CM_NOTE_MAX);
 	assert_int_equal(a.note.proto, FALCON_PROTO_RDMA);
 	assert_memory_equal(a.note.data, n.data, CM_NOTE_MAX);
-	assert_memory_equal(a.note.local_addr, n.peer_addr, 16);
-	assert_memory_equal(a.note.peer_addr, n.local_addr, 16);
+	assert_true(falcon_addr_equal(&a.note.local_addr, &n.peer_addr));
+	assert_true(falcon_addr_equal(&a.note.peer_addr, &n.local_addr));
 	assert_int_equal(cm_send_note(a.cm, &back, err, sizeof(err)), 0);
 	assert_true(env_until(&a, &b, has_notes, &b));
 	assert_int_equal(b.note.len, 0);

@@ -235,8 +235,8 @@ static inline struct cm_local env_local(const char *from, const char *to, uint32
 		.params = {.mtu = 1500, .flows = 1, .data_window = 128, .req_window = 64},
 	};
 
-	assert_int_equal(inet_pton(l.family, from, l.local_addr), 1);
-	assert_int_equal(inet_pton(l.family, to, l.peer_addr), 1);
+	assert_int_equal(inet_pton(l.family, from, l.local_addr.b), 1);
+	assert_int_equal(inet_pton(l.family, to, l.peer_addr.b), 1);
 	return l;
 }
 

@@ -17,11 +17,11 @@ static int setup(void **state)
 
 static void listen_on(struct end *e, const char *ip)
 {
-	uint8_t addr[16] = {0};
+	struct falcon_addr addr = {0};
 	char err[256];
 
-	inet_pton(AF_INET, ip, addr);
-	assert_int_equal(cm_listen(e->cm, AF_INET, addr, err, sizeof(err)), 0);
+	inet_pton(AF_INET, ip, addr.b);
+	assert_int_equal(cm_listen(e->cm, AF_INET, &addr, err, sizeof(err)), 0);
 }
 
 /* A connection for the peer at |to| if it proves |name|. */
@@ -118,8 +118,8 @@ static struct cm_note make_note(const char *from, const char *to)
 {
 	struct cm_note n = {.family = AF_INET, .proto = FALCON_PROTO_RDMA, .len = 1};
 
-	inet_pton(AF_INET, from, n.local_addr);
-	inet_pton(AF_INET, to, n.peer_addr);
+	inet_pton(AF_INET, from, n.local_addr.b);
+	inet_pton(AF_INET, to, n.peer_addr.b);
 	return n;
 }
 

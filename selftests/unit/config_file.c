@@ -112,7 +112,7 @@ static void connection_keys(const struct conn_config *c)
 {
 	assert_string_equal(c->name, "b");
 	assert_int_equal(c->family, AF_INET);
-	assert_memory_equal(c->remote, "\x0a\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+	assert_memory_equal(c->remote.b, "\x0a\0\0\2\0\0\0\0\0\0\0\0\0\0\0\0", 16);
 	assert_int_equal(c->local_cid, 7);
 	assert_int_equal(c->remote_cid, 8);
 	assert_false(c->params.ordered);
@@ -291,7 +291,7 @@ static void nvme_sections(void **state)
 	assert_true(dev.read_only);
 	assert_int_equal(dev.targets[1].nsid, 65535);
 	assert_int_equal(dev.targets[1].ends.family, AF_INET6);
-	assert_int_equal(dev.targets[1].ends.remote[15], 3);
+	assert_int_equal(dev.targets[1].ends.remote.b[15], 3);
 	assert_int_equal(dev.targets[1].ends.function, 4);
 	assert_string_equal(dev.targets[1].peer, "x");
 	config_free(&cfg);

@@ -15,7 +15,7 @@ enum { ALICE = 1000, BOB = 1001 };
 static struct agent a;
 static struct agent_conn conns[4];
 
-int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct neigh_entry *out)
+int neigh_resolve(struct neigh *n, int family, const struct falcon_addr *dst, struct neigh_entry *out)
 {
 	(void)n, (void)family, (void)dst;
 	*out = (struct neigh_entry){0};
@@ -54,7 +54,7 @@ static struct agent_conn *add(unsigned int i, const char *name, const char *remo
 
 	c->cfg.family = strchr(remote, ':') ? AF_INET6 : AF_INET;
 	snprintf(c->cfg.name, sizeof(c->cfg.name), "%s", name);
-	assert_int_equal(inet_pton(c->cfg.family, remote, c->cfg.remote), 1);
+	assert_int_equal(inet_pton(c->cfg.family, remote, c->cfg.remote.b), 1);
 	HASH_ADD_KEYPTR(by_name, a.conn_names, c->cfg.name, strlen(c->cfg.name), c);
 	assert_int_equal(remotes_join(&a.remotes, c), 0);
 	return c;

@@ -12,8 +12,8 @@ static void make_template(struct frame_template *t, bool ipv6)
 {
 	const struct frame_route r = {
 		.ipv6 = ipv6,
-		.src_addr = { 10, 250, 0, 1, 7, 7 },
-		.dst_addr = { 10, 250, 0, 2, 9, 9 },
+		.src_addr = { { 10, 250, 0, 1, 7, 7 } },
+		.dst_addr = { { 10, 250, 0, 2, 9, 9 } },
 		.encap = FALCON_PSP_CLEAR,
 		.spi = 1,
 	};

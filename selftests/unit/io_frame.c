@@ -12,8 +12,8 @@ static struct frame_route route(bool ipv6)
 		.ipv6 = ipv6,
 		.src_mac = { 2, 0, 0, 0, 0, 1 },
 		.dst_mac = { 2, 0, 0, 0, 0, 2 },
-		.src_addr = { 10, 250, 0, 1, 7, 7 },
-		.dst_addr = { 10, 250, 0, 2, 9, 9 },
+		.src_addr = { { 10, 250, 0, 1, 7, 7 } },
+		.dst_addr = { { 10, 250, 0, 2, 9, 9 } },
 		.encap = FALCON_PSP_CLEAR,
 		.spi = 0x80000001,
 	};

@@ -20,16 +20,16 @@ static struct frame_route route(const struct shape *s)
 {
 	struct frame_route r = {
 		.ipv6 = s->ipv6,
-		.src_addr = { 10, 250, 0, 1, 7, 7 },
-		.dst_addr = { 10, 250, 0, 2, 9, 9 },
+		.src_addr = { { 10, 250, 0, 1, 7, 7 } },
+		.dst_addr = { { 10, 250, 0, 2, 9, 9 } },
 		.encap = s->encap,
 		.spi = 0xdead,
 		.vc = s->vc,
 		.cookie = 0x1122334455667788,
 		.tunnel = s->tunnel,
 		.inner_ipv6 = s->inner_ipv6,
-		.inner_src = { 192, 168, 1, 1, 5 },
-		.inner_dst = { 192, 168, 2, 2, 6 },
+		.inner_src = { { 192, 168, 1, 1, 5 } },
+		.inner_dst = { { 192, 168, 2, 2, 6 } },
 	};
 
 	return r;

@@ -70,11 +70,11 @@ static int teardown(void **state)
 static int resolve(const char *dst, struct neigh_entry *e)
 {
 	int family = strchr(dst, ':') ? AF_INET6 : AF_INET, rc;
-	uint8_t addr[16] = {0};
+	struct falcon_addr addr = {0};
 
-	assert_int_equal(inet_pton(family, dst, addr), 1);
+	assert_int_equal(inet_pton(family, dst, addr.b), 1);
 	assert_true(nanswers < ARRAY_SIZE(answers));
-	rc = neigh_resolve(n, family, addr, e);
+	rc = neigh_resolve(n, family, &addr, e);
 	answers[nanswers++] = *e;
 	return rc;
 }
@@ -128,7 +128,7 @@ static void on_link_ipv4(void **state)
 	(void)state;
 	on_link("10.1.0.2");
 	assert_int_equal(resolve("10.1.0.2", &e), 0);
-	assert_memory_equal(e.src_addr, src, 16);
+	assert_memory_equal(e.src_addr.b, src, 16);
 }
 
 static void on_link_ipv6(void **state)

@@ -18,11 +18,11 @@ static int route_over;
 static int asked_neigh;		/* link that the next hop was asked for on */
 static const uint8_t peer_mac[6] = { 2, 0, 0, 0, 0, 2 };
 
-int neigh_ask_route(struct neigh_nl *nl, int family, const uint8_t dst[16], struct neigh_route *out)
+int neigh_ask_route(struct neigh_nl *nl, int family, const struct falcon_addr *dst, struct neigh_route *out)
 {
 	(void)nl;
 	*out = (struct neigh_route){ .ifindex = route_over, .family = family };
-	memcpy(out->hop, dst, 16);
+	out->hop = *dst;
 	return 0;
 }
 
@@ -35,7 +35,7 @@ int neigh_ask_link(struct neigh_nl *nl, int ifindex, struct neigh_link *out)
 	return 0;
 }
 
-int neigh_ask_state(struct neigh_nl *nl, int ifindex, int family, const uint8_t addr[16],
+int neigh_ask_state(struct neigh_nl *nl, int ifindex, int family, const struct falcon_addr *addr,
 		    struct neigh_state *out)
 {
 	(void)nl, (void)addr;
@@ -45,7 +45,7 @@ int neigh_ask_state(struct neigh_nl *nl, int ifindex, int family, const uint8_t 
 	return 0;
 }
 
-int neigh_ask_probe(struct neigh_nl *nl, int ifindex, int family, const uint8_t addr[16])
+int neigh_ask_probe(struct neigh_nl *nl, int ifindex, int family, const struct falcon_addr *addr)
 {
 	(void)nl, (void)ifindex, (void)family, (void)addr;
 	fail_msg("a permanent neighbour is not to be probed");
@@ -91,10 +91,10 @@ static int teardown(void **state)
 
 static int resolve(int over, struct neigh_entry *e)
 {
-	static const uint8_t dst[16] = { 10, 0, 0, 2 };
+	static const struct falcon_addr dst = { { 10, 0, 0, 2 } };
 
 	route_over = over;
-	return neigh_resolve(n, AF_INET, dst, e);
+	return neigh_resolve(n, AF_INET, &dst, e);
 }
 
 /* None, one and two; the tag of the lower VLAN comes first. */

@@ -32,7 +32,7 @@ static int discover(struct env *e, uint8_t target, struct nvme_dev **dev, const 
 {
 	const struct nvme_dev_attr attr = { .name = "d", .nsid = 1, .ntargets = 1,
 					    .timeout_ns = 30000000000ULL,
-					    .targets[0].ends.remote[3] = target };
+					    .targets[0].ends.remote.b[3] = target };
 	char err[160];
 	int rc = -EAGAIN;
 

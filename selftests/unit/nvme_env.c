@@ -196,7 +196,7 @@ static int dial(void *agent, const struct ulp_dial *d, char *err, size_t errlen)
 		memset(l, 0, sizeof(*l));
 		l->used = true;
 		l->dial = *d;
-		l->target = d->ends.remote[3];
+		l->target = d->ends.remote.b[3];
 		return (int)i + 1;
 	}
 	return -ENOSPC;
@@ -386,7 +386,7 @@ static struct env *open_env(unsigned int n, uint64_t bytes, uint8_t shift, uint6
 		assert_int_equal(nvme_target_add(e->far[i].target, &ns, err, sizeof(err)), 0);
 		if (i < n) {
 			dev.targets[i].nsid = 7;
-			dev.targets[i].ends.remote[3] = (uint8_t)i;
+			dev.targets[i].ends.remote.b[3] = (uint8_t)i;
 		}
 	}
 	assert_int_equal(nvme_initiator_add(e->near.initiator, &dev, err, sizeof(err)), 0);

@@ -23,7 +23,7 @@ static void accept_other(struct env *e, const char *id, uint8_t address, uint32_
 {
 	struct falcon_nvme_offer offer = { .magic = falcon_hton32(FALCON_NVME_MAGIC),
 					   .version = FALCON_NVME_VERSION };
-	struct ulp_request req = { .ends.family = AF_INET, .ends.remote = { 10, 0, 0, address },
+	struct ulp_request req = { .ends.family = AF_INET, .ends.remote = { { 10, 0, 0, address } },
 				   .peer = "other", .cid = cid, .data.len = sizeof(offer) };
 	struct ulp_data reply;
 	char err[160];

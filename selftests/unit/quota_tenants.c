@@ -111,7 +111,7 @@ ssize_t rdma_proc_write(struct rdma_proc *p, const struct iovec *local, unsigned
 }
 
 /* All addresses are this host's. */
-int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct neigh_entry *out)
+int neigh_resolve(struct neigh *n, int family, const struct falcon_addr *dst, struct neigh_entry *out)
 {
 	(void)n, (void)family, (void)dst;
 	*out = (struct neigh_entry){ .local = true };

@@ -367,8 +367,8 @@ static void nonsense(void **state)
 
 		for (size_t j = 0; j < 64; j++)
 			n.data[j] = (uint8_t)unit_random(&seed);
-		inet_pton(AF_INET, B, n.local);
-		inet_pton(AF_INET, A, n.remote);
+		inet_pton(AF_INET, B, n.local.b);
+		inet_pton(AF_INET, A, n.remote.b);
 		n.data[0] = 1;
 		n.data[1] %= 10;
 		memcpy(n.data + 8, &dst, 4);

@@ -198,8 +198,8 @@ static void withdrawal_of_nothing(void **state)
 
 	(void)state;
 	join(&x, &y);
-	inet_pton(AF_INET, A, note.local);
-	inet_pton(AF_INET, B, note.remote);
+	inet_pton(AF_INET, A, note.local.b);
+	inet_pton(AF_INET, B, note.remote.b);
 	dial(&b, B, A, 9, false);
 	for (uint32_t port = 0; port <= UINT16_MAX; port++) {
 		rej.src_port = (uint16_t)port;

@@ -176,11 +176,11 @@ static inline bool deliver(struct side *s)
 	if (s->head == s->tail)
 		return false;
 	struct ulp_note n = s->out[s->head++ % NOTES];
-	uint8_t addr[16];
+	struct falcon_addr addr;
 
-	memcpy(addr, n.local, 16);
-	memcpy(n.local, n.remote, 16);
-	memcpy(n.remote, addr, 16);
+	addr = n.local;
+	n.local = n.remote;
+	n.remote = addr;
 	rdma_cm_note(&s->peer->r, &n);
 	return true;
 }

@@ -33,13 +33,13 @@ static int teardown(void **state)
 static struct ulp_note next_note(struct side *from)
 {
 	struct ulp_note n;
-	uint8_t addr[16];
+	struct falcon_addr addr;
 
 	assert_true(from->head < from->tail);
 	n = from->out[from->head++ % NOTES];
-	memcpy(addr, n.local, 16);
-	memcpy(n.local, n.remote, 16);
-	memcpy(n.remote, addr, 16);
+	addr = n.local;
+	n.local = n.remote;
+	n.remote = addr;
 	return n;
 }
 

@@ -165,7 +165,7 @@ static int answers(struct env_host *peer, struct ulp from, unsigned int other)
 
 static void answer_dial(struct env_host *h, const struct ulp_dial *d, uint32_t cid)
 {
-	uint32_t where = d->ends.remote[3] - 1U;
+	uint32_t where = d->ends.remote.b[3] - 1U;
 	struct ulp_request req = { .ends = d->ends, .peer = "", .data = d->data };
 	struct env_conn *c = &h->conns[cid];
 	struct ulp_data reply = { 0 };
@@ -187,8 +187,8 @@ static void answer_dial(struct env_host *h, const struct ulp_dial *d, uint32_t c
 		refuse(h, cid, "nobody there");
 		return;
 	}
-	memcpy(req.ends.local, d->ends.remote, 16);
-	memcpy(req.ends.remote, d->ends.local, 16);
+	req.ends.local = d->ends.remote;
+	req.ends.remote = d->ends.local;
 	peer = &env.host[where];
 	other = answers(peer, env_layer(h, c->other), c->other);
 	req.cid = env_new_cid(peer);
@@ -233,12 +233,12 @@ static void serve_notes(void)
 	for (uint32_t i = 0; i < env.nnotes; i++) {
 		struct ulp_note note = env.notes[i], back = note;
 
-		if (note.family != AF_INET || note.remote[3] - 1U >= ENV_HOSTS)
+		if (note.family != AF_INET || note.remote.b[3] - 1U >= ENV_HOSTS)
 			continue;
-		memcpy(note.local, back.remote, 16);
-		memcpy(note.remote, back.local, 16);
+		note.local = back.remote;
+		note.remote = back.local;
 		turn("a note", true);
-		rdma_ulp_ops.note(env.host[note.local[3] - 1].r, &note, "");
+		rdma_ulp_ops.note(env.host[note.local.b[3] - 1].r, &note, "");
 		turn("a note", false);
 	}
 	env.nnotes = 0;

@@ -59,7 +59,7 @@ static const struct ulp_host host = { .dial = dial, .hangup = hangup };
 static void make(struct env_host *h, struct env_host *peer, struct env_queue *out, const char *v4,
 		 const char *v6)
 {
-	uint8_t addr[16] = {};
+	struct falcon_addr addr = {};
 
 	memset(h, 0, sizeof(*h));
 	h->peer = peer;
@@ -68,8 +68,8 @@ static void make(struct env_host *h, struct env_host *peer, struct env_queue *ou
 	h->r.now = 1000;
 	h->r.ndevices = 1;
 	h->r.devices[0].ngids = 2;
-	inet_pton(AF_INET, v4, addr);
-	link_gid(AF_INET, addr, h->r.devices[0].gids[0].raw);
+	inet_pton(AF_INET, v4, addr.b);
+	link_gid(AF_INET, &addr, h->r.devices[0].gids[0].raw);
 	inet_pton(AF_INET6, v6, h->r.devices[0].gids[1].raw);
 	h->ctx.r = &h->r;
 	rdma_join(&h->r, NULL);
@@ -165,8 +165,8 @@ bool env_flush(struct env_host *h)
 			continue;
 		m.ordered = c->ends.ordered;
 		m.family = c->ends.family;
-		memcpy(m.from, c->ends.local, 16);
-		memcpy(m.to, c->ends.remote, 16);
+		m.from = c->ends.local;
+		m.to = c->ends.remote;
 		push(h, &m);
 		c->sent = true;
 		return true;
@@ -191,8 +191,8 @@ static void on_open(struct env_host *h, const struct env_msg *m)
 
 	req.ends.family = m->family;
 	req.ends.ordered = m->ordered;
-	memcpy(req.ends.local, m->to, 16);
-	memcpy(req.ends.remote, m->from, 16);
+	req.ends.local = m->to;
+	req.ends.remote = m->from;
 	if (h->deaf || rdma_links_accept(&h->r, &req, &answer.data, answer.text,
 					 sizeof(answer.text)) < 0) {
 		if (h->deaf)

@@ -22,7 +22,7 @@ struct env_msg {
 	uint32_t src, dst;		/* CIDs; 0: unknown */
 	bool ordered;
 	int family;
-	uint8_t from[16], to[16];
+	struct falcon_addr from, to;
 	struct ulp_data data;
 	char text[128];
 };

@@ -20,14 +20,14 @@ static struct neigh_entry way;		/* what the kernel says */
 static unsigned int asked, held;		/* held: answers that were not released */
 static struct agent_conn *remove_while_following;
 
-int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct neigh_entry *out)
+int neigh_resolve(struct neigh *n, int family, const struct falcon_addr *dst, struct neigh_entry *out)
 {
 	(void)n, (void)family;
 	asked++;
 	*out = way;
 	out->hop = (struct neigh_hop *)&way;
 	held++;
-	return dst[0] == 10 ? 0 : -ENETUNREACH;
+	return dst->b[0] == 10 ? 0 : -ENETUNREACH;
 }
 
 void neigh_release(struct neigh_entry *e)
@@ -50,8 +50,8 @@ static struct agent_conn *join(unsigned int i, uint8_t first, uint8_t last)
 	struct agent_conn *c = &conns[i];
 
 	c->cfg.family = AF_INET;
-	c->cfg.remote[0] = first;
-	c->cfg.remote[3] = last;
+	c->cfg.remote.b[0] = first;
+	c->cfg.remote.b[3] = last;
 	assert_int_equal(remotes_join(&table, c), 0);
 	return c;
 }
@@ -88,15 +88,15 @@ static unsigned int run(void)
 
 static void asked_once(void **state)
 {
-	static const uint8_t addr[16] = {10, 0, 0, 1}, other[16] = {10, 0, 0, 9};
+	static const struct falcon_addr addr = { { 10, 0, 0, 1 } }, other = { { 10, 0, 0, 9 } };
 
 	(void)state;
 	for (unsigned int i = 0; i < CONNS; i++)
 		assert_int_equal(remote_route(&table, join(i, 10, 1)->remote)->mtu, 1500);
 	assert_int_equal(asked, 1);
-	assert_ptr_equal(TAILQ_FIRST(&remotes_find(&table, AF_INET, addr)->conns), &conns[0]);
-	assert_null(remotes_find(&table, AF_INET, other));
-	assert_null(remotes_find(&table, AF_INET6, addr));
+	assert_ptr_equal(TAILQ_FIRST(&remotes_find(&table, AF_INET, &addr)->conns), &conns[0]);
+	assert_null(remotes_find(&table, AF_INET, &other));
+	assert_null(remotes_find(&table, AF_INET6, &addr));
 	assert_null(remote_route(&table, (remotes_leave(&table, &conns[0]), join(0, 11, 1))->remote));
 }
 

@@ -122,8 +122,8 @@ void set_route(struct endpoint *e)
 		.spi = spi_of(e->peer),
 	};
 
-	set_address(r.src_addr, e);
-	set_address(r.dst_addr, e->peer);
+	set_address(r.src_addr.b, e);
+	set_address(r.dst_addr.b, e->peer);
 	secure_route(e, &r);
 	frame_template_init(&e->tpl, &r);
 	frame_template_init(&e->xdp_tpl, &r);

@@ -53,8 +53,8 @@ struct chan_event *chan_event_new(enum chan_event_type type, const struct relay 
 	e->id = r->id;
 	e->accepted = r->accepted;
 	e->family = r->ends.family;
-	memcpy(e->local, r->ends.local, sizeof(e->local));
-	memcpy(e->peer, r->ends.peer, sizeof(e->peer));
+	e->local = r->ends.local;
+	e->peer = r->ends.peer;
 	return e;
 }
 
@@ -111,17 +111,18 @@ static void submit(struct chan_service *s, const struct chan_command *cmd)
 	ring(s->command_fd);
 }
 
-struct tls_ends chan_ends(int family, const uint8_t *local, const uint8_t *peer)
+struct tls_ends chan_ends(int family, const struct falcon_addr *local, const struct falcon_addr *peer)
 {
 	struct tls_ends ends = {.family = family};
 
-	memcpy(ends.local, local, 16);
+	ends.local = *local;
 	if (peer)
-		memcpy(ends.peer, peer, 16);
+		ends.peer = *peer;
 	return ends;
 }
 
-uint64_t chan_connect(struct chan_service *s, int family, const uint8_t *local, const uint8_t *peer)
+uint64_t chan_connect(struct chan_service *s, int family, const struct falcon_addr *local,
+		      const struct falcon_addr *peer)
 {
 	struct chan_command cmd = {.what = CMD_CONNECT, .ends = chan_ends(family, local, peer)};
 
@@ -135,7 +136,7 @@ void chan_cancel(struct chan_service *s, uint64_t id)
 	submit(s, &(struct chan_command){.what = CMD_CANCEL, .id = id});
 }
 
-int chan_listen(struct chan_service *s, int family, const uint8_t *addr)
+int chan_listen(struct chan_service *s, int family, const struct falcon_addr *addr)
 {
 	struct chan_command cmd = {.what = CMD_LISTEN, .ends = chan_ends(family, addr, NULL)};
 

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/addr.h"
+
 struct chan_service;
 
 enum chan_const {
@@ -70,8 +72,8 @@ struct chan_event {
 	bool accepted;			/* the peer has connected */
 	int fd;				/* CHAN_UP */
 	int family;			/* AF_INET or AF_INET6 */
-	uint8_t local[16];		/* addresses: IPv4 in the first 4 bytes */
-	uint8_t peer[16];
+	struct falcon_addr local;
+	struct falcon_addr peer;
 	struct chan_identity who;	/* CHAN_UP */
 	char reason[CHAN_REASON_MAX];
 	struct chan_event *next;
@@ -102,14 +104,14 @@ struct chan_event *chan_next_event(struct chan_service *s);
  * Connect to |peer| from |local|. Returns the channel's id, not 0; CHAN_UP or CHAN_FAILED follows,
  * unless memory is short: 0.
  */
-uint64_t chan_connect(struct chan_service *s, int family, const uint8_t *local,
-		      const uint8_t *peer);
+uint64_t chan_connect(struct chan_service *s, int family, const struct falcon_addr *local,
+		      const struct falcon_addr *peer);
 
 /* Forget a channel of chan_connect() that is not up yet. An event may be on its way already. */
 void chan_cancel(struct chan_service *s, uint64_t id);
 
 /* Accept channels on |addr|. Returns a listener, not negative, or a negative errno. */
-int chan_listen(struct chan_service *s, int family, const uint8_t *addr);
+int chan_listen(struct chan_service *s, int family, const struct falcon_addr *addr);
 void chan_unlisten(struct chan_service *s, int listener);
 
 #endif /* FALCON_CM_CHAN_H */

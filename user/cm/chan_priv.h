@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
+#include "base/addr.h"
 #include "cm/chan.h"
 #include "cm/tls.h"
 
@@ -71,7 +72,7 @@ struct chan_listener {
 	enum chan_watch kind;
 	int fd;
 	int family;
-	uint8_t addr[16];
+	struct falcon_addr addr;
 	LIST_ENTRY(chan_listener) list;
 };
 
@@ -106,7 +107,7 @@ void chan_event_post(struct chan_service *s, struct chan_event *e);
 /* Take back what rang |fd|. */
 void chan_silence(int fd);
 /* |peer| may be NULL. */
-struct tls_ends chan_ends(int family, const uint8_t *local, const uint8_t *peer);
+struct tls_ends chan_ends(int family, const struct falcon_addr *local, const struct falcon_addr *peer);
 
 /* chan_thread.c: the thread; |arg| is the struct chan_service. */
 void *chan_run(void *arg);

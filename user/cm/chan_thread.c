@@ -42,7 +42,7 @@ static void listen_on(struct chan_service *s, const struct chan_command *cmd)
 	l->kind = CHAN_WATCH_LISTENER;
 	l->fd = cmd->fd;
 	l->family = cmd->ends.family;
-	memcpy(l->addr, cmd->ends.local, sizeof(l->addr));
+	l->addr = cmd->ends.local;
 	LIST_INSERT_HEAD(&s->listeners, l, list);
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, l->fd, &ev);
 }
@@ -116,13 +116,13 @@ static void take_commands(struct chan_service *s)
 
 static bool same_peer(const struct relay *r, const struct tls_ends *ends)
 {
-	return r->ends.family == ends->family && memcmp(r->ends.peer, ends->peer, 16) == 0;
+	return r->ends.family == ends->family && falcon_addr_equal(&r->ends.peer, &ends->peer);
 }
 
 static bool same_net(const struct relay *r, const struct tls_ends *ends)
 {
 	return r->ends.family == AF_INET6 && ends->family == AF_INET6 &&
-	       memcmp(r->ends.peer, ends->peer, 8) == 0;
+	       memcmp(r->ends.peer.b, ends->peer.b, 8) == 0;
 }
 
 /* Handshakes of peers that have connected, and which of them has taken longest. */
@@ -169,14 +169,14 @@ static bool make_room(struct chan_service *s, const struct tls_ends *ends)
 static void accept_some(struct chan_service *s, struct chan_listener *l)
 {
 	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
-		struct tls_ends ends = chan_ends(l->family, l->addr, NULL);
+		struct tls_ends ends = chan_ends(l->family, &l->addr, NULL);
 		union net_addr a;
 		socklen_t len = sizeof(a);
 		int fd = accept4(l->fd, &a.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd < 0)
 			return;
-		net_addr_bytes(&a, ends.peer);
+		net_addr_get(&a, &ends.peer);
 		if (make_room(s, &ends))
 			relay_accept(s, s->next_accepted_id += 2, fd, &ends);
 		else

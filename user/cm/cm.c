@@ -184,7 +184,7 @@ int cm_check_local(const struct cm *cm, const struct cm_local *l, char *err, siz
 	if ((l->family != AF_INET && l->family != AF_INET6) || !l->local_cid ||
 	    l->local_cid >= FALCON_MAX_CONNS || l->remote_cid > FALCON_CID_MASK ||
 	    !l->params.flows || !l->params.data_window || !l->params.req_window ||
-	    memcmp(l->local_addr, l->peer_addr, 16) == 0) {
+	    falcon_addr_equal(&l->local_addr, &l->peer_addr)) {
 		snprintf(err, errlen, "connection's CIDs, addresses or windows are out of range");
 		return -EINVAL;
 	}
@@ -205,7 +205,7 @@ int cm_need_channels(const struct cm *cm, char *err, size_t errlen)
 	return -ENOKEY;
 }
 
-int cm_listen(struct cm *cm, int family, const uint8_t *addr, char *err, size_t errlen)
+int cm_listen(struct cm *cm, int family, const struct falcon_addr *addr, char *err, size_t errlen)
 {
 	struct cm_listener *l;
 	int ret = cm_need_channels(cm, err, errlen);

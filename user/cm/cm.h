@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/addr.h"
 #include "cm/chan.h"
 
 struct cm;
@@ -101,8 +102,8 @@ struct cm_ulp {
 /* A connection as its owner wants it. */
 struct cm_local {
 	int family;			/* AF_INET or AF_INET6 */
-	uint8_t local_addr[16];		/* IPv4 in the first 4 bytes, network order */
-	uint8_t peer_addr[16];
+	struct falcon_addr local_addr;
+	struct falcon_addr peer_addr;
 	uint32_t local_cid;		/* 1..FALCON_MAX_CONNS - 1, unique */
 	uint32_t remote_cid;		/* 0: dial, the peer chooses one */
 	uint32_t function;		/* Destination Function of the packets we send, 24 bits */
@@ -130,8 +131,8 @@ struct cm_values {
 /* What a peer that dials asks for. */
 struct cm_request {
 	int family;
-	uint8_t local_addr[16];
-	uint8_t peer_addr[16];
+	struct falcon_addr local_addr;
+	struct falcon_addr peer_addr;
 	const struct chan_identity *who;	/* of peer_addr, unless sessions are plain */
 	uint32_t function;		/* Destination Function of its packets */
 	bool ordered;
@@ -143,8 +144,8 @@ struct cm_request {
 /* What an upper layer says to that of another host, beside any connection. */
 struct cm_note {
 	int family;
-	uint8_t local_addr[16];		/* ours: to, or from */
-	uint8_t peer_addr[16];
+	struct falcon_addr local_addr;		/* ours: to, or from */
+	struct falcon_addr peer_addr;
 	uint8_t proto;			/* enum falcon_protocol_type: whose it is */
 	uint16_t len;			/* bytes of |data| */
 	uint8_t data[CM_NOTE_MAX];
@@ -238,7 +239,7 @@ int cm_add(struct cm *cm, const struct cm_local *local, char *err, size_t errlen
  * Listen for peers without a connection of ours, too, on |addr|. 0; -ENOKEY as for cm_add(); -ENOMEM;
  * or the errno of listening. A sentence in |err|.
  */
-int cm_listen(struct cm *cm, int family, const uint8_t *addr, char *err, size_t errlen);
+int cm_listen(struct cm *cm, int family, const struct falcon_addr *addr, char *err, size_t errlen);
 
 /*
  * Send |note| over the session between its addresses, which is made if there is none. It arrives once,

@@ -157,10 +157,10 @@ static struct cm_conn *accept_dialled(struct cm *cm, struct cm_session *s, const
 	char err[CM_WIRE_TEXT_MAX + 1] = "nobody may connect here";
 	struct cm_conn *c = NULL;
 
-	memcpy(req.local_addr, s->local, sizeof(req.local_addr));
-	memcpy(req.peer_addr, s->peer, sizeof(req.peer_addr));
-	memcpy(l.local_addr, s->local, sizeof(l.local_addr));
-	memcpy(l.peer_addr, s->peer, sizeof(l.peer_addr));
+	req.local_addr = s->local;
+	req.peer_addr = s->peer;
+	l.local_addr = s->local;
+	l.peer_addr = s->peer;
 	if (admits(cm, &req, &l, err, sizeof(err)))
 		c = cm_conn_new(&l, s);
 	if (!c) {

@@ -40,7 +40,7 @@ static struct cm_guest *find_place(struct cm *cm)
 	return oldest;
 }
 
-static void refuse(struct cm *cm, int family, const uint8_t *peer, const char *why)
+static void refuse(struct cm *cm, int family, const struct falcon_addr *peer, const char *why)
 {
 	char text[INET6_ADDRSTRLEN] = "?";
 
@@ -91,7 +91,7 @@ void cm_guest_event(struct cm *cm, struct cm_guest *g)
 		epoll_ctl(cm->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 		return cm_session_adopt(cm, s, fd, g->chan_id, &g->who, &m);
 	}
-	refuse(cm, s->family, s->peer, why ? why : "not a HELLO");
+	refuse(cm, s->family, &s->peer, why ? why : "not a HELLO");
 	show_out(g);
 }
 
@@ -101,7 +101,7 @@ void cm_guests_run(struct cm *cm)
 		struct cm_guest *g = &cm->guests[i];
 
 		if (g->session && g->deadline <= cm->now) {
-			refuse(cm, g->session->family, g->session->peer, "no HELLO");
+			refuse(cm, g->session->family, &g->session->peer, "no HELLO");
 			show_out(g);
 		}
 	}
@@ -151,18 +151,18 @@ static struct cm_session *session_of_stranger(struct cm *cm, const struct chan_e
 	unsigned int unused = 0;
 	int err;
 
-	while (l && (l->family != e->family || memcmp(l->addr, e->local, 16) != 0))
+	while (l && (l->family != e->family || !falcon_addr_equal(&l->addr, &e->local)))
 		l = l->next;
 	for (const struct cm_session *s = cm->sessions; s; s = s->next)
 		unused += LIST_EMPTY(&s->conns);
 	if (!l || !l->open || unused >= CM_UNUSED_SESSIONS)
 		return NULL;
-	return cm_session_new(cm, e->family, e->local, e->peer, &err);
+	return cm_session_new(cm, e->family, &e->local, &e->peer, &err);
 }
 
 static void channel_up(struct cm *cm, const struct chan_event *e)
 {
-	struct cm_session *s = e->accepted ? cm_session_find(cm, e->family, e->local, e->peer)
+	struct cm_session *s = e->accepted ? cm_session_find(cm, e->family, &e->local, &e->peer)
 					   : of_channel(cm, e->id);
 	const char *why = "no connection is configured";
 
@@ -174,7 +174,7 @@ static void channel_up(struct cm *cm, const struct chan_event *e)
 		return admit(cm, s, e);
 	close(e->fd);
 	if (e->accepted)
-		refuse(cm, e->family, e->peer, why);
+		refuse(cm, e->family, &e->peer, why);
 }
 
 static void channel_failed(struct cm *cm, const struct chan_event *e)
@@ -182,7 +182,7 @@ static void channel_failed(struct cm *cm, const struct chan_event *e)
 	struct cm_session *s = e->accepted ? NULL : of_channel(cm, e->id);
 
 	if (e->accepted)
-		refuse(cm, e->family, e->peer, e->reason);
+		refuse(cm, e->family, &e->peer, e->reason);
 	else if (s && s->phase == CM_CONNECTING)
 		cm_session_fail(s, "%s", e->reason);
 }
@@ -222,11 +222,11 @@ void cm_take_channels(struct cm *cm)
 	}
 }
 
-struct cm_listener *cm_listener_get(struct cm *cm, int family, const uint8_t *addr, int *err)
+struct cm_listener *cm_listener_get(struct cm *cm, int family, const struct falcon_addr *addr, int *err)
 {
 	struct cm_listener *l = cm->listeners;
 
-	while (l && (l->family != family || memcmp(l->addr, addr, 16) != 0))
+	while (l && (l->family != family || !falcon_addr_equal(&l->addr, addr)))
 		l = l->next;
 	if (l) {
 		l->users++;
@@ -238,7 +238,7 @@ struct cm_listener *cm_listener_get(struct cm *cm, int family, const uint8_t *ad
 		return NULL;
 	}
 	*l = (struct cm_listener){.family = family, .users = 1};
-	memcpy(l->addr, addr, 16);
+	l->addr = *addr;
 	l->handle = chan_listen(cm->chan, family, addr);
 	if (l->handle < 0) {
 		*err = l->handle;

@@ -12,32 +12,32 @@
 
 enum { BACKLOG = 64 };
 
-socklen_t net_addr_fill(union net_addr *a, int family, const uint8_t *bytes, uint16_t port)
+socklen_t net_addr_fill(union net_addr *a, int family, const struct falcon_addr *addr, uint16_t port)
 {
 	memset(a, 0, sizeof(*a));
 	a->sa.sa_family = (sa_family_t)family;
 	if (family == AF_INET6) {
-		memcpy(&a->in6.sin6_addr, bytes, 16);
+		memcpy(&a->in6.sin6_addr, addr->b, 16);
 		a->in6.sin6_port = htons(port);
 		return sizeof(a->in6);
 	}
-	memcpy(&a->in.sin_addr, bytes, 4);
+	memcpy(&a->in.sin_addr, addr->b, 4);
 	a->in.sin_port = htons(port);
 	return sizeof(a->in);
 }
 
-void net_addr_bytes(const union net_addr *a, uint8_t *bytes)
+void net_addr_get(const union net_addr *a, struct falcon_addr *out)
 {
-	memset(bytes, 0, 16);
+	*out = (struct falcon_addr){ 0 };
 	if (a->sa.sa_family == AF_INET6)
-		memcpy(bytes, &a->in6.sin6_addr, 16);
+		memcpy(out->b, &a->in6.sin6_addr, 16);
 	else
-		memcpy(bytes, &a->in.sin_addr, 4);
+		memcpy(out->b, &a->in.sin_addr, 4);
 }
 
-const char *net_addr_text(int family, const uint8_t *bytes, char text[INET6_ADDRSTRLEN])
+const char *net_addr_text(int family, const struct falcon_addr *addr, char text[INET6_ADDRSTRLEN])
 {
-	return inet_ntop(family, bytes, text, INET6_ADDRSTRLEN) ? text : "?";
+	return inet_ntop(family, addr->b, text, INET6_ADDRSTRLEN) ? text : "?";
 }
 
 int net_set_option(int fd, int level, int name, int value)
@@ -68,10 +68,10 @@ void net_tune(int fd)
 	net_set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, CM_ALIVE_MS);
 }
 
-int net_listen(int family, const uint8_t *bytes, uint16_t port)
+int net_listen(int family, const struct falcon_addr *addr, uint16_t port)
 {
 	union net_addr a;
-	socklen_t len = net_addr_fill(&a, family, bytes, port);
+	socklen_t len = net_addr_fill(&a, family, addr, port);
 	int fd = net_socket(family), ret;
 
 	if (fd < 0)

@@ -62,8 +62,8 @@ void cm_on_note(struct cm *cm, struct cm_session *s, const struct cm_msg *m)
 	s->noted = cm->now;
 	if (!cm->ops->note || !cm_has_address(cm, &s->who))
 		return;
-	memcpy(note.local_addr, s->local, sizeof(note.local_addr));
-	memcpy(note.peer_addr, s->peer, sizeof(note.peer_addr));
+	note.local_addr = s->local;
+	note.peer_addr = s->peer;
 	memcpy(note.data, m->note, m->note_len);
 	cm->ops->note(cm->arg, &note, &s->who);
 }
@@ -88,13 +88,13 @@ static int queue(struct cm_session *s, const struct cm_note *note, char *err, si
 
 int cm_send_note(struct cm *cm, const struct cm_note *note, char *err, size_t errlen)
 {
-	struct cm_session *s = cm_session_find(cm, note->family, note->local_addr, note->peer_addr);
+	struct cm_session *s = cm_session_find(cm, note->family, &note->local_addr, &note->peer_addr);
 	int ret = cm->chan ? cm_need_channels(cm, err, errlen) : 0;
 
 	if (ret)
 		return ret;
 	if (!s) {
-		s = cm_session_new(cm, note->family, note->local_addr, note->peer_addr, &ret);
+		s = cm_session_new(cm, note->family, &note->local_addr, &note->peer_addr, &ret);
 		if (!s) {
 			snprintf(err, errlen, "cannot listen for the peer's agent: %s",
 				 strerror(-ret));

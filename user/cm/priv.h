@@ -6,11 +6,12 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "base/addr.h"
+#include "base/log.h"
 #include "cm/chan.h"
 #include "cm/cm.h"
 #include "cm/net.h"
 #include "cm/wire.h"
-#include "base/log.h"
 #include "falcon/maps.h"
 
 enum cm_session_const {
@@ -52,7 +53,7 @@ struct cm_guest {
 struct cm_listener {
 	int handle;			/* chan_listen()'s */
 	int family;
-	uint8_t addr[16];
+	struct falcon_addr addr;
 	unsigned int users;		/* sessions, and cm_listen() */
 	bool open;			/* to peers without a connection, by cm_listen() */
 	struct cm_listener *next;
@@ -64,8 +65,8 @@ struct cm_session {
 	enum cm_phase phase;
 	int fd;				/* -1: none */
 	int family;
-	uint8_t local[16];
-	uint8_t peer[16];
+	struct falcon_addr local;
+	struct falcon_addr peer;
 	bool lower;			/* our address is: our attempts come first, and win */
 	bool deferred;			/* the other end's attempts have had their time */
 	bool blocked;			/* epoll waits for room to send */
@@ -214,12 +215,12 @@ void cm_dials_void(struct cm_session *s);
 /* The session for the connection's addresses, made if need be; NULL with *|err| set. */
 struct cm_session *cm_session_get(struct cm *cm, const struct cm_local *local, int *err);
 /* The same for what an accepted channel brings: there is no connection yet. */
-struct cm_session *cm_session_new(struct cm *cm, int family, const uint8_t *local,
-				  const uint8_t *peer, int *err);
+struct cm_session *cm_session_new(struct cm *cm, int family, const struct falcon_addr *local,
+				  const struct falcon_addr *peer, int *err);
 /* Close and free a session that has no connection left. */
 void cm_session_put(struct cm *cm, struct cm_session *s);
-struct cm_session *cm_session_find(struct cm *cm, int family, const uint8_t *local,
-				   const uint8_t *peer);
+struct cm_session *cm_session_find(struct cm *cm, int family, const struct falcon_addr *local,
+				   const struct falcon_addr *peer);
 /* Our own channel is up, and is |fd|. */
 void cm_session_connected(struct cm *cm, struct cm_session *s, int fd,
 			  const struct chan_identity *who);
@@ -262,7 +263,7 @@ void cm_session_run(struct cm *cm, struct cm_session *s);
 /* listen.c */
 
 /* The listener on |addr|, made if need be, with one more user; NULL with *|err| set. */
-struct cm_listener *cm_listener_get(struct cm *cm, int family, const uint8_t *addr, int *err);
+struct cm_listener *cm_listener_get(struct cm *cm, int family, const struct falcon_addr *addr, int *err);
 void cm_listener_put(struct cm *cm, struct cm_listener *l);
 /* Take what the channel service has to tell. */
 void cm_take_channels(struct cm *cm);

@@ -155,7 +155,7 @@ void relay_accept(struct chan_service *s, uint64_t id, int fd, const struct tls_
 static const char *begin_connect(struct chan_service *s, struct relay *r)
 {
 	union net_addr a;
-	socklen_t len = net_addr_fill(&a, r->ends.family, r->ends.local, 0);
+	socklen_t len = net_addr_fill(&a, r->ends.family, &r->ends.local, 0);
 
 	r->net.fd = net_socket(r->ends.family);
 	if (r->net.fd < 0)
@@ -164,7 +164,7 @@ static const char *begin_connect(struct chan_service *s, struct relay *r)
 	net_tune(r->net.fd);
 	if (bind(r->net.fd, &a.sa, len) < 0)
 		return "local address";
-	len = net_addr_fill(&a, r->ends.family, r->ends.peer, s->port);
+	len = net_addr_fill(&a, r->ends.family, &r->ends.peer, s->port);
 	if (connect(r->net.fd, &a.sa, len) < 0 && errno != EINPROGRESS)
 		return "no agent answers";
 	return NULL;

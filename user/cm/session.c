@@ -56,7 +56,7 @@ static void start_connect(struct cm *cm, struct cm_session *s)
 	}
 	s->phase = CM_CONNECTING;
 	s->deadline = UINT64_MAX;
-	s->chan_id = chan_connect(cm->chan, s->family, s->local, s->peer);
+	s->chan_id = chan_connect(cm->chan, s->family, &s->local, &s->peer);
 }
 
 bool cm_has_name(const struct chan_identity *who, const char *name)
@@ -174,7 +174,7 @@ static void act_on_failure(struct cm *cm, struct cm_session *s)
 
 	snprintf(reason, sizeof(reason), "%s", s->failure);
 	log_ratelimited(level, &cm->failures, "control session ended peer=%s reason=\"%s\"",
-			net_addr_text(s->family, s->peer, text), reason);
+			net_addr_text(s->family, &s->peer, text), reason);
 	end_session(cm, s);
 	cm_drop_notes(s);
 	cm_on_down(cm, s, reason);
@@ -260,7 +260,7 @@ static void go_up(struct cm *cm, struct cm_session *s, const struct cm_msg *hell
 		s->keepalive_ms = CM_KEEPALIVE_MIN_MS;
 	s->deadline = open_deadline(s);
 	s->backoff_ms = CM_RETRY_MIN_MS;
-	log_debug("control session up peer=%s", net_addr_text(s->family, s->peer, text));
+	log_debug("control session up peer=%s", net_addr_text(s->family, &s->peer, text));
 	cm_on_up(cm, s, hello->boot);
 }
 
@@ -415,13 +415,13 @@ void cm_session_run(struct cm *cm, struct cm_session *s)
 		s->deadline = open_deadline(s);
 }
 
-struct cm_session *cm_session_find(struct cm *cm, int family, const uint8_t *local,
-				   const uint8_t *peer)
+struct cm_session *cm_session_find(struct cm *cm, int family, const struct falcon_addr *local,
+				   const struct falcon_addr *peer)
 {
 	struct cm_session *s = cm->sessions;
 
-	while (s && (s->family != family || memcmp(s->local, local, 16) != 0 ||
-		     memcmp(s->peer, peer, 16) != 0))
+	while (s && (s->family != family || !falcon_addr_equal(&s->local, local) ||
+		     !falcon_addr_equal(&s->peer, peer)))
 		s = s->next;
 	return s;
 }
@@ -429,14 +429,14 @@ struct cm_session *cm_session_find(struct cm *cm, int family, const uint8_t *loc
 struct cm_session *cm_session_get(struct cm *cm, const struct cm_local *local, int *err)
 {
 	struct cm_session *s =
-		cm_session_find(cm, local->family, local->local_addr, local->peer_addr);
+		cm_session_find(cm, local->family, &local->local_addr, &local->peer_addr);
 
 	return s ? s
-		 : cm_session_new(cm, local->family, local->local_addr, local->peer_addr, err);
+		 : cm_session_new(cm, local->family, &local->local_addr, &local->peer_addr, err);
 }
 
-struct cm_session *cm_session_new(struct cm *cm, int family, const uint8_t *local,
-				  const uint8_t *peer, int *err)
+struct cm_session *cm_session_new(struct cm *cm, int family, const struct falcon_addr *local,
+				  const struct falcon_addr *peer, int *err)
 {
 	struct cm_session *s = calloc(1, sizeof(*s));
 
@@ -446,8 +446,8 @@ struct cm_session *cm_session_new(struct cm *cm, int family, const uint8_t *loca
 	s->kind = CM_WATCH_SESSION;
 	s->fd = -1;
 	s->family = family;
-	memcpy(s->local, local, 16);
-	memcpy(s->peer, peer, 16);
+	s->local = *local;
+	s->peer = *peer;
 	s->backoff_ms = CM_RETRY_MIN_MS;
 	s->grace_end = UINT64_MAX;
 	LIST_INIT(&s->conns);
@@ -455,9 +455,9 @@ struct cm_session *cm_session_new(struct cm *cm, int family, const uint8_t *loca
 	TAILQ_INIT(&s->turns);
 	TAILQ_INIT(&s->dials);
 	STAILQ_INIT(&s->notes);
-	s->lower = memcmp(s->local, s->peer, 16) < 0;
+	s->lower = falcon_addr_cmp(&s->local, &s->peer) < 0;
 	if (cm->chan) {
-		s->listener = cm_listener_get(cm, s->family, s->local, err);
+		s->listener = cm_listener_get(cm, s->family, &s->local, err);
 		if (!s->listener) {
 			free(s);
 			return NULL;

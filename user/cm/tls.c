@@ -317,7 +317,7 @@ bool tls_identify(SSL *ssl, const struct tls_ends *ends, struct chan_identity *w
 		/* With a key and without a certificate this is an external PSK, found by address. */
 		who->of_address = SSL_session_reused(ssl) == 1;
 		who->nnames = 1;
-		inet_ntop(ends->family, ends->peer, who->names[0], CHAN_NAME_MAX);
+		inet_ntop(ends->family, ends->peer.b, who->names[0], CHAN_NAME_MAX);
 		if (!who->of_address)
 			snprintf(reason, CHAN_REASON_MAX, "peer has not used a pre-shared key");
 		return who->of_address;
@@ -326,7 +326,7 @@ bool tls_identify(SSL *ssl, const struct tls_ends *ends, struct chan_identity *w
 		snprintf(reason, CHAN_REASON_MAX, "peer has shown no certificate");
 		return false;
 	}
-	who->of_address = X509_check_ip(cert, ends->peer, addr_len, 0) == 1;
+	who->of_address = X509_check_ip(cert, ends->peer.b, addr_len, 0) == 1;
 	take_names(cert, who);
 	return true;
 }

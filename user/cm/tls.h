@@ -5,6 +5,7 @@
 
 #include <openssl/ssl.h>
 
+#include "base/addr.h"
 #include "cm/chan.h"
 
 enum tls_const {
@@ -17,7 +18,7 @@ enum tls_const {
 /* A pre-shared key: of the peer at an address, or of all others. */
 struct tls_psk {
 	int family;		/* AF_UNSPEC: of all others */
-	uint8_t addr[16];
+	struct falcon_addr addr;
 	uint8_t key[TLS_PSK_MAX];
 	size_t len;
 };
@@ -41,8 +42,8 @@ struct tls {
 /* The two ends of a TCP connection, for the checks that need them. */
 struct tls_ends {
 	int family;
-	uint8_t local[16];
-	uint8_t peer[16];
+	struct falcon_addr local;
+	struct falcon_addr peer;
 };
 
 /* Load what |cfg| names. 0, or -EINVAL or another negative errno with a sentence in |err|. */

@@ -48,9 +48,9 @@ static bool parse_line(char *line, struct tls_psk *psk)
 	*psk = (struct tls_psk){.family = AF_UNSPEC};
 	if (!who || !key || strtok_r(NULL, " \t\r\n", &save))
 		return false;
-	if (inet_pton(AF_INET, who, psk->addr) == 1)
+	if (inet_pton(AF_INET, who, psk->addr.b) == 1)
 		psk->family = AF_INET;
-	else if (inet_pton(AF_INET6, who, psk->addr) == 1)
+	else if (inet_pton(AF_INET6, who, psk->addr.b) == 1)
 		psk->family = AF_INET6;
 	else if (strcmp(who, "*") != 0)
 		return false;
@@ -145,7 +145,7 @@ static const struct tls_psk *find(const struct tls *t, const struct tls_ends *en
 		const struct tls_psk *p = &t->psks[i];
 
 		if (p->family == AF_UNSPEC ||
-		    (p->family == ends->family && memcmp(p->addr, ends->peer, 16) == 0))
+		    (p->family == ends->family && falcon_addr_equal(&p->addr, &ends->peer)))
 			return p;
 	}
 	return NULL;
@@ -177,7 +177,7 @@ static int use_session(SSL *ssl, const EVP_MD *md, const unsigned char **id, siz
 	*sess = NULL;
 	if (!psk || (md && EVP_MD_get_type(md) != NID_sha256))
 		return 1;
-	inet_ntop(ends->family, ends->local, name, sizeof(name));
+	inet_ntop(ends->family, ends->local.b, name, sizeof(name));
 	*id = (const unsigned char *)name;
 	*idlen = strlen(name);
 	*sess = session_of(ssl, psk);
@@ -191,7 +191,7 @@ static int find_session(SSL *ssl, const unsigned char *id, size_t idlen, SSL_SES
 	char name[INET6_ADDRSTRLEN];
 
 	*sess = NULL;
-	inet_ntop(ends->family, ends->peer, name, sizeof(name));
+	inet_ntop(ends->family, ends->peer.b, name, sizeof(name));
 	if (!psk || idlen != strlen(name) || memcmp(id, name, idlen) != 0)
 		return 1;
 	*sess = session_of(ssl, psk);

@@ -35,7 +35,8 @@ static uint64_t sum_bytes(const void *data, size_t len, uint64_t sum)
 	return sum + a[0] + a[1];
 }
 
-static void set_ipv4(struct iphdr *ip, uint8_t proto, const uint8_t *src, const uint8_t *dst)
+static void set_ipv4(struct iphdr *ip, uint8_t proto, const struct falcon_addr *src,
+		     const struct falcon_addr *dst)
 {
 	ip->version = 4;
 	ip->ihl = 5;
@@ -43,19 +44,20 @@ static void set_ipv4(struct iphdr *ip, uint8_t proto, const uint8_t *src, const 
 	ip->frag_off = htons(0x4000);
 	ip->ttl = FALCON_DEFAULT_TTL;
 	ip->protocol = proto;
-	memcpy(&ip->saddr, src, 4);
-	memcpy(&ip->daddr, dst, 4);
+	memcpy(&ip->saddr, src->b, 4);
+	memcpy(&ip->daddr, dst->b, 4);
 }
 
-static void set_ipv6(struct ipv6hdr *ip, uint8_t proto, const uint8_t *src, const uint8_t *dst)
+static void set_ipv6(struct ipv6hdr *ip, uint8_t proto, const struct falcon_addr *src,
+		     const struct falcon_addr *dst)
 {
 	uint32_t word0 = htonl(6U << 28 | (uint32_t)FALCON_ECN_ECT0 << 20);
 
 	memcpy(ip, &word0, sizeof(word0));
 	ip->nexthdr = proto;
 	ip->hop_limit = FALCON_DEFAULT_TTL;
-	memcpy(&ip->saddr, src, 16);
-	memcpy(&ip->daddr, dst, 16);
+	memcpy(&ip->saddr, src->b, 16);
+	memcpy(&ip->daddr, dst->b, 16);
 }
 
 static uint16_t add_outer(struct frame_template *t, const struct frame_route *r)
@@ -63,10 +65,10 @@ static uint16_t add_outer(struct frame_template *t, const struct frame_route *r)
 	void *ip = t->hdr + t->l3_off;
 
 	if (r->ipv6) {
-		set_ipv6(ip, IPPROTO_UDP, r->src_addr, r->dst_addr);
+		set_ipv6(ip, IPPROTO_UDP, &r->src_addr, &r->dst_addr);
 		return t->l3_off + sizeof(struct ipv6hdr);
 	}
-	set_ipv4(ip, IPPROTO_UDP, r->src_addr, r->dst_addr);
+	set_ipv4(ip, IPPROTO_UDP, &r->src_addr, &r->dst_addr);
 	t->ip_sum = (uint32_t)sum_bytes(ip, sizeof(struct iphdr), 0);
 	return t->l3_off + sizeof(struct iphdr);
 }
@@ -79,11 +81,11 @@ static void add_inner(struct frame_template *t, const struct frame_route *r)
 	t->inner_off = t->len;
 	t->inner_ipv6 = r->inner_ipv6;
 	if (r->inner_ipv6) {
-		set_ipv6(ip, FALCON_NEXT_HEADER, r->inner_src, r->inner_dst);
+		set_ipv6(ip, FALCON_NEXT_HEADER, &r->inner_src, &r->inner_dst);
 		t->len += FALCON_INNER_IPV6_LEN;
 		return;
 	}
-	set_ipv4(ip, FALCON_NEXT_HEADER, r->inner_src, r->inner_dst);
+	set_ipv4(ip, FALCON_NEXT_HEADER, &r->inner_src, &r->inner_dst);
 	t->inner_sum = (uint32_t)sum_bytes(ip, sizeof(struct iphdr), 0);
 	t->len += FALCON_INNER_IPV4_LEN;
 }
@@ -147,8 +149,8 @@ void frame_template_init(struct frame_template *t, const struct frame_route *r)
 	udp->dest = htons(falcon_encap_is_esp(r->encap) ? FALCON_ESP_UDP_PORT : FALCON_PSP_UDP_PORT);
 	t->sec_off = (uint16_t)(t->udp_off + sizeof(*udp));
 	add_contents(t, r);
-	t->pseudo_sum = falcon_csum_fold(sum_bytes(r->src_addr, alen, 0) +
-					 sum_bytes(r->dst_addr, alen, 0) + htons(IPPROTO_UDP));
+	t->pseudo_sum = falcon_csum_fold(sum_bytes(r->src_addr.b, alen, 0) +
+					 sum_bytes(r->dst_addr.b, alen, 0) + htons(IPPROTO_UDP));
 }
 
 /* A clock of ps starts over after 213 days; receivers compare IVs modulo 2^64, too (Falcon 9.2.2.2). */

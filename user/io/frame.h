@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/addr.h"
 #include "core/core.h"
 #include "crypto/sa.h"
 #include "falcon/maps.h"
@@ -42,23 +43,23 @@ struct frame_template {
 	uint64_t last_iv;	/* of clear packets: IVs only grow, modulo 2^64; 0: none yet */
 };
 
-/* Where a connection's packets go. Addresses are network order, IPv4 in the first 4 bytes. */
+/* Where a connection's packets go. */
 struct frame_route {
 	bool ipv6;
 	uint8_t src_mac[6];
 	uint8_t dst_mac[6];
 	uint8_t tags[FALCON_MAX_VLANS * FALCON_VLAN_TAG_LEN];	/* VLAN tags as they stand in a frame */
 	uint32_t tags_len;	/* bytes of them */
-	uint8_t src_addr[16];
-	uint8_t dst_addr[16];
+	struct falcon_addr src_addr;
+	struct falcon_addr dst_addr;
 	uint8_t encap;		/* enum falcon_encap */
 	uint32_t spi;		/* the peer's; of clear packets, others have their association's */
 	bool vc;		/* with |cookie|; PSP only */
 	uint64_t cookie;
 	bool tunnel;		/* with an inner IP header (Falcon 7.1.2); never of clear packets */
 	bool inner_ipv6;
-	uint8_t inner_src[16];
-	uint8_t inner_dst[16];
+	struct falcon_addr inner_src;
+	struct falcon_addr inner_dst;
 };
 
 /*

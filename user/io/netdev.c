@@ -46,7 +46,7 @@ bool netdev_driver_is(const char *ifname, const char *driver)
 }
 
 /* Connecting a datagram socket sends nothing, but chooses an address. */
-int netdev_source(int family, const uint8_t *dst, uint32_t scope, uint8_t *src)
+int netdev_source(int family, const struct falcon_addr *dst, uint32_t scope, struct falcon_addr *src)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(9),
 				    .sin6_scope_id = scope };
@@ -60,10 +60,12 @@ int netdev_source(int family, const uint8_t *dst, uint32_t scope, uint8_t *src)
 
 	if (fd < 0)
 		return -errno;
-	memcpy(at, dst, size);
+	memcpy(at, dst->b, size);
 	rc = connect(fd, addr, len) < 0 || getsockname(fd, addr, &len) < 0 ? -errno : 0;
 	close(fd);
-	if (rc == 0)
-		memcpy(src, at, size);
-	return rc;
+	if (rc < 0)
+		return rc;
+	*src = (struct falcon_addr){ 0 };
+	memcpy(src->b, at, size);
+	return 0;
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/addr.h"
+
 /* Receive queues of interface |ifname|; 0 if sysfs does not say. */
 unsigned int netdev_rx_queues(const char *ifname);
 
@@ -13,9 +15,9 @@ unsigned int netdev_rx_queues(const char *ifname);
 bool netdev_driver_is(const char *ifname, const char *driver);
 
 /*
- * The address of this host from which packets to |dst| leave, into |src|: 4 bytes of each for AF_INET, 16 for
- * AF_INET6, of which |scope| is the interface's index, or 0. 0, or a negative errno: -ENETUNREACH.
+ * The address of this host from which packets to |dst| leave, into |src|; |scope| is the index of the
+ * interface of an AF_INET6 one, or 0. 0, or a negative errno: -ENETUNREACH.
  */
-int netdev_source(int family, const uint8_t *dst, uint32_t scope, uint8_t *src);
+int netdev_source(int family, const struct falcon_addr *dst, uint32_t scope, struct falcon_addr *src);
 
 #endif /* FALCON_IO_NETDEV_H */

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/addr.h"
 #include "core/core.h"
 
 enum ulp_const {
@@ -31,8 +32,8 @@ struct ulp_data {
 /* The two ends of a connection. */
 struct ulp_ends {
 	int family;			/* AF_INET or AF_INET6 */
-	uint8_t local[16];		/* IPv4 in the first 4 bytes, network order */
-	uint8_t remote[16];
+	struct falcon_addr local;
+	struct falcon_addr remote;
 	uint32_t function;		/* Destination Function */
 	bool ordered;
 };
@@ -67,8 +68,8 @@ struct ulp_dial {
 /* What an upper layer says to that of another host, beside any connection. */
 struct ulp_note {
 	int family;			/* AF_INET or AF_INET6 */
-	uint8_t local[16];		/* from, or to; IPv4 in the first 4 bytes, network order */
-	uint8_t remote[16];
+	struct falcon_addr local;		/* from, or to */
+	struct falcon_addr remote;
 	uint16_t len;			/* bytes of |data| */
 	uint8_t data[ULP_NOTE_MAX];
 };

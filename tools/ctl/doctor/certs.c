@@ -88,9 +88,9 @@ static void check_address(struct doctor *d, X509 *cert, const struct conn_config
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (!c->handshake || X509_check_ip(cert, c->local, c->family == AF_INET ? 4 : 16, 0) == 1)
+	if (!c->handshake || X509_check_ip(cert, c->local.b, c->family == AF_INET ? 4 : 16, 0) == 1)
 		return;
-	doctor_address(c->family, c->local, text);
+	doctor_address(c->family, &c->local, text);
 	doctor_say(d, DOCTOR_WARN, "certificate",
 		   "does not hold %s, from which connection %s is made: a peer without "
 		   "peer = NAME for it refuses it",

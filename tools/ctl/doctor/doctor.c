@@ -43,9 +43,9 @@ void doctor_advise(struct doctor *d, const char *fmt, ...)
 	json_object_set_new(last, "advice", json_string(text));
 }
 
-const char *doctor_address(int family, const uint8_t *addr, char *text)
+const char *doctor_address(int family, const struct falcon_addr *addr, char *text)
 {
-	return inet_ntop(family, addr, text, INET6_ADDRSTRLEN) ? text : "?";
+	return inet_ntop(family, addr->b, text, INET6_ADDRSTRLEN) ? text : "?";
 }
 
 static void read_config(struct doctor *d)

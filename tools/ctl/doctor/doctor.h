@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "agent/config/config.h"
+#include "base/addr.h"
 
 enum doctor_status {
 	DOCTOR_OK,
@@ -51,6 +52,6 @@ void doctor_agent(struct doctor *d);
 void doctor_peers(struct doctor *d);
 
 /* The text of an IPv4 or IPv6 address, in |text| of INET6_ADDRSTRLEN bytes, which it returns. */
-const char *doctor_address(int family, const uint8_t *addr, char *text);
+const char *doctor_address(int family, const struct falcon_addr *addr, char *text);
 
 #endif /* FALCON_TOOLS_DOCTOR_H */

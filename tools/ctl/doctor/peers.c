@@ -25,7 +25,8 @@ static void check_policy(struct doctor *d)
 	}
 }
 
-static socklen_t address(int family, const uint8_t *addr, uint16_t port, struct sockaddr_storage *out)
+static socklen_t address(int family, const struct falcon_addr *addr, uint16_t port,
+			 struct sockaddr_storage *out)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
 	struct sockaddr_in *in = (struct sockaddr_in *)out;
@@ -34,18 +35,18 @@ static socklen_t address(int family, const uint8_t *addr, uint16_t port, struct 
 	out->ss_family = (sa_family_t)family;
 	if (family == AF_INET) {
 		in->sin_port = htons(port);
-		memcpy(&in->sin_addr, addr, 4);
+		memcpy(&in->sin_addr, addr->b, 4);
 		return sizeof(*in);
 	}
 	in6->sin6_port = htons(port);
-	memcpy(&in6->sin6_addr, addr, 16);
+	memcpy(&in6->sin6_addr, addr->b, 16);
 	return sizeof(*in6);
 }
 
 static bool is_ours(const struct conn_config *c)
 {
 	struct sockaddr_storage a;
-	socklen_t len = address(c->family, c->local, 0, &a);
+	socklen_t len = address(c->family, &c->local, 0, &a);
 	int fd = socket(c->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool ours = fd >= 0 && (bind(fd, (struct sockaddr *)&a, len) == 0 || errno != EADDRNOTAVAIL);
 
@@ -58,13 +59,13 @@ static bool is_ours(const struct conn_config *c)
 static int try_tcp(const struct conn_config *c, uint16_t port)
 {
 	struct sockaddr_storage local, remote;
-	socklen_t len = address(c->family, c->local, 0, &local), size = sizeof(int);
+	socklen_t len = address(c->family, &c->local, 0, &local), size = sizeof(int);
 	int fd = socket(c->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err = 0;
 	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
 
 	if (fd < 0)
 		return errno;
-	address(c->family, c->remote, port, &remote);
+	address(c->family, &c->remote, port, &remote);
 	if (bind(fd, (struct sockaddr *)&local, len) < 0 ||
 	    (connect(fd, (struct sockaddr *)&remote, len) < 0 && errno != EINPROGRESS))
 		err = errno;
@@ -82,7 +83,7 @@ static void check_reach(struct doctor *d, const struct conn_config *c)
 	int err = try_tcp(c, port);
 	char text[INET6_ADDRSTRLEN];
 
-	doctor_address(c->family, c->remote, text);
+	doctor_address(c->family, &c->remote, text);
 	if (!err) {
 		doctor_say(d, DOCTOR_OK, "peer", "%s answers on TCP port %u", text, port);
 		return;
@@ -106,8 +107,8 @@ static bool is_first(const struct doctor *d, unsigned int i)
 	const struct conn_config *c = &d->config.conns[i];
 
 	for (const struct conn_config *e = d->config.conns; e < c; e++)
-		if (e->handshake && e->family == c->family && !memcmp(e->local, c->local, 16) &&
-		    !memcmp(e->remote, c->remote, 16))
+		if (e->handshake && e->family == c->family && falcon_addr_equal(&e->local, &c->local) &&
+		    falcon_addr_equal(&e->remote, &c->remote))
 			return false;
 	return true;
 }
@@ -121,7 +122,7 @@ void doctor_peers(struct doctor *d)
 
 		if (!is_ours(c)) {
 			doctor_say(d, DOCTOR_FAIL, "connection", "%s: local = %s is no address of this host",
-				   c->name, doctor_address(c->family, c->local, text));
+				   c->name, doctor_address(c->family, &c->local, text));
 			doctor_advise(d, "ip address shows what there is");
 		} else if (c->handshake && is_first(d, i)) {
 			check_reach(d, c);

@@ -17,6 +17,7 @@
 #include "agent/sandbox.h"
 #include "agent/shard/priority.h"
 #include "agent/tenant/quota.h"
+#include "base/addr.h"
 #include "base/log.h"
 #include "cm/chan.h"
 #include "core/core.h"
@@ -129,16 +130,16 @@ struct port_config {
 struct conn_config {
 	char name[CONFIG_NAME_MAX];
 	int family;				/* AF_INET or AF_INET6 */
-	uint8_t local[16];			/* IPv4 in the first 4 bytes, network order */
-	uint8_t remote[16];
+	struct falcon_addr local;
+	struct falcon_addr remote;
 	/* Both are given, or the peer is dialled: both 0, until they are chosen. */
 	uint32_t local_cid;			/* 1..FALCON_MAX_CONNS - 1 */
 	uint32_t remote_cid;			/* 24 bits, not 0 */
 	enum config_security security;
 	enum config_mode mode;
 	int inner_family;			/* tunnel: AF_INET or AF_INET6; else 0 */
-	uint8_t inner_local[16];		/* tunnel: of the inner IP header, as |local| */
-	uint8_t inner_remote[16];
+	struct falcon_addr inner_local;		/* tunnel: of the inner IP header, as |local| */
+	struct falcon_addr inner_remote;
 	char peer[CHAN_NAME_MAX];		/* name the peer must prove; "": that of its address */
 	bool handshake;				/* false: purely static, PSNs and RSNs 0 */
 	uint32_t local_spi;			/* handshake off: of packets we receive, not 0 */
@@ -186,7 +187,7 @@ enum config_block_size {
 struct nvme_config {
 	char name[CONFIG_NAME_MAX];
 	int family;				/* AF_INET or AF_INET6 */
-	uint8_t local[16];			/* as conn_config.local */
+	struct falcon_addr local;		/* as conn_config.local */
 	char targets[CONFIG_PATH_MAX];		/* "ADDRESS/NSID ..." */
 	char peer[CHAN_NAME_MAX];		/* as conn_config.peer */
 	uint32_t nsid;

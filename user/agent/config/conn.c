@@ -119,9 +119,8 @@ enum config_security config_security(uint8_t encap)
 
 static const char *tunnel_problem(const struct conn_config *c)
 {
-	static const uint8_t none[16];
-	bool local = memcmp(c->inner_local, none, 16) != 0;
-	bool remote = memcmp(c->inner_remote, none, 16) != 0;
+	bool local = !falcon_addr_is_none(&c->inner_local);
+	bool remote = !falcon_addr_is_none(&c->inner_remote);
 
 	if (c->mode == CONFIG_MODE_TRANSPORT)
 		return local || remote ? "inner_local and inner_remote go with mode = tunnel" : NULL;
@@ -135,9 +134,7 @@ static const char *tunnel_problem(const struct conn_config *c)
 /* The checks of one connection that involve several keys. A sentence, or NULL if all is well. */
 static const char *conn_problem(const struct conn_config *c)
 {
-	static const uint8_t zero[16];
-
-	if (c->local_cid && memcmp(c->local, zero, 16) != 0 && memcmp(c->local, c->remote, 16) == 0)
+	if (c->local_cid && !falcon_addr_is_none(&c->local) && falcon_addr_equal(&c->local, &c->remote))
 		return "local and remote are the same address, which goes without local_cid only";
 	if (c->security != CONFIG_SECURITY_CLEAR && !c->handshake)
 		return "handshake = off exchanges no keys; set security = clear on both ends";

@@ -504,18 +504,18 @@ static int set_addr(const struct config_key *k, void *p, int *family, const char
 		    size_t errlen)
 {
 	int f = strchr(text, ':') ? AF_INET6 : AF_INET;
-	uint8_t addr[16] = {0};
+	struct falcon_addr addr = {0};
 
 	if (k->zero && strcmp(text, k->zero) == 0) {
 		memset(p, 0, sizeof(addr));
 		return 0;
 	}
-	if (inet_pton(f, text, addr) != 1) {
+	if (inet_pton(f, text, addr.b) != 1) {
 		snprintf(err, errlen, "%s must be an IPv4 or IPv6 address, not \"%s\"", k->name,
 			 text);
 		return -EINVAL;
 	}
-	if (!addr_usable(f, addr)) {
+	if (!addr_usable(f, addr.b)) {
 		snprintf(err, errlen, "%s must be a unicast address with global meaning, not %s",
 			 k->name, text);
 		return -EINVAL;
@@ -525,7 +525,7 @@ static int set_addr(const struct config_key *k, void *p, int *family, const char
 		return -EINVAL;
 	}
 	*family = f;
-	memcpy(p, addr, sizeof(addr));
+	*(struct falcon_addr *)p = addr;
 	return 0;
 }
 

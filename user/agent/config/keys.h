@@ -14,7 +14,7 @@ enum config_type {
 	CONFIG_UINT,	/* number, stored multiplied by |scale| */
 	CONFIG_ENUM,	/* one of |choices|, stored as its index */
 	CONFIG_STRING,	/* stored with a final 0 */
-	CONFIG_ADDR,	/* IPv4 or IPv6 address, 16 bytes; its family goes to |family_offset| */
+	CONFIG_ADDR,	/* struct falcon_addr; its family goes to |family_offset| */
 };
 
 struct config_key {

@@ -49,12 +49,12 @@ static bool parse_target(const struct nvme_config *cfg, const char *word, size_t
 	*slash = '\0';
 	nsid = strtoul(slash + 1, &end, 10);
 	if (slash[1] < '0' || slash[1] > '9' || *end || nsid < 1 || nsid > 65535 ||
-	    inet_pton(cfg->family, text, out->ends.remote) != 1)
+	    inet_pton(cfg->family, text, out->ends.remote.b) != 1)
 		return false;
 	out->nsid = (uint32_t)nsid;
 	out->ends.family = cfg->family;
 	out->ends.function = cfg->function;
-	memcpy(out->ends.local, cfg->local, sizeof(out->ends.local));
+	out->ends.local = cfg->local;
 	snprintf(out->peer, sizeof(out->peer), "%.*s", NVME_NAME_MAX - 1, cfg->peer);
 	return true;
 }

@@ -30,8 +30,8 @@ static void configure(const struct agent *a, const struct peer_config *peer, int
 	config_conn_init(cfg, name);
 	config_conn_inherit(cfg, &a->config.agent);
 	cfg->family = req->family;
-	memcpy(cfg->local, req->local_addr, sizeof(cfg->local));
-	memcpy(cfg->remote, req->peer_addr, sizeof(cfg->remote));
+	cfg->local = req->local_addr;
+	cfg->remote = req->peer_addr;
 	cfg->local_cid = (uint32_t)cid;
 	cfg->params.ordered = req->ordered;
 	cfg->params.function = req->function;
@@ -88,8 +88,8 @@ int agent_ask_ulp(struct agent *a, const struct conn_config *cfg, const struct c
 		snprintf(err, errlen, "no upper layer %u takes connections here", req->ulp.proto);
 		return -EOPNOTSUPP;
 	}
-	memcpy(r.ends.local, cfg->local, sizeof(r.ends.local));
-	memcpy(r.ends.remote, cfg->remote, sizeof(r.ends.remote));
+	r.ends.local = cfg->local;
+	r.ends.remote = cfg->remote;
 	c.ulp = *ulp;
 	call_run(&(*shard)->call, ask, &c);
 	return c.rc;
@@ -161,7 +161,7 @@ int agent_accept(void *arg, const struct cm_request *req, struct cm_local *out, 
 }
 
 /* One word of the list at |*text|, which is left behind it. */
-static int take_address(const char **text, uint8_t addr[16])
+static int take_address(const char **text, struct falcon_addr *addr)
 {
 	char word[INET6_ADDRSTRLEN] = "";
 	size_t len;
@@ -171,10 +171,10 @@ static int take_address(const char **text, uint8_t addr[16])
 	if (len > 0 && len < sizeof(word))
 		memcpy(word, *text, len);
 	*text += len;
-	memset(addr, 0, 16);
-	if (inet_pton(AF_INET, word, addr) == 1)
+	*addr = (struct falcon_addr){ 0 };
+	if (inet_pton(AF_INET, word, addr->b) == 1)
 		return AF_INET;
-	return inet_pton(AF_INET6, word, addr) == 1 ? AF_INET6 : AF_UNSPEC;
+	return inet_pton(AF_INET6, word, addr->b) == 1 ? AF_INET6 : AF_UNSPEC;
 }
 
 int agent_listen(struct agent *a, char *err, size_t errlen)
@@ -183,15 +183,15 @@ int agent_listen(struct agent *a, char *err, size_t errlen)
 	int ret = 0;
 
 	while (ret == 0 && text[strspn(text, ", ")]) {
-		uint8_t addr[16];
-		int family = take_address(&text, addr);
+		struct falcon_addr addr;
+		int family = take_address(&text, &addr);
 
 		if (family == AF_UNSPEC) {
 			snprintf(err, errlen, "listen must be IPv4 or IPv6 addresses, not \"%s\"",
 				 a->config.agent.listen);
 			return -EINVAL;
 		}
-		ret = cm_listen(a->cm, family, addr, err, errlen);
+		ret = cm_listen(a->cm, family, &addr, err, errlen);
 	}
 	return ret;
 }

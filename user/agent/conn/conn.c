@@ -73,8 +73,8 @@ static void init_security(struct agent_conn *c)
 	c->sec.encap = config_encap(c->cfg.security);
 	c->sec.tunnel = c->cfg.mode == CONFIG_MODE_TUNNEL;
 	c->sec.inner_ipv6 = c->cfg.inner_family == AF_INET6;
-	memcpy(c->sec.inner_local, c->cfg.inner_local, sizeof(c->sec.inner_local));
-	memcpy(c->sec.inner_peer, c->cfg.inner_remote, sizeof(c->sec.inner_peer));
+	c->sec.inner_local = c->cfg.inner_local;
+	c->sec.inner_peer = c->cfg.inner_remote;
 }
 
 struct entering {

@@ -31,8 +31,8 @@ static void configure(const struct agent *a, const struct ulp *ulp, const struct
 	config_conn_init(cfg, name);
 	config_conn_inherit(cfg, &a->config.agent);
 	cfg->family = d->ends.family;
-	memcpy(cfg->local, d->ends.local, sizeof(cfg->local));
-	memcpy(cfg->remote, d->ends.remote, sizeof(cfg->remote));
+	cfg->local = d->ends.local;
+	cfg->remote = d->ends.remote;
 	cfg->local_cid = (uint32_t)cid;
 	cfg->params.ordered = d->ends.ordered;
 	cfg->params.function = d->ends.function;

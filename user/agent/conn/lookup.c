@@ -46,15 +46,15 @@ static struct agent_conn *owned_by(const struct remote *r, uid_t uid)
 /* True if |text| is an address; *|r| is that of connections there, or NULL. */
 static bool is_address(const struct agent *a, const char *text, struct remote **r)
 {
-	uint8_t addr[16] = {};
+	struct falcon_addr addr = {};
 	int family = AF_INET;
 
-	if (inet_pton(AF_INET, text, addr) != 1) {
+	if (inet_pton(AF_INET, text, addr.b) != 1) {
 		family = AF_INET6;
-		if (inet_pton(AF_INET6, text, addr) != 1)
+		if (inet_pton(AF_INET6, text, addr.b) != 1)
 			return false;
 	}
-	*r = remotes_find(&a->remotes, family, addr);
+	*r = remotes_find(&a->remotes, family, &addr);
 	return true;
 }
 

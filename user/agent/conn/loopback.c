@@ -155,8 +155,8 @@ static struct agent_conn *answer(struct agent_conn *c, char *err, size_t errlen)
 		return NULL;
 	snprintf(cfg.name, sizeof(cfg.name), "%.48s.%d", c->cfg.name, cid);
 	cfg.local_cid = (uint32_t)cid;
-	memcpy(cfg.local, c->cfg.remote, sizeof(cfg.local));
-	memcpy(cfg.remote, c->cfg.local, sizeof(cfg.remote));
+	cfg.local = c->cfg.remote;
+	cfg.remote = c->cfg.local;
 	if (agent_ask_ulp(c->agent, &cfg, &req, &shard, &ulp, &reply, err, errlen) < 0) {
 		agent_cid_release(c->agent, (uint32_t)cid);
 		return NULL;

@@ -44,8 +44,8 @@ static int keep(struct agent *a, uint8_t proto, const struct ulp_note *note)
 		return -ENOBUFS;
 	own->proto = proto;
 	own->note = *note;
-	memcpy(own->note.local, note->remote, sizeof(own->note.local));
-	memcpy(own->note.remote, note->local, sizeof(own->note.remote));
+	own->note.local = note->remote;
+	own->note.remote = note->local;
 	STAILQ_INSERT_TAIL(&a->notes->own, own, entry);
 	a->notes->n++;
 	return 0;
@@ -56,7 +56,7 @@ int agent_send_note(struct agent *a, uint8_t proto, const struct ulp_note *note,
 {
 	struct neigh_entry route;
 	struct cm_note out = { .family = note->family, .proto = proto, .len = note->len };
-	bool here = neigh_resolve(a->neigh, note->family, note->remote, &route) == 0 && route.local;
+	bool here = neigh_resolve(a->neigh, note->family, &note->remote, &route) == 0 && route.local;
 
 	neigh_release(&route);
 	if (here) {
@@ -65,8 +65,8 @@ int agent_send_note(struct agent *a, uint8_t proto, const struct ulp_note *note,
 		snprintf(err, errlen, "too many messages to this host itself");
 		return -ENOBUFS;
 	}
-	memcpy(out.local_addr, note->local, sizeof(out.local_addr));
-	memcpy(out.peer_addr, note->remote, sizeof(out.peer_addr));
+	out.local_addr = note->local;
+	out.peer_addr = note->remote;
 	memcpy(out.data, note->data, note->len);
 	return cm_send_note(a->cm, &out, err, errlen);
 }
@@ -127,8 +127,8 @@ void agent_take_note(void *arg, const struct cm_note *in, const struct chan_iden
 		a->stats.dials_refused++;
 		return;
 	}
-	memcpy(note.local, in->local_addr, sizeof(note.local));
-	memcpy(note.remote, in->peer_addr, sizeof(note.remote));
+	note.local = in->local_addr;
+	note.remote = in->peer_addr;
 	memcpy(note.data, in->data, in->len);
 	deliver(a, in->proto, &note, who->nnames ? who->names[0] : "");
 }

@@ -18,15 +18,12 @@ void remotes_init(struct remotes *t, void (*follow)(struct agent_conn *c))
 	TAILQ_INIT(&t->fresh);
 }
 
-static struct remote_key key_of(int family, const uint8_t addr[16])
+static struct remote_key key_of(int family, const struct falcon_addr *addr)
 {
-	struct remote_key key = { .family = (uint32_t)family };
-
-	memcpy(key.addr, addr, sizeof(key.addr));
-	return key;
+	return (struct remote_key){ .addr = *addr, .family = (uint32_t)family };
 }
 
-struct remote *remotes_find(const struct remotes *t, int family, const uint8_t addr[16])
+struct remote *remotes_find(const struct remotes *t, int family, const struct falcon_addr *addr)
 {
 	struct remote_key key = key_of(family, addr);
 	struct remote *r;
@@ -42,7 +39,7 @@ static void ask(struct remotes *t, struct remote *r)
 
 	if (r->known)
 		return;
-	routed = neigh_resolve(t->neigh, (int)r->key.family, r->key.addr, &route) == 0;
+	routed = neigh_resolve(t->neigh, (int)r->key.family, &r->key.addr, &route) == 0;
 	r->changed |= routed != r->routed ||
 		      (routed && memcmp(&route, &r->route, sizeof(route)) != 0);
 	r->known = true;
@@ -51,7 +48,7 @@ static void ask(struct remotes *t, struct remote *r)
 	r->route = route;
 }
 
-static struct remote *obtain(struct remotes *t, int family, const uint8_t addr[16])
+static struct remote *obtain(struct remotes *t, int family, const struct falcon_addr *addr)
 {
 	struct remote *r = remotes_find(t, family, addr);
 
@@ -75,7 +72,7 @@ static struct remote *obtain(struct remotes *t, int family, const uint8_t addr[1
 
 int remotes_join(struct remotes *t, struct agent_conn *c)
 {
-	c->remote = obtain(t, c->cfg.family, c->cfg.remote);
+	c->remote = obtain(t, c->cfg.family, &c->cfg.remote);
 	if (!c->remote)
 		return -ENOMEM;
 	TAILQ_INSERT_TAIL(&c->remote->conns, c, of_remote);

@@ -13,11 +13,12 @@
 
 #include "agent/hash.h"
 #include "agent/net/neigh.h"
+#include "base/addr.h"
 
 struct agent_conn;
 
 struct remote_key {
-	uint8_t addr[16];	/* IPv4 in the first 4 bytes */
+	struct falcon_addr addr;
 	uint32_t family;	/* AF_INET or AF_INET6 */
 };
 
@@ -50,7 +51,7 @@ struct remotes {
 void remotes_init(struct remotes *t, void (*follow)(struct agent_conn *c));
 
 /* The remote at |addr|, or NULL if no connection leads there. */
-struct remote *remotes_find(const struct remotes *t, int family, const uint8_t addr[16]);
+struct remote *remotes_find(const struct remotes *t, int family, const struct falcon_addr *addr);
 
 /* Add |c| to the remote of its configuration, made if need be, and set c->remote. 0 or -ENOMEM. */
 int remotes_join(struct remotes *t, struct agent_conn *c);

@@ -123,8 +123,8 @@ static void fill_identity(struct agent_conn *c)
 	/* Without a handshake nobody has said. */
 	id->rx_function = c->cfg.handshake ? c->peer.function : FALCON_FUNCTION_ANY;
 	id->pcid = c->sec.pcid;
-	memcpy(id->local_addr, c->cfg.local, sizeof(id->local_addr));
-	memcpy(id->peer_addr, c->cfg.remote, sizeof(id->peer_addr));
+	memcpy(id->local_addr, c->cfg.local.b, sizeof(id->local_addr));
+	memcpy(id->peer_addr, c->cfg.remote.b, sizeof(id->peer_addr));
 }
 
 static uint32_t conn_flags(const struct agent_conn *c)
@@ -160,8 +160,8 @@ void agent_conn_ends(const struct agent_conn *c, struct ulp_ends *out)
 		.function = c->cfg.params.function,
 		.ordered = c->cfg.params.ordered,
 	};
-	memcpy(out->local, c->cfg.local, sizeof(out->local));
-	memcpy(out->remote, c->cfg.remote, sizeof(out->remote));
+	out->local = c->cfg.local;
+	out->remote = c->cfg.remote;
 }
 
 /* Without a handshake the peer has not said, and is configured alike. */
@@ -403,8 +403,8 @@ void agent_conn_offer(struct agent_conn *c, struct cm_local *out)
 	};
 
 	memcpy(out->peer, c->cfg.peer, sizeof(out->peer));
-	memcpy(out->local_addr, c->cfg.local, sizeof(out->local_addr));
-	memcpy(out->peer_addr, c->cfg.remote, sizeof(out->peer_addr));
+	out->local_addr = c->cfg.local;
+	out->peer_addr = c->cfg.remote;
 	agent_conn_route(c);
 	out->params.mtu = c->route.mtu;
 }

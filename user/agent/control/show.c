@@ -82,11 +82,11 @@ void agent_show_each(struct agent *a, const struct show_query *q, bool up,
 		*q->next = e.cid;
 }
 
-static void put_addr(json_t *row, const char *key, int family, const uint8_t *addr)
+static void put_addr(json_t *row, const char *key, int family, const struct falcon_addr *addr)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	inet_ntop(family, addr, text, sizeof(text));
+	inet_ntop(family, addr->b, text, sizeof(text));
 	json_object_set_new(row, key, json_string(text));
 }
 
@@ -117,8 +117,8 @@ static void show_one_conn(const struct agent_conn *c, void *rows)
 				sec_name(c->sec.encap), "reason", c->reason, "routed",
 				c->routed);
 
-	put_addr(row, "local", c->cfg.family, c->cfg.local);
-	put_addr(row, "remote", c->cfg.family, c->cfg.remote);
+	put_addr(row, "local", c->cfg.family, &c->cfg.local);
+	put_addr(row, "remote", c->cfg.family, &c->cfg.remote);
 	put(row, "local_cid", c->cfg.local_cid);
 	put(row, "remote_cid", c->cfg.remote_cid);
 	json_object_set_new(row, "port", json_string(c->port ? c->port->ifname : ""));

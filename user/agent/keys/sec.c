@@ -121,11 +121,11 @@ static bool inner_good(const struct sec *s, const uint8_t *inner, const struct f
 		return true;
 	if (s->inner_ipv6)
 		return falcon_ntoh16(ip6->payload_len) == f->falcon_len &&
-		       !memcmp(&ip6->saddr, s->inner_peer, 16) &&
-		       !memcmp(&ip6->daddr, s->inner_local, 16);
+		       !memcmp(&ip6->saddr, s->inner_peer.b, 16) &&
+		       !memcmp(&ip6->daddr, s->inner_local.b, 16);
 	return falcon_ntoh16(ip4->tot_len) == f->inner_len + f->falcon_len &&
-	       !(ip4->frag_off & falcon_hton16(0x3fff)) && !memcmp(&ip4->saddr, s->inner_peer, 4) &&
-	       !memcmp(&ip4->daddr, s->inner_local, 4);
+	       !(ip4->frag_off & falcon_hton16(0x3fff)) && !memcmp(&ip4->saddr, s->inner_peer.b, 4) &&
+	       !memcmp(&ip4->daddr, s->inner_local.b, 4);
 }
 
 /*

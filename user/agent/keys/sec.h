@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "agent/keys/sec_keys.h"
+#include "base/addr.h"
 #include "crypto/sa.h"
 #include "falcon/parse.h"
 #include "io/maps.h"
@@ -28,8 +29,8 @@ struct sec {
 	uint8_t encap;			/* enum falcon_encap of both directions */
 	bool tunnel;			/* inner IP headers, of |inner_family| (Falcon 7.1.2) */
 	bool inner_ipv6;
-	uint8_t inner_local[16];	/* IPv4 in the first 4 bytes, network order */
-	uint8_t inner_peer[16];
+	struct falcon_addr inner_local;
+	struct falcon_addr inner_peer;
 	uint64_t pcid;			/* expected in what we receive; 0: no cookie is asked for */
 	uint64_t peer_pcid;		/* sent in the cookie; 0: no cookie */
 	struct sa *tx;		/* NULL until the peer's key is there */

@@ -33,7 +33,7 @@ struct neigh_hop {
 	uint32_t held;			/* answers; it is forgotten with the last */
 	int ifindex;
 	int family;
-	uint8_t addr[16];
+	struct falcon_addr addr;
 	uint8_t mac[6];
 	bool usable;
 };
@@ -46,18 +46,18 @@ struct neigh {
 	LIST_HEAD(, neigh_hop) hops;
 };
 
-static struct neigh_hop *find_hop(struct neigh *n, int ifindex, int family, const uint8_t *addr)
+static struct neigh_hop *find_hop(struct neigh *n, int ifindex, int family, const struct falcon_addr *addr)
 {
 	struct neigh_hop *h;
 
 	LIST_FOREACH(h, &n->hops, link)
-		if (h->ifindex == ifindex && h->family == family && memcmp(h->addr, addr, 16) == 0)
+		if (h->ifindex == ifindex && h->family == family && falcon_addr_equal(&h->addr, addr))
 			return h;
 	return NULL;
 }
 
 /* The next hop, watched from now on if it was not; held. NULL if memory is short. */
-static struct neigh_hop *hold(struct neigh *n, int ifindex, int family, const uint8_t *addr)
+static struct neigh_hop *hold(struct neigh *n, int ifindex, int family, const struct falcon_addr *addr)
 {
 	struct neigh_hop *h = find_hop(n, ifindex, family, addr);
 
@@ -67,7 +67,7 @@ static struct neigh_hop *hold(struct neigh *n, int ifindex, int family, const ui
 			return NULL;
 		h->ifindex = ifindex;
 		h->family = family;
-		memcpy(h->addr, addr, 16);
+		h->addr = *addr;
 		LIST_INSERT_HEAD(&n->hops, h, link);
 	}
 	h->held++;
@@ -94,20 +94,20 @@ static bool update_hop(struct neigh *n, struct neigh_hop *h, const struct neigh_
 	h->usable = usable;
 	memcpy(h->mac, s->mac, 6);
 	if (!usable || s->nud == NUD_STALE)
-		neigh_ask_probe(&n->asks, h->ifindex, h->family, h->addr);
+		neigh_ask_probe(&n->asks, h->ifindex, h->family, &h->addr);
 	return news;
 }
 
 static int resolve_hop(struct neigh *n, const struct neigh_route *r, struct neigh_entry *out)
 {
-	struct neigh_hop *h = hold(n, r->ifindex, r->family, r->hop);
+	struct neigh_hop *h = hold(n, r->ifindex, r->family, &r->hop);
 	struct neigh_state s;
 	int ret;
 
 	if (!h)
 		return -ENOMEM;
 	out->hop = h;
-	ret = neigh_ask_state(&n->asks, r->ifindex, r->family, r->hop, &s);
+	ret = neigh_ask_state(&n->asks, r->ifindex, r->family, &r->hop, &s);
 	if (ret == -ENOENT) {
 		s = (struct neigh_state){.nud = NUD_NONE};
 	} else if (ret) {
@@ -141,7 +141,7 @@ static int resolve_vlans(struct neigh *n, const struct neigh_link *vlan, struct 
 	return 0;
 }
 
-int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct neigh_entry *out)
+int neigh_resolve(struct neigh *n, int family, const struct falcon_addr *dst, struct neigh_entry *out)
 {
 	struct neigh_route route;
 	struct neigh_link link;
@@ -157,7 +157,7 @@ int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct nei
 	out->local = route.local;
 	out->mtu = route.mtu && route.mtu < link.mtu ? route.mtu : link.mtu;
 	memcpy(out->src_mac, link.mac, sizeof(out->src_mac));
-	memcpy(out->src_addr, route.src, sizeof(out->src_addr));
+	out->src_addr = route.src;
 	out->reachable = link.running;
 	ret = resolve_vlans(n, &link, out);
 	if (ret || !out->reachable || link.no_arp)
@@ -175,7 +175,7 @@ static bool is_news(struct neigh *n, const struct nlmsghdr *nlh)
 		return true;
 	if (!neigh_parse_state(nlh, &s))
 		return false;
-	h = find_hop(n, s.ifindex, s.family, s.addr);
+	h = find_hop(n, s.ifindex, s.family, &s.addr);
 	if (!h)
 		return false;
 	if (nlh->nlmsg_type == RTM_DELNEIGH)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/addr.h"
 #include "falcon/parse.h"
 
 struct neigh;
@@ -24,7 +25,7 @@ struct neigh_entry {
 	uint32_t tags_len;	/* bytes of them */
 	uint8_t dst_mac[6];	/* of the next hop; valid if |reachable| */
 	uint8_t src_mac[6];	/* of the device */
-	uint8_t src_addr[16];	/* the kernel's choice; IPv4 in the first 4 bytes */
+	struct falcon_addr src_addr;	/* the kernel's choice */
 	uint32_t mtu;		/* the route's if it has one, else the device's; bytes */
 	bool local;		/* the address is this host's own */
 	bool reachable;		/* the next hop's address is known and the device is up */
@@ -46,13 +47,12 @@ int neigh_fd(const struct neigh *n);
 void neigh_process(struct neigh *n);
 
 /*
- * Look up |dst| (IPv4 in the first 4 bytes). 0 with |out| filled; if the next hop's link-layer
- * address is not known, |out->reachable| is false, the kernel has been asked to resolve it, and
- * |changed| follows when it has. Negative errno: no route, more VLANs on top of each other than
- * FALCON_MAX_VLANS (-EOPNOTSUPP), or netlink failed. Takes a few netlink round trips and never waits for
- * the network. |out| holds its next hop until neigh_release().
+ * Look up |dst|. 0 with |out| filled; if the next hop's link-layer address is not known, |out->reachable| is
+ * false, the kernel has been asked to resolve it, and |changed| follows when it has. Negative errno: no
+ * route, more VLANs on top of each other than FALCON_MAX_VLANS (-EOPNOTSUPP), or netlink failed. Takes a few
+ * netlink round trips and never waits for the network. |out| holds its next hop until neigh_release().
  */
-int neigh_resolve(struct neigh *n, int family, const uint8_t dst[16], struct neigh_entry *out);
+int neigh_resolve(struct neigh *n, int family, const struct falcon_addr *dst, struct neigh_entry *out);
 /* |e| is needed no more. Copies of it become invalid, but for what they say of link and addresses. */
 void neigh_release(struct neigh_entry *e);
 

@@ -84,8 +84,8 @@ static void parse_via(const struct nlattr *attr, struct neigh_route *out)
 	if (len < sizeof(*via) || len < sizeof(*via) + addr_len(via->rtvia_family))
 		return;
 	out->family = via->rtvia_family;
-	memset(out->hop, 0, sizeof(out->hop));
-	memcpy(out->hop, via->rtvia_addr, addr_len(out->family));
+	out->hop = (struct falcon_addr){ 0 };
+	memcpy(out->hop.b, via->rtvia_addr, addr_len(out->family));
 }
 
 static int parse_route(const struct nlmsghdr *nlh, void *arg)
@@ -99,9 +99,9 @@ static int parse_route(const struct nlmsghdr *nlh, void *arg)
 	mnl_attr_for_each(attr, nlh, sizeof(*rtm)) {
 		switch (mnl_attr_get_type(attr)) {
 		case RTA_OIF: out->ifindex = (int)get_u32(attr); break;
-		case RTA_GATEWAY: copy(out->hop, attr, len); break;
+		case RTA_GATEWAY: copy(out->hop.b, attr, len); break;
 		case RTA_VIA: parse_via(attr, out); break;
-		case RTA_PREFSRC: copy(out->src, attr, len); break;
+		case RTA_PREFSRC: copy(out->src.b, attr, len); break;
 		case RTA_METRICS: mnl_attr_parse_nested(attr, parse_metrics, out); break;
 		default: break;
 		}
@@ -109,7 +109,7 @@ static int parse_route(const struct nlmsghdr *nlh, void *arg)
 	return MNL_CB_OK;
 }
 
-int neigh_ask_route(struct neigh_nl *nl, int family, const uint8_t dst[16],
+int neigh_ask_route(struct neigh_nl *nl, int family, const struct falcon_addr *dst,
 		    struct neigh_route *out)
 {
 	char buf[MNL_SOCKET_BUFFER_SIZE] __attribute__((aligned(8)));
@@ -118,10 +118,10 @@ int neigh_ask_route(struct neigh_nl *nl, int family, const uint8_t dst[16],
 
 	rtm->rtm_family = (unsigned char)family;
 	rtm->rtm_dst_len = (unsigned char)(addr_len(family) * 8);
-	mnl_attr_put((struct nlmsghdr *)buf, RTA_DST, addr_len(family), dst);
+	mnl_attr_put((struct nlmsghdr *)buf, RTA_DST, addr_len(family), dst->b);
 	memset(out, 0, sizeof(*out));
 	out->family = family;
-	memcpy(out->hop, dst, addr_len(family));
+	memcpy(out->hop.b, dst->b, addr_len(family));
 	ret = ask(nl, buf, parse_route, out);
 	return ret == 0 && out->ifindex == 0 ? -ENETUNREACH : ret;
 }
@@ -244,7 +244,7 @@ bool neigh_parse_state(const struct nlmsghdr *nlh, struct neigh_state *out)
 		.ifindex = ndm->ndm_ifindex, .family = ndm->ndm_family, .nud = ndm->ndm_state};
 	mnl_attr_for_each(attr, nlh, sizeof(*ndm)) {
 		if (mnl_attr_get_type(attr) == NDA_DST)
-			copy(out->addr, attr, addr_len(out->family));
+			copy(out->addr.b, attr, addr_len(out->family));
 		else if (mnl_attr_get_type(attr) == NDA_LLADDR)
 			copy(out->mac, attr, sizeof(out->mac));
 	}
@@ -258,17 +258,17 @@ static int parse_neigh(const struct nlmsghdr *nlh, void *arg)
 }
 
 static struct ndmsg *start_neigh(struct neigh_nl *nl, void *buf, uint16_t type, uint16_t flags,
-				 int ifindex, int family, const uint8_t *addr)
+				 int ifindex, int family, const struct falcon_addr *addr)
 {
 	struct ndmsg *ndm = start(nl, buf, type, flags, sizeof(*ndm));
 
 	ndm->ndm_family = (unsigned char)family;
 	ndm->ndm_ifindex = ifindex;
-	mnl_attr_put(buf, NDA_DST, addr_len(family), addr);
+	mnl_attr_put(buf, NDA_DST, addr_len(family), addr->b);
 	return ndm;
 }
 
-int neigh_ask_state(struct neigh_nl *nl, int ifindex, int family, const uint8_t addr[16],
+int neigh_ask_state(struct neigh_nl *nl, int ifindex, int family, const struct falcon_addr *addr,
 		    struct neigh_state *out)
 {
 	char buf[MNL_SOCKET_BUFFER_SIZE] __attribute__((aligned(8)));
@@ -278,7 +278,7 @@ int neigh_ask_state(struct neigh_nl *nl, int ifindex, int family, const uint8_t 
 	return ask(nl, buf, parse_neigh, out);
 }
 
-int neigh_ask_probe(struct neigh_nl *nl, int ifindex, int family, const uint8_t addr[16])
+int neigh_ask_probe(struct neigh_nl *nl, int ifindex, int family, const struct falcon_addr *addr)
 {
 	char buf[MNL_SOCKET_BUFFER_SIZE] __attribute__((aligned(8)));
 	struct ndmsg *ndm = start_neigh(nl, buf, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_ACK, ifindex,

@@ -3,6 +3,7 @@
 #ifndef FALCON_AGENT_NET_NEIGH_MSG_H
 #define FALCON_AGENT_NET_NEIGH_MSG_H
 
+#include "base/addr.h"
 #include "falcon/parse.h"
 
 #include <libmnl/libmnl.h>
@@ -18,8 +19,8 @@ struct neigh_nl {
 struct neigh_route {
 	int ifindex;
 	int family;		/* of |hop|, which an IPv4 route may have in IPv6 */
-	uint8_t hop[16];	/* gateway, or the destination itself if it is on the link */
-	uint8_t src[16];	/* preferred source address */
+	struct falcon_addr hop;	/* gateway, or the destination itself if it is on the link */
+	struct falcon_addr src;	/* preferred source address */
 	uint32_t mtu;		/* bytes; 0: the route has none of its own */
 	bool local;		/* an address of this host */
 };
@@ -36,20 +37,20 @@ struct neigh_link {
 struct neigh_state {
 	int ifindex;
 	int family;
-	uint8_t addr[16];
+	struct falcon_addr addr;
 	uint8_t mac[6];
 	uint16_t nud;		/* NUD_*, linux/neighbour.h */
 };
 
 /* Each returns 0, or a negative errno: the kernel's answer, or that of the socket. */
-int neigh_ask_route(struct neigh_nl *nl, int family, const uint8_t dst[16],
+int neigh_ask_route(struct neigh_nl *nl, int family, const struct falcon_addr *dst,
 		    struct neigh_route *out);
 int neigh_ask_link(struct neigh_nl *nl, int ifindex, struct neigh_link *out);
 /* -ENOENT: the kernel has no entry. */
-int neigh_ask_state(struct neigh_nl *nl, int ifindex, int family, const uint8_t addr[16],
+int neigh_ask_state(struct neigh_nl *nl, int ifindex, int family, const struct falcon_addr *addr,
 		    struct neigh_state *out);
 /* Have the kernel find out, or confirm, the neighbour's link-layer address. */
-int neigh_ask_probe(struct neigh_nl *nl, int ifindex, int family, const uint8_t addr[16]);
+int neigh_ask_probe(struct neigh_nl *nl, int ifindex, int family, const struct falcon_addr *addr);
 
 /* Read an RTM_NEWLINK. */
 void neigh_parse_link(const struct nlmsghdr *nlh, struct neigh_link *out);

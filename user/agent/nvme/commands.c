@@ -120,7 +120,7 @@ static int find_local(json_t *req, char *err, size_t errlen)
 {
 	const char *targets = json_string_value(json_object_get(req, "targets"));
 	char text[INET6_ADDRSTRLEN] = "";
-	uint8_t remote[16], local[16];
+	struct falcon_addr remote, local;
 	int family, rc;
 
 	if (!targets || json_object_get(req, "local"))
@@ -128,14 +128,15 @@ static int find_local(json_t *req, char *err, size_t errlen)
 	targets += strspn(targets, " \t");
 	snprintf(text, sizeof(text), "%.*s", (int)strcspn(targets, "/"), targets);
 	family = strchr(text, ':') ? AF_INET6 : AF_INET;
-	if (inet_pton(family, text, remote) != 1)
+	if (inet_pton(family, text, remote.b) != 1)
 		return 0;
-	rc = netdev_source(family, remote, 0, local);
-	if (rc < 0)
+	rc = netdev_source(family, &remote, 0, &local);
+	if (rc < 0) {
 		snprintf(err, errlen, "no route to %s: %s", text, strerror(-rc));
-	else if (json_object_set_new(req, "local", json_string(inet_ntop(family, local, text, sizeof(text)))))
-		rc = -ENOMEM;
-	return rc;
+		return rc;
+	}
+	inet_ntop(family, local.b, text, sizeof(text));
+	return json_object_set_new(req, "local", json_string(text)) ? -ENOMEM : 0;
 }
 
 /* The device that |req| describes. 0, or an errno with |err|. */

@@ -146,7 +146,15 @@ unsigned int agent_rdma_look(const struct agent *a, struct fverbs_device *out)
 
 int agent_rdma_source(void *arg, const struct fverbs_cm_addr *dst, struct fverbs_cm_addr *src)
 {
+	struct falcon_addr to, from;
+	int rc;
+
 	(void)arg;
+	memcpy(to.b, dst->addr, sizeof(to.b));
+	rc = netdev_source(dst->family, &to, dst->scope, &from);
+	if (rc < 0)
+		return rc;
 	src->scope = dst->scope;
-	return netdev_source(dst->family, dst->addr, dst->scope, src->addr);
+	memcpy(src->addr, from.b, sizeof(src->addr));
+	return 0;
 }

@@ -138,10 +138,10 @@ static void make_template(const struct agent_conn *c, struct frame_template *tmp
 	memcpy(r.dst_mac, c->route.dst_mac, sizeof(r.dst_mac));
 	memcpy(r.tags, c->route.tags, sizeof(r.tags));
 	r.tags_len = c->route.tags_len;
-	memcpy(r.src_addr, c->cfg.local, sizeof(r.src_addr));
-	memcpy(r.dst_addr, c->cfg.remote, sizeof(r.dst_addr));
-	memcpy(r.inner_src, c->sec.inner_local, sizeof(r.inner_src));
-	memcpy(r.inner_dst, c->sec.inner_peer, sizeof(r.inner_dst));
+	r.src_addr = c->cfg.local;
+	r.dst_addr = c->cfg.remote;
+	r.inner_src = c->sec.inner_local;
+	r.inner_dst = c->sec.inner_peer;
 	frame_template_init(tmpl, &r);
 }
 

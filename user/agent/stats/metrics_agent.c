@@ -215,7 +215,7 @@ static void add_one(struct collection *k, const struct agent_conn *c)
 	struct conn_seen seen;
 	struct conn_key key;
 
-	inet_ntop(c->cfg.family, c->cfg.remote, peer, sizeof(peer));
+	inet_ntop(c->cfg.family, c->cfg.remote.b, peer, sizeof(peer));
 	metrics_label(labels, "connection", c->cfg.name);
 	metrics_label(labels, "peer", peer);
 	conn_now(c, &now);

@@ -52,12 +52,12 @@ static int check_local(struct agent *a, const struct conn_config *cfg, char *err
 {
 	char text[INET6_ADDRSTRLEN] = "?";
 	struct neigh_entry way;
-	bool ours = neigh_resolve(a->neigh, cfg->family, cfg->local, &way) == 0 && way.local;
+	bool ours = neigh_resolve(a->neigh, cfg->family, &cfg->local, &way) == 0 && way.local;
 
 	neigh_release(&way);
 	if (ours)
 		return 0;
-	inet_ntop(cfg->family, cfg->local, text, sizeof(text));
+	inet_ntop(cfg->family, cfg->local.b, text, sizeof(text));
 	snprintf(err, errlen, "%s is no address of this host, and others are for root", text);
 	return -EPERM;
 }

@@ -173,7 +173,7 @@ static bool listed(const char *list, const char *name)
 static bool same_address(const struct nvme_tconn *a, const struct nvme_tconn *b)
 {
 	return a->ends.family == b->ends.family &&
-	       !memcmp(a->ends.remote, b->ends.remote, sizeof(a->ends.remote));
+	       falcon_addr_equal(&a->ends.remote, &b->ends.remote);
 }
 
 /*

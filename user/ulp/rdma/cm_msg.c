@@ -28,8 +28,8 @@ void rcm_send(struct rdma *r, const struct fverbs_cm_addr *from,
 	if (!out)
 		return;
 	out->note.family = to->family;
-	memcpy(out->note.local, from->addr, 16);
-	memcpy(out->note.remote, to->addr, 16);
+	memcpy(out->note.local.b, from->addr, 16);
+	memcpy(out->note.remote.b, to->addr, 16);
 	out->note.len = rcm_pack(m, out->note.data);
 	STAILQ_INSERT_TAIL(&r->cm->out, out, entry);
 	r->cm->nout++;

@@ -257,8 +257,8 @@ static bool read_note(const struct ulp_note *note, struct rcm_msg *m, struct fve
 	if (!rcm_unpack(note->data, note->len, m))
 		return false;
 	*to = *from = (struct fverbs_cm_addr){ .family = (uint16_t)note->family };
-	memcpy(to->addr, note->local, 16);
-	memcpy(from->addr, note->remote, 16);
+	memcpy(to->addr, note->local.b, 16);
+	memcpy(from->addr, note->remote.b, 16);
 	swap_depths(&m->param);
 	to->port = htons(m->dst_port);
 	from->port = htons(m->src_port);

@@ -17,7 +17,7 @@ static uint32_t hash(enum link_kind kind, const struct ulp_ends *ends, uint32_t 
 
 	/* One queue pair has one link: only datagrams are told apart by addresses. */
 	for (int i = 0; i < 16 && kind == LINK_DATAGRAM; i++)
-		h = (h ^ ends->remote[i]) * 16777619u;
+		h = (h ^ ends->remote.b[i]) * 16777619u;
 	return h % LINK_BUCKETS;
 }
 
@@ -59,8 +59,8 @@ struct rdma_link *link_find(const struct rdma_links *l, enum link_kind kind, con
 		if (link->kind == kind && link->qpn == qpn && link->dest_qpn == dest_qpn &&
 		    (kind == LINK_RC || link->ends.ordered == ends->ordered) &&
 		    link->ends.family == ends->family &&
-		    !memcmp(link->ends.local, ends->local, 16) &&
-		    !memcmp(link->ends.remote, ends->remote, 16))
+		    falcon_addr_equal(&link->ends.local, &ends->local) &&
+		    falcon_addr_equal(&link->ends.remote, &ends->remote))
 			return link;
 	}
 	return NULL;
@@ -266,8 +266,8 @@ bool rdma_link_pads(const struct rdma_link *link)
 
 void rdma_link_gids(const struct rdma_link *link, uint8_t local[16], uint8_t remote[16])
 {
-	link_gid(link->ends.family, link->ends.local, local);
-	link_gid(link->ends.family, link->ends.remote, remote);
+	link_gid(link->ends.family, &link->ends.local, local);
+	link_gid(link->ends.family, &link->ends.remote, remote);
 }
 
 struct rdma_qp *rdma_link_qp(const struct rdma_link *link)

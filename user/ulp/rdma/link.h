@@ -154,7 +154,7 @@ int link_offer_unpack(const struct ulp_data *in, struct link_offer *o, char *err
 /* The two addresses of a path from device |device|. 0, or -EINVAL with a sentence. */
 int link_ends(const struct rdma *r, uint32_t device, const struct fverbs_ah_attr *ah,
 	      struct ulp_ends *out, char *err, size_t errlen);
-void link_gid(int family, const uint8_t addr[16], uint8_t gid[16]);
+void link_gid(int family, const struct falcon_addr *addr, uint8_t gid[16]);
 
 /* ---- link_dial.c: how a link gets its connection ---------------------------------------------------- */
 

@@ -37,14 +37,14 @@ static void say(struct rdma_link *link, const char *why)
 /* Our dial goes before the peer's. */
 static bool goes_first(const struct rdma_link *link)
 {
-	int c = memcmp(link->ends.local, link->ends.remote, 16);
+	int c = falcon_addr_cmp(&link->ends.local, &link->ends.remote);
 
 	return c < 0 || (c == 0 && link->qpn < link->dest_qpn);
 }
 
 bool link_to_itself(const struct rdma_link *link)
 {
-	return !memcmp(link->ends.local, link->ends.remote, 16) && link->qpn == link->dest_qpn;
+	return falcon_addr_equal(&link->ends.local, &link->ends.remote) && link->qpn == link->dest_qpn;
 }
 
 /* Have connection |cid| be |link|'s. */

@@ -86,23 +86,23 @@ uint32_t rdma_links_dial_for(const struct ulp_data *data)
 }
 
 /* The address that |gid| stands for: IPv4 as ::ffff:a.b.c.d. */
-static int address(const uint8_t gid[16], uint8_t out[16])
+static int address(const uint8_t gid[16], struct falcon_addr *out)
 {
-	memset(out, 0, 16);
+	*out = (struct falcon_addr){ 0 };
 	if (memcmp(gid, mapped, sizeof(mapped)) != 0) {
-		memcpy(out, gid, 16);
+		memcpy(out->b, gid, 16);
 		return AF_INET6;
 	}
-	memcpy(out, gid + sizeof(mapped), 4);
+	memcpy(out->b, gid + sizeof(mapped), 4);
 	return AF_INET;
 }
 
-void link_gid(int family, const uint8_t addr[16], uint8_t gid[16])
+void link_gid(int family, const struct falcon_addr *addr, uint8_t gid[16])
 {
-	memcpy(gid, addr, 16);
+	memcpy(gid, addr->b, 16);
 	if (family == AF_INET) {
 		memcpy(gid, mapped, sizeof(mapped));
-		memcpy(gid + sizeof(mapped), addr, 4);
+		memcpy(gid + sizeof(mapped), addr->b, 4);
 	}
 }
 
@@ -123,8 +123,8 @@ int link_ends(const struct rdma *r, uint32_t device, const struct fverbs_ah_attr
 		snprintf(err, errlen, "a path needs a GID (is_global = 1): there are no LIDs");
 		return -EINVAL;
 	}
-	out->family = address(ah->dgid, out->remote);
-	family = address(d->gids[ah->sgid_index].raw, out->local);
+	out->family = address(ah->dgid, &out->remote);
+	family = address(d->gids[ah->sgid_index].raw, &out->local);
 	if (family == out->family)
 		return 0;
 	snprintf(err, errlen, "sgid_index %u is an IPv%u address, the peer's GID an IPv%u one",
