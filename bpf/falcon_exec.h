@@ -3,7 +3,7 @@
 #ifndef FALCON_BPF_EXEC_H
 #define FALCON_BPF_EXEC_H
 
-#include "falcon/exec.h"
+#include "falcon/receive/exec.h"
 #include "falcon_maps.h"
 #include "falcon_memory.h"
 #include "falcon_notify.h"

@@ -3,7 +3,7 @@
 #ifndef FALCON_BPF_MAPS_H
 #define FALCON_BPF_MAPS_H
 
-#include "falcon/maps.h"
+#include "falcon/abi/maps.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

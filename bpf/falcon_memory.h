@@ -3,7 +3,7 @@
 #ifndef FALCON_BPF_MEMORY_H
 #define FALCON_BPF_MEMORY_H
 
-#include "falcon/exec.h"
+#include "falcon/receive/exec.h"
 #include "falcon_maps.h"
 #include "falcon_work.h"
 

@@ -6,7 +6,7 @@
 #ifndef FALCON_BPF_PULL_H
 #define FALCON_BPF_PULL_H
 
-#include "falcon/pull.h"
+#include "falcon/receive/pull.h"
 #include "falcon_maps.h"
 #include "falcon_memory.h"
 #include "falcon_request.h"

@@ -3,7 +3,7 @@
 #ifndef FALCON_BPF_REQUEST_H
 #define FALCON_BPF_REQUEST_H
 
-#include "falcon/sink.h"
+#include "falcon/receive/sink.h"
 
 /* What its Falcon header says, and where that of RDMA is. */
 struct falcon_request {

@@ -3,7 +3,7 @@
 #ifndef FALCON_BPF_SINK_H
 #define FALCON_BPF_SINK_H
 
-#include "falcon/sink.h"
+#include "falcon/receive/sink.h"
 #include "falcon_maps.h"
 #include "falcon_memory.h"
 #include "falcon_request.h"

@@ -3,7 +3,7 @@
 #ifndef FALCON_BPF_WORK_H
 #define FALCON_BPF_WORK_H
 
-#include "falcon/receive.h"
+#include "falcon/receive/receive.h"
 
 struct falcon_scratch;
 

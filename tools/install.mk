@@ -16,10 +16,8 @@ WIRESHARKDIR ?= $(LIBDIR)/wireshark/plugins
 # Programs find it by their own place, ../lib/falcon.
 PKGLIBDIR    := $(PREFIX)/lib/falcon
 
-# What applications and rate update algorithms include, and what these headers include. The others are
-# between the programs of this tree.
-PUBLIC_HEADERS := $(patsubst %,include/falcon/%.h,falcon nvme_api verbs_ext rue_engine \
-	codes raw rue shm types)
+# What applications and rate update algorithms include; the folders below are between the programs of this tree.
+PUBLIC_HEADERS := $(wildcard include/falcon/*.h)
 
 # Files with paths in them: NAME.in, beside what it belongs to, becomes build/generated/NAME.
 GENERATED ?= $(B)/generated

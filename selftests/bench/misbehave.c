@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <falcon/parse.h>
-#include <falcon/wire.h>
+#include <falcon/receive/parse.h>
+#include <falcon/wire/wire.h>
 
 #include "../unit/lingering.h"
 #include "misbehave.h"

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "falcon/rdmacm_abi.h"
+#include "falcon/abi/rdmacm.h"
 #include "ipc/client.h"
 #include "ipc/fdpass.h"
 #include "misbehave.h"

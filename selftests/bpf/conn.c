@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "falcon/window.h"
+#include "falcon/receive/window.h"
 
 void conn_windows(struct falcon_conn *c, uint32_t psn)
 {

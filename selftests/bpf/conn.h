@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "falcon/maps.h"
+#include "falcon/abi/maps.h"
 
 enum conn_const {
 	CONN_SPI = 0x1234,	/* plus the CID: ours */

@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 #include "env.h"
-#include "falcon/window.h"
+#include "falcon/receive/window.h"
 #include "reference.h"
 #include "traffic.h"
 

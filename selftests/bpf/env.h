@@ -14,7 +14,7 @@
 #include <xdp/xsk.h>
 
 #include "conn.h"
-#include "falcon/maps.h"
+#include "falcon/abi/maps.h"
 #include "falcon/rue.h"
 #include "packet.h"
 

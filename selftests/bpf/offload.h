@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "falcon/maps.h"
-#include "falcon/rdma.h"
+#include "falcon/abi/maps.h"
+#include "falcon/wire/rdma.h"
 
 struct env;
 struct falcon_conn;

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "falcon/parse.h"
-#include "falcon/wire.h"
+#include "falcon/receive/parse.h"
+#include "falcon/wire/wire.h"
 
 enum packet_const {
 	PACKET_MAX = 3520,	/* longest frame that BPF_PROG_TEST_RUN takes */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "env.h"
-#include "falcon/pull.h"
+#include "falcon/receive/pull.h"
 #include "offload.h"
 #include "traffic.h"
 

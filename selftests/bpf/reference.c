@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "reference.h"
 
-#include "falcon/receive.h"
+#include "falcon/receive/receive.h"
 
 enum { RUE_RECORD = sizeof(struct falcon_rue_event) + 8 };	/* with the ring's header */
 

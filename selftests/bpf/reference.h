@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "falcon/rx.h"
+#include "falcon/receive/rx.h"
 
 struct reference {
 	struct falcon_conn *conns;	/* |nconns| of them, indexed by CID */

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "env.h"
-#include "falcon/window.h"
+#include "falcon/receive/window.h"
 
 enum {
 	FRAME = 256,	/* what headroom.bpf.c moves */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "falcon/rx.h"
+#include "falcon/receive/rx.h"
 
 /* The peer acknowledges, in a packet on an ordered connection, in the middle of the window. */
 HEADER(piggyback)

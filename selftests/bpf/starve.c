@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "env.h"
-#include "falcon/window.h"
+#include "falcon/receive/window.h"
 
 enum {
 	DEADLINE_MS = 60000,

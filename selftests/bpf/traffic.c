@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "traffic.h"
 
-#include "falcon/window.h"
+#include "falcon/receive/window.h"
 
 enum {
 	PS_PER_PACKET = 1000000,

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "falcon/maps.h"
+#include "falcon/abi/maps.h"
 #include "packet.h"
 
 struct traffic {

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <falcon/receive/window.h>
+
 /* A BACK that acknowledges 5 data packets and 2 requests. */
 static struct falcon_ack good_back(const struct falcon_conn *c)
 {

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <falcon/receive/window.h>
+
 /* All but the ACK itself: the ends exchanged, what belongs to the path kept, the rest fresh. */
 static void check_turned(struct env *e, const struct falcon_conn *c, const struct verdict_packet *p,
 			 const struct env_result *r, struct packet_reply *out)

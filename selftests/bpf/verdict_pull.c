@@ -6,7 +6,7 @@
 
 #include <bpf/libbpf.h>
 
-#include "falcon/pull.h"
+#include "falcon/receive/pull.h"
 #include "offload.h"
 #include "verdict.h"
 

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <falcon/receive/window.h>
+
 static void check_delivery(struct env *e, const struct verdict_packet *p,
 			   const struct env_result *r, enum falcon_verdict v, size_t len)
 {

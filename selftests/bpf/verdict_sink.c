@@ -5,7 +5,7 @@
 
 #include <bpf/libbpf.h>
 
-#include "falcon/sink.h"
+#include "falcon/receive/sink.h"
 #include "offload.h"
 #include "verdict.h"
 

@@ -2,7 +2,7 @@
 /* WRITEs that XDP carries out, and those that it leaves to the agent with nothing changed. */
 #include <string.h>
 
-#include "falcon/exec.h"
+#include "falcon/receive/exec.h"
 #include "offload.h"
 #include "verdict.h"
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "env.h"
-#include "falcon/exec.h"
+#include "falcon/receive/exec.h"
 #include "offload.h"
 #include "traffic.h"
 

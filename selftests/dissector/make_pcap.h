@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <falcon/parse.h>
+#include <falcon/receive/parse.h>
 
 enum limits { SNAPLEN = 4096, PAYLOAD = 37 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <falcon/nvme.h>
+#include <falcon/wire/nvme.h>
 
 /* What a dissector must show of an NVMe packet. */
 static void expect_nvme(const struct falcon_nvme_hdr *h, const struct falcon_nvme_cmd *c)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <falcon/rdma.h>
+#include <falcon/wire/rdma.h>
 
 /* What a dissector must show of an RDMA packet. */
 static void expect_rdma(const struct falcon_rdma_hdr *h)

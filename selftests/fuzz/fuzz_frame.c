@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "conn.h"
-#include "falcon/window.h"
+#include "falcon/receive/window.h"
 #include "reference.h"
 #include "traffic.h"
 

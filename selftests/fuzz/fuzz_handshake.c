@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include <cm/priv.h>
-#include <falcon/psp.h>
+#include <falcon/wire/psp.h>
 
 enum {
 	CONNS = 3,

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <falcon/nvme.h>
+#include <falcon/wire/nvme.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <falcon/psp.h>
+#include <falcon/wire/psp.h>
 
 #include "../../tools/psp/psp.h"
 #include "crypto/encap.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "falcon/psp.h"
-#include "falcon/wire.h"
+#include "falcon/wire/psp.h"
+#include "falcon/wire/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

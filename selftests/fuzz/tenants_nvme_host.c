@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include <falcon/nvme.h>
+#include <falcon/wire/nvme.h>
 
 enum {
 	NCMD_BYTES = 1024,

@@ -12,7 +12,7 @@ import sys
 
 PLACES = ("bpf", "include", "user", "tools")
 ROOTS = ("include", "user", "bpf")	# where #include looks, after the file's own folder
-ALL = "include/falcon"			# what anyone may include
+ALL = "include/falcon"			# what anyone else may include, with its folders
 
 
 def rows(tree):
@@ -55,6 +55,11 @@ def included(tree, source):
                     break
 
 
+def for_all(target, folder):
+    """Whether |target| is among what the whole tree shares, of which |folder| is not."""
+    return f"{target}/".startswith(ALL + "/") and not f"{folder}/".startswith(ALL + "/")
+
+
 def check(tree):
     allowed, exceptions = tables(tree)
     lacking = set()
@@ -65,7 +70,7 @@ def check(tree):
             continue
         for name, path in included(tree, source):
             target = os.path.dirname(path)
-            if target in (folder, ALL) or target in allowed[folder]:
+            if target == folder or target in allowed[folder] or for_all(target, folder):
                 continue
             if (source, name) in exceptions:
                 exceptions[source, name] = True

@@ -33,7 +33,7 @@ try_check()
 		| `user/new` | |
 	END
 	made include/falcon/wire.h </dev/null
-	made user/low/low.h <<<'#include "falcon/wire.h"'
+	made user/low/low.h <<<'#include "falcon/wire/wire.h"'
 	made user/high/high.h <<<'#include "low/low.h"'
 	made user/low/known.c <<<'#include "high/high.h"'
 	made user/low/mended.c <<<'#include "low.h"'

@@ -32,8 +32,9 @@ spdx_missing()
 # included FILE...: headers of include/falcon that the files name, as paths.
 included()
 {
-	sed -En 's|^#include [<"](falcon/)?([a-z_]+\.h)[>"].*|include/falcon/\2|p' "$@" | sort -u |
-		while read -r f; do [ ! -f "$f" ] || printf '%s\n' "$f"; done
+	awk 'NR == FNR { named[$0]; next } { name = $0; sub(/.*\//, "", name) } name in named' \
+		<(sed -En 's/^#include ("|<falcon\/)([a-z.]+\/)*([a-z_]+\.h)[>"].*/\3/p' "$@") \
+		<(files 'include/falcon/*.h')
 }
 
 # shared_headers: headers of include/falcon that BPF programs include, and those that these include.
@@ -71,14 +72,14 @@ try_checks()
 {
 	made bpf/good.bpf.c <<-'END'
 		// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
-		#include "falcon/first.h"
+		#include "falcon/below/first.h"
 		char license[] SEC("license") = "Dual BSD/GPL";
 	END
 	made bpf/silent.bpf.c <<<'// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)'
 	made bpf/closed.h <<<'/* SPDX-License-Identifier: BSD-2-Clause */'
-	made include/falcon/first.h <<-'END'
+	made include/falcon/below/first.h <<-'END'
 		/* SPDX-License-Identifier: BSD-2-Clause */
-		#include "second.h"
+		#include "../second.h"
 	END
 	made include/falcon/second.h <<<'/* SPDX-License-Identifier: BSD-2-Clause */'
 	made include/falcon/other.h <<<'/* SPDX-License-Identifier: BSD-2-Clause */'
@@ -86,7 +87,7 @@ try_checks()
 	tap_is "$(spdx_missing)" "user/bare.c" "a source without a licence is found"
 	tap_is "$(bpf_licence)" "bpf/closed.h: SPDX without GPL-2.0
 bpf/silent.bpf.c: no license section
-include/falcon/first.h: used by BPF, SPDX without GPL-2.0
+include/falcon/below/first.h: used by BPF, SPDX without GPL-2.0
 include/falcon/second.h: used by BPF, SPDX without GPL-2.0" "so is what the kernel would not take"
 }
 

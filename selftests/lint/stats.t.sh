@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Counters are described where they are declared (include/falcon/stats.h): no structure of counters has one
-# that is not in its list, and every list is one of the tables of user/agent/stats/stat.c.
+# Counters are described where they are declared (include/falcon/abi/stats.h): no structure of counters has
+# one that is not in its list, and every list is one of the tables of user/agent/stats/stat.c.
 . "$(dirname "$0")/../tap.sh"
 # shellcheck source=selftests/lint/files.sh
 . "$TAP_TOP/selftests/lint/files.sh"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receive window (include/falcon/window.h) with two CPUs that run XDP and one agent, scaled
+ * The receive window (include/falcon/receive/window.h) with two CPUs that run XDP and one agent, scaled
  * down: groups of 2 PSNs instead of 32, a window of 2 instead of 128, the 2 words that it takes,
  * PSNs 0 .. N-1 with N one and a half turns of the ring. Every line that touches shared memory is
  * one step; between two steps anything may happen, for as long as it likes. README.md says more.

@@ -26,8 +26,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <falcon/parse.h>
-#include <falcon/wire.h>
+#include <falcon/receive/parse.h>
+#include <falcon/wire/wire.h>
 
 enum key {
 	TTL, PSP, SPI, IV, VERSION, CID, TYPE, PSN, RDBPSN, RRBPSN, CODE, PAYLOAD, REQUEST_LEN, CUT,

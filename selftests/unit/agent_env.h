@@ -19,8 +19,8 @@
 #include "agent/rue/rue.h"
 #include "agent/shard/shard.h"
 #include "crypto/kdf.h"
-#include "falcon/ack.h"
-#include "falcon/rx.h"
+#include "falcon/receive/ack.h"
+#include "falcon/receive/rx.h"
 
 enum {
 	STAGE_CONNS = 3,	/* CIDs 1 to 3 */

@@ -17,8 +17,8 @@
 
 #include "agent/agent.h"
 #include "agent/rdma/priv.h"
-#include "falcon/verbs_abi.h"
-#include "falcon/verbs_shm.h"
+#include "falcon/abi/verbs.h"
+#include "falcon/abi/verbs_shm.h"
 #include "lingering.h"
 #include "ulp/ulp.h"
 

@@ -20,7 +20,7 @@
 #include "agent/net/port.h"
 #include "agent/rue/rue.h"
 #include "agent/shard/shard.h"
-#include "falcon/ack.h"
+#include "falcon/receive/ack.h"
 #include "rue/host.h"
 #include "rue/serve.h"
 #include "unit.h"

@@ -19,8 +19,8 @@
 
 #include <base/log.h>
 #include <cm/priv.h>
-#include <falcon/maps.h>
-#include <falcon/psp.h>
+#include <falcon/abi/maps.h>
+#include <falcon/wire/psp.h>
 
 enum { ENV_PORT = 1000, ENV_CIDS = 32, ENV_WAIT_MS = 10000 };
 

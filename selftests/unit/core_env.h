@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include <core/parts.h>
-#include <falcon/rx.h>
+#include <falcon/receive/rx.h>
 
 enum {
 	ENV_SENT = 1024,

@@ -2,7 +2,7 @@
 /* Requests that XDP carries out in the core's place: when it has them, and how the core goes on after it. */
 #include "core_env.h"
 
-#include <falcon/exec.h>
+#include <falcon/receive/exec.h>
 
 static void open_offered(void)
 {

@@ -2,7 +2,7 @@
 /* Pull Data that XDP sends in the core's place: numbers, timers, and what is to be sent again. */
 #include "core_env.h"
 
-#include <falcon/pull.h>
+#include <falcon/receive/pull.h>
 
 enum {
 	ENTRIES = 2,

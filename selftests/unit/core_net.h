@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two cores back to back in virtual time. The link packs and unpacks real headers and runs the
- * shared receive path (include/falcon/rx.h) as XDP and the agent do; it loses, duplicates, delays
+ * shared receive path (include/falcon/receive/rx.h) as XDP and the agent do; it loses, duplicates, delays
  * and reorders by a seeded sequence.
  */
 #ifndef FALCON_SELFTESTS_CORE_NET_H
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include <core/core.h>
-#include <falcon/rx.h>
+#include <falcon/receive/rx.h>
 
 enum {
 	NET_FLIGHT = 8192,	/* packets on the link at a time */

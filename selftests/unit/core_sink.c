@@ -2,7 +2,7 @@
 /* Pull Data that XDP places in the initiator's place: when it may, and how the pulls go on. */
 #include "core_env.h"
 
-#include <falcon/sink.h>
+#include <falcon/receive/sink.h>
 
 enum {
 	ENTRIES = 2,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* user/io/frame.c: what it builds must be what include/falcon/parse.h accepts. */
+/* user/io/frame.c: what it builds must be what include/falcon/receive/parse.h accepts. */
 #include "unit.h"
 
 #include <string.h>

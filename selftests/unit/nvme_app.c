@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "agent/nvme/app.h"
-#include "falcon/nvme.h"
+#include "falcon/wire/nvme.h"
 #include "loop/app.h"
 
 enum { MIB = 1 << 20, ARENA = 1 << 20 };

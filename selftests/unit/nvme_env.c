@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <falcon/nvme.h>
+#include <falcon/wire/nvme.h>
 
 static bool chance(struct env *e, unsigned int percent)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include <falcon/nvme.h>
+#include <falcon/wire/nvme.h>
 
 enum { MIB = 1 << 20, OTHER_CID = 99 };
 

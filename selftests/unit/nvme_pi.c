@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <falcon/nvme.h>
+#include <falcon/wire/nvme.h>
 #include <base/pi.h>
 
 enum {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include <crypto/xts.h>
-#include <falcon/nvme.h>
+#include <falcon/wire/nvme.h>
 
 enum {
 	MIB = 1 << 20,

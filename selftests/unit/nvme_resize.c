@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <falcon/nvme.h>
+#include <falcon/wire/nvme.h>
 
 enum { MIB = 1 << 20, CODE = 0x7ff };
 

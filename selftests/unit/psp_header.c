@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include <falcon/psp.h>
+#include <falcon/wire/psp.h>
 
 _Static_assert(offsetof(struct falcon_psp_hdr, next_header) == 0, "");
 _Static_assert(offsetof(struct falcon_psp_hdr, hdr_ext_len) == 1, "");

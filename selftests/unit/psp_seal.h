@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <falcon/psp.h>
+#include <falcon/wire/psp.h>
 
 #include "crypto/kdf.h"
 #include "crypto/psp.h"

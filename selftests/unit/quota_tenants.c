@@ -11,7 +11,7 @@
 
 #include <rdma/rdma_cma.h>
 
-#include <falcon/rdmacm_abi.h>
+#include <falcon/abi/rdmacm.h>
 #include <agent/tenant/own.h>
 #include <agent/rdma/proc.h>
 #include <ulp/rdma/objects.h>
@@ -21,8 +21,8 @@
 #include "agent/conn/conn.h"
 #include "agent/net/neigh.h"
 #include "agent/rdma/priv.h"
-#include "falcon/verbs_abi.h"
-#include "falcon/verbs_shm.h"
+#include "falcon/abi/verbs.h"
+#include "falcon/abi/verbs_shm.h"
 #include "ulp/ulp.h"
 
 enum {

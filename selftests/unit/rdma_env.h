@@ -11,8 +11,8 @@
 
 #include "unit.h"
 
-#include <falcon/rdma.h>
-#include <falcon/rx.h>
+#include <falcon/receive/rx.h>
+#include <falcon/wire/rdma.h>
 #include <ulp/rdma/rdma.h>
 
 enum {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <falcon/rdmacm_abi.h>
+#include <falcon/abi/rdmacm.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 

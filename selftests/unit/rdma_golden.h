@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <falcon/wire.h>
+#include <falcon/wire/wire.h>
 
 enum { PACKETS = 32 };
 

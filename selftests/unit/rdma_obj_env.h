@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <falcon/maps.h>
+#include <falcon/abi/maps.h>
 #include <ulp/rdma/link.h>
 #include <ulp/rdma/objects.h>
 

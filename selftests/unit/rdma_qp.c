@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include <falcon/wire.h>
+#include <falcon/wire/wire.h>
 #include <ulp/rdma/link.h>
 #include <ulp/rdma/qp.h>
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include <falcon/wire.h>
+#include <falcon/wire/wire.h>
 #include <ulp/rdma/qp.h>
 
 /* ---- packets by hand ---- */

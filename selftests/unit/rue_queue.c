@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "falcon/rue_queue.h"
+#include "falcon/abi/rue_queue.h"
 #include "unit.h"
 
 enum { ENTRIES = 8 };

@@ -21,7 +21,7 @@ static void rival(void *word);
 	})
 #undef falcon_cas
 #define falcon_cas(p, old, new) contended_cas(p, old, new)
-#include "falcon/rx.h"
+#include "falcon/receive/rx.h"
 
 enum { BASE = 640 };	/* PSN of a group's first bit */
 

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "falcon/ack.h"
+#include "falcon/receive/ack.h"
 #include "unit.h"
 
 enum {

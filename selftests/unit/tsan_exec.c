@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "falcon/exec.h"
+#include "falcon/receive/exec.h"
 #include "unit.h"
 
 enum {

@@ -11,7 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "falcon/rue_queue.h"
+#include "falcon/abi/rue_queue.h"
 #include "unit.h"
 
 enum { TOTAL = 200000, ENTRIES = 64, PATIENCE_MS = 60000 };

@@ -11,7 +11,8 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "falcon/window.h"
+#include "falcon/abi/maps.h"
+#include "falcon/receive/window.h"
 #include "unit.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-#include "falcon/verbs_abi.h"
+#include "falcon/abi/verbs.h"
 #include "falcon/verbs_ext.h"
 
 static void send_and_receive(void **state)

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 
-#include "falcon/verbs_abi.h"
+#include "falcon/abi/verbs.h"
 #include "verbs/fv.h"
 
 static void post_some(struct env *e)

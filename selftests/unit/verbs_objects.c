@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#include "falcon/verbs_abi.h"
+#include "falcon/abi/verbs.h"
 #include "falcon/verbs_ext.h"
 #include "verbs/vma.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <falcon/wire.h>
+#include <falcon/wire/wire.h>
 
 /* A field: where it is in the host struct, and in the figure (word, first bit, width). */
 struct field {

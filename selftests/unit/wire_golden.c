@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include <falcon/wire.h>
+#include <falcon/wire/wire.h>
 
 /* Offsets, by the word numbers at the left of the figures. */
 #define AT(type, field, word) _Static_assert(offsetof(type, field) == (word) * 4, #field)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include <falcon/nvme.h>
+#include <falcon/wire/nvme.h>
 
 /* A packet's host form. */
 struct host {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include <falcon/rdma.h>
+#include <falcon/wire/rdma.h>
 
 /* A field: where it is in the host form, and in the figure (word of the header, first bit, width). */
 struct field {

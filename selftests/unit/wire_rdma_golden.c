@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include <falcon/rdma.h>
-#include <falcon/wire.h>
+#include <falcon/wire/rdma.h>
+#include <falcon/wire/wire.h>
 
 enum { MAX_PACKET = 256 };
 

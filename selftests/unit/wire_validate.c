@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <falcon/wire.h>
+#include <falcon/wire/wire.h>
 
 static const unsigned char reliable_types[] = {
 	FALCON_PULL_REQUEST, FALCON_PULL_DATA, FALCON_PUSH_DATA, FALCON_RESYNC,

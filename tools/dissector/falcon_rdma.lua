@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: BSD-2-Clause
--- Wireshark and tshark dissector for RDMA over Falcon 0.9 (include/falcon/rdma.h), on top of falcon.lua.
+-- Wireshark and tshark dissector for RDMA over Falcon 0.9 (include/falcon/wire/rdma.h), on top of falcon.lua.
 --
 --	tshark -X lua_script:falcon.lua -X lua_script:falcon_rdma.lua -r capture.pcap
 --	wireshark likewise, or copy both to ~/.local/lib/wireshark/plugins/

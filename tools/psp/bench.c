@@ -6,7 +6,7 @@
 
 #include <openssl/rand.h>
 
-#include <falcon/psp.h>
+#include <falcon/wire/psp.h>
 
 #include "psp.h"
 

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include <falcon/psp.h>
+#include <falcon/wire/psp.h>
 
 #include "psp.h"
 

@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <pcap/pcap.h>
 
-#include <falcon/parse.h>
+#include <falcon/receive/parse.h>
 
 #include "psp.h"
 

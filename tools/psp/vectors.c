@@ -12,7 +12,7 @@
 
 #include <openssl/crypto.h>
 
-#include <falcon/psp.h>
+#include <falcon/wire/psp.h>
 
 #include "psp.h"
 

@@ -2,7 +2,7 @@
 /* Events for the rate update engine: what they say of the packet and of the flow (10.6.2.1). */
 #include "check.h"
 
-#include <falcon/ack.h>
+#include <falcon/receive/ack.h>
 
 #define TIME_MASK 0xffffffU
 

@@ -6,7 +6,7 @@
  */
 #include "check.h"
 
-#include <falcon/esp.h>
+#include <falcon/wire/esp.h>
 
 #include <stdlib.h>
 #include <string.h>

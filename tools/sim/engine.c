@@ -8,7 +8,7 @@
 
 #include <rue/rue.h>
 
-#include <falcon/ack.h>
+#include <falcon/receive/ack.h>
 
 struct waiting {
 	struct falcon_rue_event event;

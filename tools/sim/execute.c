@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include "falcon/sink.h"
+#include "falcon/receive/sink.h"
 
 /* The peer's |i|-th transaction is one that XDP can carry out, and that the upper layer would take. */
 static bool suits(const struct endpoint *e, uint32_t i, bool pull)

@@ -3,7 +3,7 @@
 #ifndef FALCON_SIM_KNOWN_H
 #define FALCON_SIM_KNOWN_H
 
-#include <falcon/rx.h>
+#include <falcon/receive/rx.h>
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 /* Frames, and the sender's NIC: a rate, and a queue with back pressure. */
 #include "check.h"
 
-#include <falcon/esp.h>
+#include <falcon/wire/esp.h>
 
 #include <arpa/inet.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "config.h"
 
 #include <crypto/sa.h>
-#include <falcon/parse.h>
+#include <falcon/receive/parse.h>
 #include <io/frame.h>
 
 struct endpoint;

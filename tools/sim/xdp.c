@@ -5,8 +5,8 @@
  */
 #include "check.h"
 
-#include "falcon/pull.h"
-#include "falcon/receive.h"
+#include "falcon/receive/pull.h"
+#include "falcon/receive/receive.h"
 
 /* A packet's way through the receive path. */
 struct work {

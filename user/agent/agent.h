@@ -20,8 +20,8 @@
 #include "agent/service.h"
 #include "agent/shard/shard.h"
 #include "base/log.h"
-#include "falcon/maps.h"
-#include "falcon/stats.h"
+#include "falcon/abi/maps.h"
+#include "falcon/abi/stats.h"
 #include "io/maps.h"
 #include "ulp/client.h"
 

@@ -13,7 +13,7 @@
 #include <sys/random.h>
 
 #include "cm/priv.h"
-#include "falcon/psp.h"
+#include "falcon/wire/psp.h"
 
 bool cm_conn_paired(const struct cm_conn *c)
 {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "cm/priv.h"
-#include "falcon/psp.h"
+#include "falcon/wire/psp.h"
 
 /* Refuse |m|, an OPEN or RESUME, which need not be for a connection that exists. */
 static void send_reject(struct cm_session *s, const struct cm_msg *refused, enum cm_code code,

@@ -12,7 +12,7 @@
 #include "cm/cm.h"
 #include "cm/net.h"
 #include "cm/wire.h"
-#include "falcon/maps.h"
+#include "falcon/abi/maps.h"
 
 enum cm_session_const {
 	CM_IN_SIZE = 4096,		/* bytes read at once */

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "falcon/esp.h"
-#include "falcon/wire.h"
+#include "falcon/wire/esp.h"
+#include "falcon/wire/wire.h"
 
 enum cm_wire_len {
 	LEN_HELLO = CM_WIRE_HELLO_LEN,

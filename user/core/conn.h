@@ -13,8 +13,8 @@
 #include "core/flow.h"
 #include "core/list.h"
 #include "core/wheel.h"
-#include "falcon/ack.h"
-#include "falcon/window.h"
+#include "falcon/receive/ack.h"
+#include "falcon/receive/window.h"
 
 enum fc_const {
 	FC_QUANTUM = 16,	/* packets a connection sends before the next has its turn (8.3) */

@@ -4,7 +4,7 @@
  *
  * No system calls, no clock, no allocation once a connection is open. Time comes in as an argument
  * (nanoseconds of CLOCK_MONOTONIC, or of a simulation), received packets come in already claimed
- * in the receive window (include/falcon/rx.h), and effects leave through struct fcore_ops. One
+ * in the receive window (include/falcon/receive/rx.h), and effects leave through struct fcore_ops. One
  * thread at a time.
  */
 #ifndef FALCON_CORE_H
@@ -15,11 +15,11 @@
 
 #include "core/resource.h"
 #include "core/xlr.h"
+#include "falcon/abi/maps.h"
+#include "falcon/abi/stats.h"
 #include "falcon/codes.h"
-#include "falcon/maps.h"
-#include "falcon/stats.h"
 #include "falcon/rue.h"
-#include "falcon/wire.h"
+#include "falcon/wire/wire.h"
 
 #define FCORE_NEVER UINT64_MAX
 

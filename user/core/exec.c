@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests that XDP carries out in our place (falcon/exec.h): when it may, and how we go on after it. */
-#include "falcon/exec.h"
+#include "falcon/receive/exec.h"
 #include "core/parts.h"
 
 static void set_state(struct fcore_conn *c, enum fc_exec state)

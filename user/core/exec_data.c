@@ -5,7 +5,7 @@
  * be sent again, or we have something to send ourselves, what is on the wire becomes ours: adopted.
  */
 #include "core/parts.h"
-#include "falcon/pull.h"
+#include "falcon/receive/pull.h"
 
 /* An entry of falcon_responses for |c|, which keeps it. False: all are taken. */
 static bool take_entry(struct fcore_conn *c)

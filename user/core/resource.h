@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "core/occupancy.h"
-#include "falcon/maps.h"
+#include "falcon/abi/maps.h"
 
 struct fcore;
 struct fcore_conn;

@@ -3,7 +3,7 @@
  * Pull Data that XDP places in our place (falcon/sink.h): where each pull's go. The data of a pull that is
  * done, or of which the upper layer does not want to hear any more, XDP leaves to us.
  */
-#include "falcon/sink.h"
+#include "falcon/receive/sink.h"
 #include "core/parts.h"
 
 _Static_assert((int)FALCON_SINK_RSNS == (int)FCORE_MAX_TXNS, "a sink for each transaction under way");

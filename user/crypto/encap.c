@@ -8,7 +8,7 @@
 #include <linux/ipv6.h>
 #include <linux/udp.h>
 
-#include <falcon/psp.h>
+#include <falcon/wire/psp.h>
 
 #include "crypto/encap.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <string.h>
 
-#include <falcon/esp.h>
+#include <falcon/wire/esp.h>
 
 #include "crypto/esp.h"
 #include "crypto/sa_priv.h"

@@ -5,7 +5,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-#include <falcon/psp.h>
+#include <falcon/wire/psp.h>
 
 #include "crypto/kdf.h"
 #include "crypto/psp.h"

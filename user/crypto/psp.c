@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <falcon/psp.h>
+#include <falcon/wire/psp.h>
 
 #include "crypto/psp.h"
 #include "crypto/sa_priv.h"

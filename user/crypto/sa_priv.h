@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include <falcon/esp.h>
+#include <falcon/wire/esp.h>
 
 #include "crypto/gcm.h"
 #include "crypto/sa.h"

@@ -12,8 +12,8 @@
 #include "base/addr.h"
 #include "core/core.h"
 #include "crypto/sa.h"
-#include "falcon/maps.h"
-#include "falcon/parse.h"
+#include "falcon/abi/maps.h"
+#include "falcon/receive/parse.h"
 
 enum frame_const {
 	/* All headers before Falcon's, with VLAN tags and a cookie, and in a tunnel. */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "falcon/maps.h"
+#include "falcon/abi/maps.h"
 #include "falcon/rue.h"
 
 struct memory_changes;
@@ -22,7 +22,7 @@ struct maps_rings {
 	void *arg;
 };
 
-/* One set of maps. All are shared with XDP; include/falcon/maps.h says who writes what. */
+/* One set of maps. All are shared with XDP; include/falcon/abi/maps.h says who writes what. */
 struct maps {
 	char dir[256];			/* where they are pinned */
 	int ports_fd;			/* falcon_ports */

@@ -17,8 +17,8 @@
 #include <stdint.h>
 #include <xdp/xsk.h>
 
-#include "falcon/maps.h"
-#include "falcon/stats.h"
+#include "falcon/abi/maps.h"
+#include "falcon/abi/stats.h"
 #include "io/pile.h"
 
 enum xsk_const {

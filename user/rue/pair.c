@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "falcon/psp.h"
+#include "falcon/wire/psp.h"
 #include "base/spin.h"
 
 static const struct rue_way closed = { .memory = -1, .bell = -1 };

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "falcon/rue_queue.h"
+#include "falcon/abi/rue_queue.h"
 #include "rue/host.h"
 
 /* One direction. All zeros but for the descriptors, -1, is one that is not open. */

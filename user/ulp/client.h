@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "falcon/abi/stats.h"
 #include "falcon/shm.h"
-#include "falcon/stats.h"
 
 struct client;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a process has with its agent: the command socket, the doorbell and the memory they share
- * (falcon/verbs_abi.h, falcon/verbs_shm.h). Each open device has one of its own.
+ * (falcon/abi/verbs.h, falcon/abi/verbs_shm.h). Each open device has one of its own.
  */
 #ifndef FALCON_VERBS_AGENT_H
 #define FALCON_VERBS_AGENT_H
@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "falcon/verbs_abi.h"
-#include "falcon/verbs_shm.h"
+#include "falcon/abi/verbs.h"
+#include "falcon/abi/verbs_shm.h"
 
 enum fv_state {
 	FV_LIVE,

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "falcon/rdmacm_abi.h"
+#include "falcon/abi/rdmacm.h"
 
 /* Whether |path| is the device's. */
 bool fv_cm_path(const char *path);

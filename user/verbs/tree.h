@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "falcon/verbs_abi.h"
+#include "falcon/abi/verbs.h"
 
 /* The tree's top, which stands for /sys; NULL: no directory can be had. Does not make it. */
 const char *fv_tree_top(void);

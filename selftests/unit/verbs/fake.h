@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An agent for tests of the verbs library: it speaks verbs_abi.h in a thread of the same process, and
+ * An agent for tests of the verbs library: it speaks abi/verbs.h in a thread of the same process, and
  * carries out work requests between queue pairs that are all its own. It believes what it reads.
  */
 #ifndef FALCON_SELFTESTS_VERBS_FAKE_H

@@ -3,8 +3,8 @@
 #ifndef FALCON_SELFTESTS_VERBS_FAKE_PRIV_H
 #define FALCON_SELFTESTS_VERBS_FAKE_PRIV_H
 
-#include "falcon/verbs_abi.h"
-#include "falcon/verbs_shm.h"
+#include "falcon/abi/verbs.h"
+#include "falcon/abi/verbs_shm.h"
 #include "fake.h"
 
 enum fake_const {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "agent/config/keys.h"
-#include "falcon/encap.h"
+#include "falcon/wire/encap.h"
 
 bool config_name_valid(const char *name)
 {

@@ -16,7 +16,7 @@
 #include "agent/shard/loopq.h"
 #include "agent/shard/shard.h"
 #include "base/log.h"
-#include "falcon/psp.h"
+#include "falcon/wire/psp.h"
 
 enum loopback_const {
 	LOOPBACK_BURST = 64,		/* packets a turn */

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "agent/config/ranges.h"
-#include "falcon/wire.h"
+#include "falcon/wire/wire.h"
 
 bool policy_functions_valid(const char *list)
 {

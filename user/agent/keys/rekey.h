@@ -23,7 +23,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "falcon/stats.h"
+#include "falcon/abi/stats.h"
 
 struct agent;
 struct agent_conn;

@@ -13,7 +13,7 @@
 #include "agent/keys/sec_keys.h"
 #include "base/addr.h"
 #include "crypto/sa.h"
-#include "falcon/parse.h"
+#include "falcon/receive/parse.h"
 #include "io/maps.h"
 
 /* ESP's keys derive from nothing: who is to export them has to keep them. In locked memory. */

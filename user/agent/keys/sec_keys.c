@@ -11,7 +11,7 @@
 #include "crypto/kdf.h"
 #include "crypto/locked.h"
 #include "crypto/sa.h"
-#include "falcon/esp.h"
+#include "falcon/wire/esp.h"
 
 enum {
 	SPI_LAST = 0x7fffffff,	/* below the bit that selects the master key */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/addr.h"
-#include "falcon/parse.h"
+#include "falcon/receive/parse.h"
 
 struct neigh;
 struct neigh_hop;

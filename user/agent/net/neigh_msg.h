@@ -4,7 +4,7 @@
 #define FALCON_AGENT_NET_NEIGH_MSG_H
 
 #include "base/addr.h"
-#include "falcon/parse.h"
+#include "falcon/receive/parse.h"
 
 #include <libmnl/libmnl.h>
 #include <stdbool.h>

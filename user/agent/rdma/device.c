@@ -17,9 +17,9 @@
 
 #include "agent/agent.h"
 #include "agent/net/port.h"
-#include "falcon/psp.h"
-#include "falcon/rdma.h"
-#include "falcon/rdmacm_abi.h"
+#include "falcon/abi/rdmacm.h"
+#include "falcon/wire/psp.h"
+#include "falcon/wire/rdma.h"
 #include "io/frame.h"
 #include "io/netdev.h"
 #include "io/xsk.h"

@@ -14,7 +14,7 @@
 #include "agent/rdma/rest.h"
 #include "agent/shard/stall.h"
 #include "base/log.h"
-#include "falcon/verbs_abi.h"
+#include "falcon/abi/verbs.h"
 #include "ulp/rdma/rdma.h"
 
 /* Whoever has applications at a shard. */

@@ -38,7 +38,7 @@ bool agent_rdma_keeps(struct shard *s, struct xsk_frame *frame);
 int agent_rdma_fd(const struct shard *s);
 /* app.c: serve commands, and see who has gone. */
 void agent_rdma_process(struct shard *s);
-/* app.c: {"op":"verbs-attach"} with its four descriptors (falcon/verbs_abi.h). */
+/* app.c: {"op":"verbs-attach"} with its four descriptors (falcon/abi/verbs.h). */
 int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		      json_t **reply);
 

@@ -19,7 +19,7 @@
 #include "agent/conn/conn.h"
 #include "agent/shard/shard.h"
 #include "base/log.h"
-#include "falcon/ack.h"
+#include "falcon/receive/ack.h"
 
 enum { ACKED_MAX = (1 << FALCON_EV_num_packets_acked_WIDTH) - 1 };
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "falcon/maps.h"
+#include "falcon/abi/maps.h"
 #include "io/pile.h"
 
 struct shard;

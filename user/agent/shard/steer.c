@@ -12,7 +12,7 @@
 #include "agent/agent.h"
 #include "agent/conn/conn.h"
 #include "agent/rue/rue.h"
-#include "falcon/receive.h"
+#include "falcon/receive/receive.h"
 
 /* A frame on its way through the receive sequence. */
 struct steered {

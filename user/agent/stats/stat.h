@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "falcon/stats.h"
+#include "falcon/abi/stats.h"
 
 enum stat_kind {
 	STAT_counter,

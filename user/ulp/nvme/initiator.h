@@ -18,8 +18,8 @@
 
 #include <sys/queue.h>
 
+#include "falcon/abi/stats.h"
 #include "falcon/nvme_api.h"
-#include "falcon/stats.h"
 #include "ulp/nvme/lba.h"
 #include "base/pi.h"
 #include "ulp/ulp.h"

@@ -6,7 +6,7 @@
 #include <endian.h>
 #include <nvme/types.h>
 
-#include "falcon/nvme.h"
+#include "falcon/wire/nvme.h"
 #include "ulp/nvme/initiator.h"
 
 enum nvme_initiator_limits {

@@ -16,7 +16,7 @@
 #ifndef FALCON_NVME_TARGET_H
 #define FALCON_NVME_TARGET_H
 
-#include "falcon/stats.h"
+#include "falcon/abi/stats.h"
 #include "ulp/nvme/store.h"
 #include "ulp/ulp.h"
 

@@ -6,7 +6,7 @@
 #include <nvme/types.h>
 #include <sys/queue.h>
 
-#include "falcon/nvme.h"
+#include "falcon/wire/nvme.h"
 #include "base/pi.h"
 #include "ulp/nvme/pool.h"
 #include "ulp/nvme/target.h"

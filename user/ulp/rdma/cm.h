@@ -8,7 +8,7 @@
 
 #include <sys/queue.h>
 
-#include "falcon/rdmacm_abi.h"
+#include "falcon/abi/rdmacm.h"
 #include "ulp/rdma/objects.h"
 
 /* ---- what rdma.c calls, with r->now set ------------------------------------------------------------ */

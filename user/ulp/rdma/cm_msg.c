@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "falcon/wire.h"
+#include "falcon/wire/wire.h"
 #include "ulp/rdma/cm.h"
 
 void rcm_later(struct rdma *r, uint64_t at)

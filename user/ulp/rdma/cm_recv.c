@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "falcon/wire.h"
+#include "falcon/wire/wire.h"
 #include "ulp/rdma/cm.h"
 
 int rdma_cm_open(struct rdma *r)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "falcon/maps.h"
+#include "falcon/abi/maps.h"
 #include "ulp/rdma/objects.h"
 
 #define MEMORY_MAX (1ULL << 32)	/* bytes of a piece of offload memory */

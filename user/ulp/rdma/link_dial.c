@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "falcon/wire.h"
+#include "falcon/wire/wire.h"
 #include "ulp/rdma/link.h"
 
 static uint64_t ms(uint64_t n)

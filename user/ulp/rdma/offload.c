@@ -2,7 +2,7 @@
 /* Regions that XDP reaches: those in offload memory (falcon/maps.h). */
 #include <infiniband/verbs.h>
 
-#include "falcon/maps.h"
+#include "falcon/abi/maps.h"
 #include "ulp/rdma/objects.h"
 
 uint32_t rdma_offload_access(uint32_t access)

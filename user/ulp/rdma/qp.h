@@ -15,7 +15,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "falcon/rdma.h"
+#include "falcon/wire/rdma.h"
 #include "ulp/rdma/layer.h"
 
 enum rdma_qp_const {

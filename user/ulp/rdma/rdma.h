@@ -24,9 +24,9 @@
 #include <sys/queue.h>
 #include <sys/uio.h>
 
-#include "falcon/stats.h"
-#include "falcon/verbs_abi.h"
-#include "falcon/verbs_shm.h"
+#include "falcon/abi/stats.h"
+#include "falcon/abi/verbs.h"
+#include "falcon/abi/verbs_shm.h"
 #include "ulp/rdma/group.h"
 #include "ulp/ulp.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "falcon/sink.h"
+#include "falcon/receive/sink.h"
 #include "ulp/rdma/objects.h"
 #include "ulp/rdma/qp.h"
 

@@ -4,7 +4,7 @@
  * queue pairs, of regions in offload memory. falcon/exec.h and falcon/pull.h say which those are,
  * core/exec.c when XDP has them.
  */
-#include "falcon/exec.h"
+#include "falcon/receive/exec.h"
 #include "ulp/rdma/objects.h"
 #include "ulp/rdma/qp.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "falcon/maps.h"
+#include "falcon/abi/maps.h"
 #include "ulp/rdma/qp.h"
 
 /*

@@ -6,9 +6,9 @@
 #ifndef FALCON_EXEC_H
 #define FALCON_EXEC_H
 
+#include "../abi/maps.h"
+#include "../wire/rdma.h"
 #include "ack.h"
-#include "maps.h"
-#include "rdma.h"
 
 FALCON_INLINE __u64 falcon_exec_word(enum falcon_exec_owner owner, __u32 rsn)
 {

@@ -7,8 +7,8 @@
 #ifndef FALCON_RX_H
 #define FALCON_RX_H
 
+#include "../abi/maps.h"
 #include "ack.h"
-#include "maps.h"
 #include "parse.h"
 
 /*

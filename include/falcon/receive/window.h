@@ -19,17 +19,10 @@
 #ifndef FALCON_WINDOW_H
 #define FALCON_WINDOW_H
 
-#include "types.h"
-#include "wire.h"
+#include "../types.h"
 
 enum falcon_window_const {
 	FALCON_GROUP_SHIFT = 5,		/* 32 PSNs a group */
-	/*
-	 * Words a ring. A window of W PSNs touches at most W / 32 + 1 groups; with at least as many
-	 * words, here the next power of two, an evicted group is wholly behind the base.
-	 */
-	FALCON_DATA_WORDS = 8,
-	FALCON_REQ_WORDS = 4,
 	FALCON_CAS_TRIES = 8,		/* contenders on one word before a claim gives up */
 };
 

@@ -12,10 +12,9 @@
 
 #include <linux/if_ether.h>
 
+#include "../types.h"
+#include "../wire/wire.h"
 #include "stats.h"
-#include "types.h"
-#include "window.h"
-#include "wire.h"
 
 #ifndef FALCON_MAX_CONNS
 #define FALCON_MAX_CONNS 131072	/* CIDs that an agent can have; a power of two */
@@ -47,6 +46,13 @@ enum falcon_maps_const {
 	FALCON_RESPONSES = 256,		/* connections whose pulls XDP may answer, of all shards together */
 	FALCON_SINKS = 256,		/* connections whose Pull Data XDP may place, likewise */
 	FALCON_SINK_RSNS = 256,		/* transactions outstanding on one of them; a power of two */
+	/*
+	 * Words of a window's ring (receive/window.h). A window of W PSNs touches at most W / 32 + 1
+	 * groups; with at least as many words, here the next power of two, an evicted group is wholly
+	 * behind the base.
+	 */
+	FALCON_DATA_WORDS = 8,
+	FALCON_REQ_WORDS = 4,
 };
 
 /* struct falcon_conn.flags */

@@ -9,8 +9,8 @@
 #ifndef FALCON_RDMA_H
 #define FALCON_RDMA_H
 
-#include "codes.h"
-#include "types.h"
+#include "../codes.h"
+#include "../types.h"
 
 enum falcon_rdma_const {
 	FALCON_RDMA_VERSION = 1,

@@ -3,7 +3,7 @@
  * The memory that a verbs application and its agent share: queues of work requests and completions.
  *
  * It lies in areas: memfds made by the application's library, sealed against shrinking and numbered
- * by the agent (verbs_abi.h). Area 0 begins with struct fverbs_ctx_shm. The queues of send queues,
+ * by the agent (verbs.h). Area 0 begins with struct fverbs_ctx_shm. The queues of send queues,
  * receive queues, shared receive queues and completion queues are wherever the library has put them.
  * Opcodes, flags, states and statuses are the numbers of <infiniband/verbs.h>.
  *
@@ -14,7 +14,7 @@
 #ifndef FALCON_VERBS_SHM_H
 #define FALCON_VERBS_SHM_H
 
-#include "shm.h"
+#include "../shm.h"
 
 enum fverbs_shm_const {
 	FVERBS_SHM_MAGIC = 0x46565331,

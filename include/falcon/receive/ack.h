@@ -3,10 +3,10 @@
 #ifndef FALCON_ACK_H
 #define FALCON_ACK_H
 
-#include "maps.h"
-#include "rue.h"
+#include "../abi/maps.h"
+#include "../rue.h"
+#include "../wire/wire.h"
 #include "window.h"
-#include "wire.h"
 
 FALCON_INLINE bool falcon_bitmap_any(const __u32 *bitmap, __u32 words)
 {

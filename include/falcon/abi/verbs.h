@@ -61,7 +61,7 @@ enum fverbs_op {
 	FVERBS_CREATE_AH,		/* fverbs_create_ah -> fverbs_handle */
 	FVERBS_DESTROY_AH,		/* fverbs_handle */
 	FVERBS_NEW_AREA,		/* fverbs_new_area -> fverbs_new_area_answer, a descriptor */
-	FVERBS_CM = 64,			/* fverbs_cm_*: rdmacm_abi.h */
+	FVERBS_CM = 64,			/* fverbs_cm_*: rdmacm.h */
 };
 
 struct fverbs_cmd {

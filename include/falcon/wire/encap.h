@@ -8,7 +8,7 @@
 #ifndef FALCON_ENCAP_H
 #define FALCON_ENCAP_H
 
-#include "types.h"
+#include "../types.h"
 
 /* 0 to 15 are the versions of PSP as its header has them. */
 enum falcon_encap {

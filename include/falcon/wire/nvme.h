@@ -10,8 +10,8 @@
 #ifndef FALCON_NVME_H
 #define FALCON_NVME_H
 
-#include "codes.h"
-#include "types.h"
+#include "../codes.h"
+#include "../types.h"
 
 enum falcon_nvme_const {
 	FALCON_NVME_VERSION = 1,

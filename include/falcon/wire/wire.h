@@ -9,9 +9,9 @@
 #ifndef FALCON_WIRE_H
 #define FALCON_WIRE_H
 
-#include "codes.h"
+#include "../codes.h"
+#include "../types.h"
 #include "psp.h"
-#include "types.h"
 
 enum falcon_wire_const {
 	FALCON_VERSION = 1,

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rue.h"
+#include "../rue.h"
 
 enum falcon_rue_queue_const {
 	FALCON_RUE_QUEUE_MAGIC = 0x51455552,	/* "RUEQ" */

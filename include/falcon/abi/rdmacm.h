@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * FVERBS_CM (verbs_abi.h): RDMA connection management for an application's library, with the meaning
+ * FVERBS_CM (verbs.h): RDMA connection management for an application's library, with the meaning
  * of the kernel's rdma_cm device. Requests and answers are of one form each; what a request does not
  * need is 0. Ports are in network order. Port spaces, event types, reasons and states are the numbers
  * of <rdma/rdma_cma.h> and <infiniband/verbs.h>.

@@ -18,10 +18,10 @@
 #include <linux/ipv6.h>
 #include <linux/udp.h>
 
-#include "esp.h"
-#include "maps.h"
-#include "psp.h"
-#include "types.h"
+#include "../abi/maps.h"
+#include "../types.h"
+#include "../wire/esp.h"
+#include "../wire/psp.h"
 
 enum falcon_parse_const {
 	FALCON_MAX_VLANS = 2,
