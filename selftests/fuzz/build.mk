@@ -48,13 +48,13 @@ FUZZ_PSP := $(wildcard user/crypto/*.c) $(addprefix tools/psp/,config.c capture.
 $(eval $(call fuzzer,fuzz_psp,aligned,$(FUZZ_PSP),$$(CRYPTO_LIBS) -ljansson -lpcap))
 
 # What strangers give the agent and falcon-cp.
-FUZZ_CONFIG := $(wildcard user/agent/config/*.c) user/agent/conn/policy.c user/base/log.c \
+FUZZ_CONFIG := $(wildcard user/agent/config/*.c) user/base/log.c \
 	$(addprefix user/rue/,configs.c params.c) $(wildcard user/core/*.c)
 FUZZ_RAW := $(wildcard user/ulp/*.c) \
 	$(addprefix selftests/unit/loop/,app.c fake_core.c)
 FUZZ_CONTROL := selftests/fuzz/fuzz_control_agent.c \
 	$(wildcard $(addprefix user/agent/,config/*.c control/*.c nvme/*.c raw/*.c tenant/*.c)) \
-	$(addprefix user/agent/,conn/policy.c keys/sec.c keys/sec_keys.c shard/call.c shard/priority.c stats/stat.c) \
+	$(addprefix user/agent/,keys/sec.c keys/sec_keys.c process/priority.c shard/call.c stats/stat.c) \
 	$(addprefix user/agent/rue/,rue.c commands.c process.c show.c) \
 	user/io/netdev.c $(wildcard user/base/*.c user/crypto/*.c user/rue/*.c user/ulp/nvme/*.c) $(FUZZ_RAW)
 FUZZ_CP := $(addprefix tools/cp/,session.c proto.c file.c text.c) tools/common/mailbox.c

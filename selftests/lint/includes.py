@@ -3,7 +3,7 @@
 """Who includes what: every include of a header of the tree, against the tables of user/README.md.
 
 includes.py [TREE] prints a line for each include that no table allows, for each folder that has no row, and for
-each exception that nothing needs any more. The tables stand below the heading "Who includes what": the first
+each permission and each exception that nothing needs any more. The tables stand below the heading "Who includes what": the first
 has a folder and the folders whose headers it may include, the second a file, a header, and why.
 """
 import os
@@ -62,7 +62,7 @@ def for_all(target, folder):
 
 def check(tree):
     allowed, exceptions = tables(tree)
-    lacking = set()
+    lacking, unused = set(), {folder: set(others) for folder, others in allowed.items()}
     for source in sources(tree):
         folder = os.path.dirname(source)
         if folder not in allowed:
@@ -70,6 +70,7 @@ def check(tree):
             continue
         for name, path in included(tree, source):
             target = os.path.dirname(path)
+            unused[folder].discard(target)
             if target == folder or target in allowed[folder] or for_all(target, folder):
                 continue
             if (source, name) in exceptions:
@@ -78,6 +79,9 @@ def check(tree):
                 print(f"{source} includes {name}: {folder} may not include {target}")
     for folder in sorted(lacking):
         print(f"{folder}: has no row")
+    for folder, others in unused.items():
+        for target in sorted(others):
+            print(f"{folder}: includes nothing of {target}, which its row allows")
     for (source, name), needed in exceptions.items():
         if not needed:
             print(f"{source}, {name}: an exception that nothing needs")

@@ -2,7 +2,7 @@
 # Tests of the agent's control plane. $(call agent_test,NAME,objects of user/agent,libraries); an
 # object of another directory is written ../DIRECTORY/NAME.
 
-CONFIG_OBJS := $(patsubst user/agent/%.c,%,$(wildcard user/agent/config/*.c)) conn/policy
+CONFIG_OBJS := $(patsubst user/agent/%.c,%,$(wildcard user/agent/config/*.c))
 CM_OBJS := $(patsubst user/cm/%.c,../cm/%,$(wildcard user/cm/*.c)) ../base/log
 
 # Without "..": by that name the object is none that the compiler has written dependencies of.
@@ -27,9 +27,9 @@ $(eval $(call agent_test,cm_owners,../cm/owners,))
 $(eval $(call agent_test,cm_pair,$(CM_OBJS),-lssl -lcrypto -lcap -lpthread))
 $(eval $(call agent_test,cm_hostile,$(CM_OBJS),-lssl -lcrypto -lcap -lpthread))
 $(eval $(call agent_test,cm_dial,$(CM_OBJS) ../../tools/ctl/x509,-lssl -lcrypto -lcap -lpthread))
-$(eval $(call agent_test,policy,conn/policy,))
+$(eval $(call agent_test,policy,config/policy,))
 $(eval $(call agent_test,cpu_pressure,shard/cpu_pressure,))
-$(eval $(call agent_test,priority,shard/priority,-Xlinker --wrap=syscall))
+$(eval $(call agent_test,priority,process/priority,-Xlinker --wrap=syscall))
 $(eval $(call agent_test,quota,tenant/quota,))
 $(eval $(call agent_test,call,shard/call,-lpthread))
 $(eval $(call agent_test,grace,conn/grace,-lpthread))
@@ -76,7 +76,7 @@ $(eval $(call agent_test,agent_steer,$(SEC_OBJS),$$(CRYPTO_LIBS) -ljansson))
 $(eval $(call agent_test,agent_path,shard/call conn/path ../base/log ../io/frame,$$(CRYPTO_LIBS)))
 
 # Of the objects that the agent is made of: a sanitizer needs calls that the sandbox refuses.
-$(B)/selftests/unit/sandbox.t: $(addprefix $(B)/obj/,selftests/unit/sandbox.o user/agent/sandbox.o user/agent/sandbox_calls.o)
+$(B)/selftests/unit/sandbox.t: $(addprefix $(B)/obj/,selftests/unit/sandbox.o user/agent/process/sandbox.o user/agent/process/sandbox_calls.o)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -o $@ $^ -lcmocka -lseccomp -lcap -lpthread

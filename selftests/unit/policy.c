@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/config/ranges.h"
-#include "agent/conn/policy.h"
+#include "agent/config/policy.h"
 
 static struct peer_config peers[] = {
 	{.name = "any", .functions = "0", .max_connections = 1},

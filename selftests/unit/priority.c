@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <agent/shard/priority.h>
+#include <agent/process/priority.h>
 
 struct attributes {
 	uint32_t size, policy;

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <agent/sandbox.h>
+#include <agent/process/sandbox.h>
 
 static bool had_nice;	/* CAP_SYS_NICE, before the sandbox */
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The doctor reads falcon.conf and looks at maps and certificates with the agent's own code.
 FALCONCTL_SRCS := $(wildcard tools/ctl/*.c tools/ctl/doctor/*.c) tools/rue/columns.c user/base/cli.c \
-	$(wildcard user/agent/config/*.c) user/agent/conn/policy.c \
+	$(wildcard user/agent/config/*.c) \
 	user/base/log.c $(addprefix user/rue/,configs.c params.c) $(addprefix user/cm/,tls.c tls_psk.c) \
 	$(addprefix user/io/,maps.c memory.c netdev.c rings.c) $(IPC_CLIENT_SRC)
 PROGRAMS += $(B)/falconctl

@@ -19,8 +19,8 @@
 #include "agent/config/endpoint.h"
 #include "agent/config/keys.h"
 #include "agent/config/nvme.h"
+#include "agent/config/policy.h"
 #include "agent/config/ranges.h"
-#include "agent/conn/policy.h"
 
 #define SECTIONS                                                                                   \
 	"[agent], [port IFNAME], [peer NAME], [user NAME], [group NAME], [connection NAME], "      \

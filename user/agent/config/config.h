@@ -14,8 +14,8 @@
 
 #include "agent/config/rue.h"
 #include "agent/config/set.h"
-#include "agent/sandbox.h"
-#include "agent/shard/priority.h"
+#include "agent/process/priority.h"
+#include "agent/process/sandbox.h"
 #include "agent/tenant/quota.h"
 #include "base/addr.h"
 #include "base/log.h"

@@ -12,10 +12,10 @@
 
 #include "agent/agent.h"
 #include "agent/config/keys.h"
+#include "agent/config/policy.h"
 #include "agent/conn/cid.h"
 #include "agent/conn/conn.h"
 #include "agent/conn/dial.h"
-#include "agent/conn/policy.h"
 #include "agent/conn/setup.h"
 #include "agent/shard/shard.h"
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that peers dial; policy.h says who may. */
+/* Connections that peers dial; config/policy.h says who may. */
 #ifndef FALCON_AGENT_CONN_ACCEPT_H
 #define FALCON_AGENT_CONN_ACCEPT_H
 

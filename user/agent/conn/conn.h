@@ -14,12 +14,12 @@
 #include <sys/types.h>
 
 #include "agent/config/config.h"
-#include "agent/hash.h"
 #include "agent/keys/rekey.h"
 #include "agent/keys/sec.h"
 #include "agent/net/neigh.h"
 #include "agent/shard/news.h"
 #include "agent/shard/shard.h"
+#include "base/hash.h"
 #include "cm/cm.h"
 #include "io/frame.h"
 

@@ -9,7 +9,7 @@
 #include <sys/queue.h>
 
 #include "agent/agent.h"
-#include "agent/conn/policy.h"
+#include "agent/config/policy.h"
 #include "agent/shard/shard.h"
 
 _Static_assert((int)ULP_NOTE_MAX == (int)CM_NOTE_MAX, "the session carries what upper layers say");

@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "agent/hash.h"
 #include "agent/net/neigh.h"
 #include "base/addr.h"
+#include "base/hash.h"
 
 struct agent_conn;
 

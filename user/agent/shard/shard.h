@@ -13,11 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/process/priority.h"
 #include "agent/shard/call.h"
 #include "agent/shard/cpu_pressure.h"
 #include "agent/shard/handover.h"
 #include "agent/shard/news.h"
-#include "agent/shard/priority.h"
 #include "base/log.h"
 #include "core/core.h"
 #include "falcon/abi/maps.h"

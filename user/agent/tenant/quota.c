@@ -15,7 +15,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "agent/conn/policy.h"
+#include "agent/config/policy.h"
 
 struct account {
 	struct quota_usage use;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent/shard/priority.h"
+#include "agent/process/priority.h"
 
 #include <sched.h>
 #include <sys/resource.h>

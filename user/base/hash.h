@@ -3,10 +3,10 @@
  * uthash as this agent uses it: without memory an element is not added, and its handle's |tbl| is
  * NULL; nothing exits.
  */
-#ifndef FALCON_AGENT_HASH_H
-#define FALCON_AGENT_HASH_H
+#ifndef FALCON_BASE_HASH_H
+#define FALCON_BASE_HASH_H
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#endif /* FALCON_AGENT_HASH_H */
+#endif /* FALCON_BASE_HASH_H */

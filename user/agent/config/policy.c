@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Who may connect to this host without a [connection] of his. */
-#include "agent/conn/policy.h"
+#include "agent/config/policy.h"
 
 #include <errno.h>
 #include <stdio.h>

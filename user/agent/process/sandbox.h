@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the agent gives up at its start: capabilities, system calls, core dumps. */
-#ifndef FALCON_AGENT_SANDBOX_H
-#define FALCON_AGENT_SANDBOX_H
+#ifndef FALCON_AGENT_PROCESS_SANDBOX_H
+#define FALCON_AGENT_PROCESS_SANDBOX_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,4 +28,4 @@ enum sandbox_keep {
  */
 int sandbox_enter(unsigned int keep, bool strict, char *err, size_t errlen);
 
-#endif /* FALCON_AGENT_SANDBOX_H */
+#endif /* FALCON_AGENT_PROCESS_SANDBOX_H */

@@ -10,8 +10,8 @@
  * stretch, and does what is beyond as a thread like others: so no peer, and no application, can stop the
  * host by giving it work.
  */
-#ifndef FALCON_AGENT_SHARD_PRIORITY_H
-#define FALCON_AGENT_SHARD_PRIORITY_H
+#ifndef FALCON_AGENT_PROCESS_PRIORITY_H
+#define FALCON_AGENT_PROCESS_PRIORITY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -89,4 +89,4 @@ static inline void priority_slept(struct priority *p, uint64_t now)
 		priority_account(p, now, false);
 }
 
-#endif /* FALCON_AGENT_SHARD_PRIORITY_H */
+#endif /* FALCON_AGENT_PROCESS_PRIORITY_H */

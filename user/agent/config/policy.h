@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who may connect to this host without a [connection] of his: the [peer NAME] sections. */
-#ifndef FALCON_AGENT_CONN_POLICY_H
-#define FALCON_AGENT_CONN_POLICY_H
+#ifndef FALCON_AGENT_CONFIG_POLICY_H
+#define FALCON_AGENT_CONFIG_POLICY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,4 +28,4 @@ int policy_check(const struct agent_config *cfg, const uint32_t *held, const str
 /* Whether |who| may talk to upper layers here: there is a section for him. */
 bool policy_admits(const struct agent_config *cfg, const struct chan_identity *who);
 
-#endif /* FALCON_AGENT_CONN_POLICY_H */
+#endif /* FALCON_AGENT_CONFIG_POLICY_H */

@@ -4,7 +4,7 @@
  * few capabilities, for good; all system calls but those it needs; core dumps and tracing, which would
  * show keys.
  */
-#include "agent/sandbox.h"
+#include "agent/process/sandbox.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "agent/sandbox_calls.h"
+#include "agent/process/sandbox_calls.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 enum { SANITIZED = 1 };		/* its leak check traces the process itself */

@@ -11,7 +11,7 @@
  *	bpf()		maps, no programs
  *	prctl()		names, what capabilities there may be
  */
-#include "agent/sandbox_calls.h"
+#include "agent/process/sandbox_calls.h"
 
 #include <errno.h>
 #include <linux/bpf.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The system calls that the agent may make after its start. */
-#ifndef FALCON_AGENT_SANDBOX_CALLS_H
-#define FALCON_AGENT_SANDBOX_CALLS_H
+#ifndef FALCON_AGENT_PROCESS_SANDBOX_CALLS_H
+#define FALCON_AGENT_PROCESS_SANDBOX_CALLS_H
 
 #include <stdbool.h>
 
@@ -12,4 +12,4 @@
  */
 int sandbox_filter_calls(bool disks, bool memory, bool fatal);
 
-#endif /* FALCON_AGENT_SANDBOX_CALLS_H */
+#endif /* FALCON_AGENT_PROCESS_SANDBOX_CALLS_H */
