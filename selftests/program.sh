@@ -9,30 +9,34 @@ LEFT_SECONDS=${FALCON_TEST_LEFT:-5}	# that what it started has for ending after 
 side_by_side=0		# 1: others run at the same time
 at_idle_priority=0	# 1: and it has what they leave of the CPUs
 
-# KIND/NAME of a test file.
+# name_of TEST: REPLY is KIND/NAME of a test file.
 name_of()
 {
-	local kind name
+	local path=./$1 kind
 
-	kind=$(basename "$(dirname "$1")")
-	name=$(basename "$1")
-	name=${name%.sh}
-	printf '%s/%s' "$kind" "${name%.t}"
+	kind=${path%/*}
+	path=${path##*/}
+	path=${path%.sh}
+	REPLY=${kind##*/}/${path%.t}
 }
 
+# limit_of TEST: REPLY is the seconds it has.
 limit_of()
 {
-	local n='' name
+	local n=120 line
 
-	name=$(name_of "$1")
+	name_of "$1"
 	case $1 in
-	*.sh) n=$(sed -n 's/^# timeout: \([0-9]\+\)$/\1/p' "$1" | head -n 1) ;;
-	*) [ -f "selftests/$name.timeout" ] && n=$(<"selftests/$name.timeout") ;;
+	*.sh)
+		while read -r line && [[ $line == '#'* ]]; do
+			[[ ! $line =~ ^'# timeout: '([0-9]+)$ ]] || n=${BASH_REMATCH[1]}
+		done <"$1"
+		;;
+	*) [ ! -f "selftests/$REPLY.timeout" ] || n=$(<"selftests/$REPLY.timeout") ;;
 	esac
-	n=${n:-120}
 	[ $at_idle_priority -eq 0 ] || n=$((n * 5))
 	[ "${FALCON_TEST_FULL:-0}" = 0 ] || n=$((n * 10))
-	printf '%s' "${FALCON_TEST_TIMEOUT:-$n}"
+	REPLY=${FALCON_TEST_TIMEOUT:-$n}
 }
 
 # Read TAP on stdin; print "PLANNED OK NOT_OK SKIP" and, after it, a line "# name: reason" a skip.
@@ -109,14 +113,15 @@ left_behind()
 try()
 {
 	local name limit log rc=0 plan counts why='' started=$SECONDS seconds
-	local before='' mark=$RUN_MARK.$BASHPID.$RANDOM folder
+	local before='' mark=$RUN_MARK.$BASHPID.$RANDOM folder=$RUN_FOLDER/$BASHPID
 
-	name=$(name_of "$1")
-	limit=$(limit_of "$1")
+	name_of "$1"
+	name=$REPLY
+	limit_of "$1"
+	limit=$REPLY
 	log=$LOG/$name.log
-	mkdir -p "$(dirname "$log")"
-	folder=$(mktemp -d "$RUN_FOLDER/XXXX")
-	chmod 1777 "$folder"
+	[ -d "${log%/*}" ] || mkdir -p "${log%/*}"
+	mkdir -m 1777 "$folder"
 	[ $side_by_side -eq 1 ] || before=$(traces; echo .)
 	run_limited "$limit" "$1" "$log" "$mark" "$folder" || rc=$?
 	# The run has been killed: what is left is keeper.sh's to take away, and two are in each other's way.
@@ -125,8 +130,9 @@ try()
 	seconds=$((SECONDS - started))
 	printf '%d %s\n' $seconds "$name" >>"$LOG/seconds"
 	counts=$(read_tap <"$log")
-	read -r plan OK BAD SKIP <<<"$(head -n 1 <<<"$counts")"
-	SKIPS=$(tail -n +2 <<<"$counts")
+	read -r plan OK BAD SKIP <<<"$counts"
+	SKIPS=${counts#"${counts%%$'\n'*}"}
+	SKIPS=${SKIPS#$'\n'}
 	if [ -z "$ENDED" ]; then
 		why="no end within $limit s"
 	elif [ "$plan" -lt 0 ]; then
@@ -138,10 +144,11 @@ try()
 	fi
 	[ -z "$LEFT" ] || printf '# left behind:\n%s\n' "$LEFT" >>"$log"
 	if [ -n "$LEFT" ] && [ -z "$why" ]; then
-		why="left behind: $(head -n 1 <<<"$LEFT")"
+		why="left behind: ${LEFT%%$'\n'*}"
 	fi
 	RESULT="${why:-$BAD of $plan failed}, $seconds s"
 	[ -z "$why" ] || BAD=$((BAD + 1))
 	[ "$BAD" -eq 0 ] || return
-	RESULT="$OK passed$([ "$SKIP" -eq 0 ] || echo ", $SKIP skipped"), $seconds s"
+	RESULT="$OK passed, $seconds s"
+	[ "$SKIP" -eq 0 ] || RESULT="$OK passed, $SKIP skipped, $seconds s"
 }

@@ -67,7 +67,8 @@ kinds()
 # show_log TEST: what it printed, as remarks.
 show_log()
 {
-	sed 's/^/#   /' "$LOG/$(name_of "$1").log" | tail -n 200
+	name_of "$1"
+	sed 's/^/#   /' "$LOG/$REPLY.log" | tail -n 200
 }
 
 # report VERDICT TEST: the line of a program whose verdict it is, ok or "not ok", and what it skipped; its
@@ -76,7 +77,8 @@ report()
 {
 	programs=$((programs + 1))
 	passed=$((passed + OK)) failed=$((failed + BAD)) skipped=$((skipped + SKIP))
-	printf '%s %d - %s # %s\n' "$1" $programs "$(name_of "$2")" "$RESULT"
+	name_of "$2"
+	printf '%s %d - %s # %s\n' "$1" $programs "$REPLY" "$RESULT"
 	if [ "$1" != ok ]; then
 		show_log "$2"
 		machine_report
@@ -90,10 +92,18 @@ report()
 has_second_try()
 {
 	[ $second_try -eq 1 ] || return
-	case $(name_of "$1") in
+	name_of "$1"
+	case $REPLY in
 	net/* | apps/*) ;;
 	*) return 1 ;;
 	esac
+}
+
+# forget_first_log TEST: of an earlier run.
+forget_first_log()
+{
+	name_of "$1"
+	[ ! -e "$LOG/$REPLY.first.log" ] || rm -f "$LOG/$REPLY.first.log"
 }
 
 # It has been tried for the first time.
@@ -102,7 +112,7 @@ settle()
 	if [ "$BAD" -eq 0 ]; then
 		report ok "$1"
 	elif has_second_try "$1"; then
-		printf '# %s failed and is run once more at the end: %s\n' "$(name_of "$1")" "$RESULT"
+		printf '# %s failed and is run once more at the end: %s\n' "$REPLY" "$RESULT"
 		show_log "$1"
 		machine_report
 		again+=("$1")
@@ -115,7 +125,8 @@ second_run()
 {
 	local name
 
-	name=$(name_of "$1")
+	name_of "$1"
+	name=$REPLY
 	mv "$LOG/$name.log" "$LOG/$name.first.log"
 	if try "$1"; then
 		RESULT+=", at the second try"
@@ -131,10 +142,8 @@ second_run()
 # is_of KINDS TEST
 is_of()
 {
-	local name
-
-	name=$(name_of "$2")
-	[[ $1 == *" ${name%%/*} "* ]]
+	name_of "$2"
+	[[ $1 == *" ${REPLY%%/*} "* ]]
 }
 
 # worker TEST FILE: a process of its own; how the test went is in the file.
@@ -175,7 +184,7 @@ run_together()
 	side_by_side=1
 	while [ $told -lt ${#tests[@]} ]; do
 		while [ ${#children[@]} -lt "$jobs" ] && [ $begun -lt ${#tests[@]} ]; do
-			rm -f "$LOG/$(name_of "${tests[begun]}").first.log"
+			forget_first_log "${tests[begun]}"
 			worker "${tests[begun]}" "$RUN_FOLDER/outcome.$begun" {KEEPER}>&- &
 			children+=($!)
 			begun=$((begun + 1))
@@ -204,7 +213,7 @@ run_idle()
 	local n=0 test
 
 	for test; do
-		rm -f "$LOG/$(name_of "$test").first.log"
+		forget_first_log "$test"
 	done
 	(
 		chrt -i -p 0 "$BASHPID"
@@ -306,7 +315,7 @@ done
 [ ${#together[@]} -eq 0 ] || run_together "${together[@]}"
 [ ${#idle[@]} -eq 0 ] || run_idle "${idle[@]}"
 for t in "${alone[@]}"; do
-	rm -f "$LOG/$(name_of "$t").first.log"
+	forget_first_log "$t"
 	try "$t"
 	settle "$t"
 done

@@ -10,68 +10,84 @@
 # sys/fs/bpf.
 # shellcheck source=selftests/procs.sh
 . "$(dirname "${BASH_SOURCE[0]}")/procs.sh"
+shopt -s extglob
 
 # Of perftest and the pingpongs of ibverbs-utils, Open MPI and UCX; of ours, verbs programs without root.
 TRACES_TMP=('xrc_domain*' 'ompi.*' 'pmix*' 'ucx*' 'falcon-verbs-*')
 
+# lines KIND PATH...: a line for each.
+lines()
+{
+	[ $# -eq 1 ] || printf "$1 %s\n" "${@:2}"
+}
+
 # Maps and programs of ours.
 pinned()
-{
-	find "${FALCON_TRACES_ROOT-}/sys/fs/bpf" -maxdepth 3 -name 'falcon*' -prune \
-		-printf 'pinned %p\n' 2>/dev/null
-}
+(
+	shopt -s nullglob
+	lines pinned "${FALCON_TRACES_ROOT-}"/sys/fs/bpf/{,!(falcon*)/{,!(falcon*)/}}falcon*
+)
 
 # Namespaces of any name, and folders of labs.
 labs()
-{
-	ip netns list 2>/dev/null | awk '{ print "namespace " $1 }'
-	find /run -maxdepth 1 -name 'falcon-*' ! -name falcon-verbs -printf 'folder %p\n'
-}
+(
+	shopt -s nullglob
+	cd /run/netns 2>/dev/null && lines namespace *
+	lines folder /run/falcon-!(verbs)
+)
 
 # traces: what is there that has nobody's name on it, a line each: its kind and its name.
 traces()
-{
-	local names=() name
+(
+	local name
 
+	shopt -s nullglob dotglob
 	pinned
-	find "${FALCON_TRACES_ROOT-}/dev/shm" -mindepth 1 -maxdepth 1 -printf 'file %p\n' 2>/dev/null
+	lines file "${FALCON_TRACES_ROOT-}"/dev/shm/*
 	for name in "${TRACES_TMP[@]}"; do
-		names+=(-o -name "$name")
+		# shellcheck disable=SC2086 # a pattern
+		lines file "${FALCON_TRACES_ROOT-}"/tmp/$name
 	done
-	find "${FALCON_TRACES_ROOT-}/tmp" -mindepth 1 -maxdepth 1 \( "${names[@]:1}" \) -printf 'file %p\n' \
-		2>/dev/null
-}
+)
 
 # labs_of PID...: what there is of the labs of these tests.
 labs_of()
 {
-	local tests=$*
+	local tests=$* line
 
-	{
-		labs
-		find /run/falcon-verbs -mindepth 1 -maxdepth 1 -printf 'file %p\n' 2>/dev/null
-	} | grep -E "(falcon-|namespace )[a-z]*(${tests// /|})[a-z]*([-_].*)?\$"
+	tests="(falcon-|namespace )[a-z]*(${tests// /|})[a-z]*([-_].*)?\$"
+	while read -r line; do
+		[[ ! $line =~ $tests ]] || printf '%s\n' "$line"
+	done <<<"$(labs; shopt -s nullglob; lines file /run/falcon-verbs/*)"
 }
 
 # marked MARK: the processes that have it.
 marked()
 {
-	grep -lzs "^FALCON_TEST_MARKS=.* $1 " /proc/[0-9]*/environ | tr -dc '0-9\n'
+	local file
+
+	while read -r file; do
+		[ -z "$file" ] || printf '%s\n' "${file//[!0-9]/}"
+	done <<<"$(grep -lzs "^FALCON_TEST_MARKS=.* $1 " /proc/[0-9]*/environ)"
 }
 
 # new_traces BEFORE MARK FOLDER PID...: what traces() finds and had not BEFORE, unless that is empty;
 # processes with the mark; what is in the folder; and the labs of these tests.
 new_traces()
-{
-	local pid
+(
+	local pid line
 
+	shopt -s nullglob dotglob
 	for pid in $(marked "$2"); do
 		printf 'process %d: %s\n' "$pid" "$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
 	done
-	find "$3" -mindepth 1 -maxdepth 1 -printf 'file %p\n'
+	lines file "$3"/*
 	[ $# -lt 4 ] || labs_of "${@:4}"
-	[ -z "$1" ] || traces | grep -Fvx -e "$1"
-}
+	[ -n "$1" ] || return 0
+	while read -r line; do
+		[[ $'\n'$1$'\n' == *$'\n'$line$'\n'* ]] || printf '%s\n' "$line"
+	done <<<"$(traces)"
+)
 
 # end_marked SECONDS MARK: TERM to the processes that have it, and after so many seconds KILL.
 end_marked()
