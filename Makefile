@@ -96,6 +96,7 @@ bench: deps-bench
 	@selftests/bench/nvme.sh
 	@selftests/bench/verbs.sh
 	@selftests/bench/offload.sh
+	@selftests/bench/scale.sh
 	@selftests/bench/tenants.sh
 	@selftests/bench/rifl.sh
 
