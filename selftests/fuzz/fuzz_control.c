@@ -36,10 +36,10 @@
 #include "agent/control/control.h"
 #include "agent/net/port.h"
 #include "agent/nvme/nvme.h"
+#include "agent/process/deferred_close.h"
 #include "agent/rdma/rdma.h"
 #include "agent/rdma/show.h"
 #include "agent/rue/rue.h"
-#include "agent/tenant/drop.h"
 #include "base/log.h"
 #include "check.h"
 #include "core/xlr.h"
@@ -249,7 +249,7 @@ static void hang_up(int fd)
 /* A thread closes what was sent. */
 static void wait_for_drops(void)
 {
-	while (drop_pending(geteuid()))
+	while (deferred_close_pending(geteuid()))
 		sched_yield();
 }
 

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/tenant/drop.h"
+#include "agent/process/deferred_close.h"
 #include "ulp/nvme/target_priv.h"
 
 enum {
@@ -38,7 +38,7 @@ static struct {
 } ios;
 
 /* In place of the agent's, by a thread: what is charged to the heap and to descriptors is so at once. */
-void drop_memory(uid_t uid, int fd, void *base, uint64_t size)
+void deferred_close_memory(uid_t uid, int fd, void *base, uint64_t size)
 {
 	(void)uid;
 	if (base)

@@ -331,9 +331,9 @@ static void descriptors_that_do_not_close(void **state)
 	few = before;
 	few.rlim_cur = 64;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	drop_fd(lingering(&peer), getuid());
-	while (!drop_full(getuid()))
-		drop_fd(open("/dev/null", O_RDONLY | O_CLOEXEC), getuid());
+	deferred_close(lingering(&peer), getuid());
+	while (!deferred_close_full(getuid()))
+		deferred_close(open("/dev/null", O_RDONLY | O_CLOEXEC), getuid());
 	send_hello(&app);
 	process();
 	setrlimit(RLIMIT_NOFILE, &before);

@@ -23,9 +23,9 @@
 #include "agent/agent.h"
 #include "agent/control/commands.h"
 #include "agent/control/control.h"
+#include "agent/process/deferred_close.h"
 #include "agent/rdma/priv.h"
 #include "agent/stats/stat.h"
-#include "agent/tenant/drop.h"
 #include "agent/tenant/quota.h"
 #include "ipc/fdpass.h"
 
@@ -113,7 +113,8 @@ struct app {
 /* What was closed is closed. */
 static inline void settle(void)
 {
-	while (drop_pending(geteuid()) || drop_pending(ALICE) || drop_pending(BOB))
+	while (deferred_close_pending(geteuid()) || deferred_close_pending(ALICE) ||
+	       deferred_close_pending(BOB))
 		sched_yield();
 }
 

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/tenant/drop.h"
+#include "agent/process/deferred_close.h"
 #include "ipc/fdpass.h"
 #include "lingering.h"
 #include "loop/app.h"
@@ -65,7 +65,7 @@ static void free__is_not_held_up(void **state)
 	(void)state;
 	app_make(&a, ARENA, true);
 	ends = app_ends(&a);
-	ends.release = drop_memory;
+	ends.release = deferred_close_memory;
 	ends.uid = USER;
 	cl = client_attach(&ends, 5, why, sizeof(why));
 	assert_non_null(cl);
@@ -74,9 +74,9 @@ static void free__is_not_held_up(void **state)
 				     MSG_NOSIGNAL), 1);
 	close(slow);
 	client_free(cl);
-	assert_int_equal(drop_pending(USER), 2);
+	assert_int_equal(deferred_close_pending(USER), 2);
 	close(peer);
-	while (drop_pending(USER))
+	while (deferred_close_pending(USER))
 		sched_yield();
 	app_drop(&a);
 }

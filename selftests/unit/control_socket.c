@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include <agent/tenant/drop.h>
+#include <agent/process/deferred_close.h>
 
 #include "control_env.h"
 #include "lingering.h"
@@ -79,7 +79,7 @@ static int open_fds(void)
 {
 	int fd;
 
-	while (drop_pending(geteuid()))
+	while (deferred_close_pending(geteuid()))
 		sched_yield();
 	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	close(fd);
@@ -126,7 +126,7 @@ static void descriptors_that_do_not_close(void **state)
 	(void)state;
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur = limit.rlim_max;
-	if (limit.rlim_max < DROP_MAX + 2 * FDPASS_MAX || setrlimit(RLIMIT_NOFILE, &limit))
+	if (limit.rlim_max < DEFERRED_CLOSE_MAX + 2 * FDPASS_MAX || setrlimit(RLIMIT_NOFILE, &limit))
 		skip();
 	fd = client();
 	slow = lingering(&peer);
@@ -137,14 +137,14 @@ static void descriptors_that_do_not_close(void **state)
 	for (int i = 0; i < FDPASS_MAX; i++)
 		many[i] = fd;
 	do {
-		assert_true(n++ <= DROP_MAX / FDPASS_MAX + 1);
+		assert_true(n++ <= DEFERRED_CLOSE_MAX / FDPASS_MAX + 1);
 		if (fdpass_send(fd, &iov, 1, many, FDPASS_MAX, MSG_NOSIGNAL) < 0)
 			break;
 		turn(fd);
 	} while (recv(fd, text, sizeof(text), 0) > 0);
-	assert_true(drop_pending(geteuid()) < DROP_MAX + 2 * FDPASS_MAX);
+	assert_true(deferred_close_pending(geteuid()) < DEFERRED_CLOSE_MAX + 2 * FDPASS_MAX);
 	close(peer);
-	while (drop_pending(geteuid()))
+	while (deferred_close_pending(geteuid()))
 		sched_yield();
 	close(fd);
 	/* And is again. */

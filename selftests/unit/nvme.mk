@@ -14,7 +14,7 @@ $(NVME_DIR)/nvme_lba.t: $(B)/asan/user/ulp/nvme/lba.o
 $(NVME_ENV_TESTS:%=$(NVME_DIR)/%.t): $(NVME_SRC:%.c=$(B)/asan/%.o) \
 	$(B)/asan/selftests/unit/nvme_env.o
 $(NVME_DIR)/nvme_xts.t $(NVME_DIR)/nvme_pi_ends.t $(NVME_DIR)/nvme_pi_model.t: $(B)/asan/user/crypto/xts.o
-$(NVME_DIR)/nvme_app.t: $(patsubst %,$(B)/asan/%.o,user/ulp/client user/agent/tenant/drop user/agent/nvme/app selftests/unit/loop/app)
+$(NVME_DIR)/nvme_app.t: $(patsubst %,$(B)/asan/%.o,user/ulp/client user/agent/process/deferred_close user/agent/nvme/app selftests/unit/loop/app)
 $(NVME_DIR)/nvme_store.t: $(B)/asan/user/agent/nvme/store.o
 
 $(NVME_BINS): $(NVME_DIR)/%.t: $(B)/asan/selftests/unit/%.o

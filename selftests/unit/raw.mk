@@ -7,7 +7,7 @@ RAW_TESTS := raw_ulp raw_shutdown client_rings client_hostile lib_rings perf_his
 	     cp_proto cp_paths cp_sink cp_end_server cp_end_client
 RAW_BINS := $(RAW_TESTS:%=$(RAW_DIR)/%.t)
 RAW_SRC := $(wildcard user/ulp/*.c) selftests/unit/loop/fake_core.c
-LOOP_SRC := $(RAW_SRC) selftests/unit/loop/agent.c $(addprefix user/agent/control/,control.c msg.c) user/agent/tenant/drop.c \
+LOOP_SRC := $(RAW_SRC) selftests/unit/loop/agent.c $(addprefix user/agent/control/,control.c msg.c) user/agent/process/deferred_close.c \
 	user/base/log.c
 APP_SRC := user/ulp/client.c selftests/unit/loop/app.c
 
@@ -16,7 +16,7 @@ asan_objs = $(patsubst %.c,$(B)/asan/%.o,$(1))
 $(RAW_DIR)/raw_ulp.t $(RAW_DIR)/raw_shutdown.t: \
 	$(call asan_objs,$(RAW_SRC) selftests/unit/loop/pair.c selftests/unit/loop/app.c)
 $(RAW_DIR)/client_rings.t $(RAW_DIR)/client_hostile.t: $(call asan_objs,$(APP_SRC))
-$(RAW_DIR)/client_rings.t: $(call asan_objs,user/agent/tenant/drop.c)
+$(RAW_DIR)/client_rings.t: $(call asan_objs,user/agent/process/deferred_close.c)
 $(RAW_DIR)/lib_rings.t: $(B)/asan/libfalcon.a | $(RAW_DIR)/loop_agent
 $(RAW_DIR)/perf_histogram.t: $(call asan_objs,tools/common/histogram.c)
 $(RAW_DIR)/perf_data.t: $(call asan_objs,tools/perf/data.c)

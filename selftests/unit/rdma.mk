@@ -18,5 +18,5 @@ TESTS += $(RDMA_TESTS)
 
 $(eval $(call agent_test,rdma_proc,rdma/proc,-lcap))
 RDMA_LAYER := $(patsubst user/ulp/%.c,../ulp/%,$(wildcard user/ulp/rdma/*.c))
-$(eval $(call agent_test,agent_rdma,shard/call rdma/rdma rdma/show rdma/app rdma/area rdma/proc rdma/rest rdma/stall shard/stall tenant/drop ../ulp/client ../base/log tenant/quota ../io/memory $(RDMA_LAYER),-lcap -ljansson -lbpf))
-$(eval $(call agent_test,quota_tenants,shard/call rdma/rdma rdma/show rdma/app rdma/area rdma/rest rdma/stall tenant/own shard/stall tenant/drop ../ulp/client ../base/log tenant/quota ../io/memory $(RDMA_LAYER),-lcap -ljansson -lbpf))
+$(eval $(call agent_test,agent_rdma,shard/call rdma/rdma rdma/show rdma/app rdma/area rdma/proc rdma/rest rdma/stall shard/stall process/deferred_close ../ulp/client ../base/log tenant/quota ../io/memory $(RDMA_LAYER),-lcap -ljansson -lbpf))
+$(eval $(call agent_test,quota_tenants,shard/call rdma/rdma rdma/show rdma/app rdma/area rdma/rest rdma/stall tenant/own shard/stall process/deferred_close ../ulp/client ../base/log tenant/quota ../io/memory $(RDMA_LAYER),-lcap -ljansson -lbpf))

@@ -14,7 +14,7 @@ $(TSAN_BINS): $(B)/%.t: $(B)/tsan/%.o
 TESTS += $(TSAN_BINS)
 
 # Tests of the agent's threads, which run with the other sanitizers, too: objects of user/agent.
-TSAN_AGENT := conn/grace shard/call shard/stall tenant/drop
+TSAN_AGENT := conn/grace shard/call shard/stall process/deferred_close
 
 define tsan_agent_test
 $(B)/selftests/unit/$(notdir $(1))_tsan.t: $(B)/tsan/selftests/unit/$(notdir $(1)).o $(B)/tsan/user/agent/$(1).o

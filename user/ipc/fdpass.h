@@ -85,7 +85,7 @@ static inline ssize_t fdpass_receive(int sock, void *data, size_t len, struct fd
 
 /*
  * Close what came with a message. A caller that must not wait for it (an agent, whose clients are not
- * trusted) closes each elsewhere instead: agent/tenant/drop.h.
+ * trusted) closes each elsewhere instead: agent/process/deferred_close.h.
  */
 static inline void fdpass_close(struct fdpass *got)
 {

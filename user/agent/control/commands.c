@@ -16,11 +16,11 @@
 #include "agent/keys/keys.h"
 #include "agent/nvme/app.h"
 #include "agent/nvme/nvme.h"
+#include "agent/process/deferred_close.h"
 #include "agent/raw/app.h"
 #include "agent/rdma/rdma.h"
 #include "agent/rue/rue.h"
 #include "agent/stats/metrics_agent.h"
-#include "agent/tenant/drop.h"
 #include "agent/tenant/own.h"
 #include "base/log.h"
 
@@ -237,7 +237,7 @@ int agent_client_admit(void *arg, const struct control_client *cl, const gid_t *
 	struct agent *a = arg;
 	int rc = -EBUSY;
 
-	if (!drop_full(cl->uid))
+	if (!deferred_close_full(cl->uid))
 		rc = quota_admit(a->quota, cl->uid, groups, n, err, errlen);
 	else
 		snprintf(err, errlen, "descriptors that user %u has sent cannot be closed", cl->uid);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "agent/control/msg.h"
-#include "agent/tenant/drop.h"
+#include "agent/process/deferred_close.h"
 #include "base/log.h"
 
 enum {
@@ -88,7 +88,7 @@ static void close_client(struct control *ctl, struct client_slot *slot)
 	epoll_ctl(ctl->epoll_fd, EPOLL_CTL_DEL, slot->fd, NULL);
 	/* The client is told now, also if its descriptors keep the close waiting. */
 	shutdown(slot->fd, SHUT_RDWR);
-	drop_fd(slot->fd, slot->pub.uid);
+	deferred_close(slot->fd, slot->pub.uid);
 	free(slot);
 }
 
@@ -155,7 +155,7 @@ static void close_fds(const struct fdpass *fds, uid_t uid)
 {
 	for (unsigned int i = 0; i < fds->n; i++) {
 		if (fds->fd[i] >= 0)
-			drop_fd(fds->fd[i], uid);
+			deferred_close(fds->fd[i], uid);
 	}
 }
 
@@ -168,7 +168,7 @@ static int serve_one(struct control *ctl, struct client_slot *slot)
 	ssize_t n;
 
 	/* As at its connection: a user whose descriptors do not close may not send more of them. */
-	if (drop_full(slot->pub.uid))
+	if (deferred_close_full(slot->pub.uid))
 		return -EBUSY;
 	n = control_receive(slot->fd, ctl->buf, &fds);
 	if (n == -EAGAIN)

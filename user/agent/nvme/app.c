@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "agent/tenant/drop.h"
+#include "agent/process/deferred_close.h"
 
 enum { TAKE_BUDGET = 128 };	/* submissions taken of an application in one round */
 
@@ -74,7 +74,7 @@ int nvme_app_attach(struct nvme_apps *apps, struct nvme_dev *dev, uid_t uid, con
 		    struct nvme_app **out, char *err, size_t errlen)
 {
 	const struct client_ends ends = { .memfd = fds[0], .doorbell = fds[1], .event = fds[2],
-					  .release = drop_memory, .uid = uid };
+					  .release = deferred_close_memory, .uid = uid };
 	struct nvme_app *app;
 
 	if (nvme_apps_lingering(apps, uid) >= NVME_APPS_LINGER) {

@@ -8,9 +8,9 @@
 
 #include "agent/agent.h"
 #include "agent/control/control.h"
+#include "agent/process/deferred_close.h"
 #include "agent/shard/shard.h"
 #include "agent/stats/stat.h"
-#include "agent/tenant/drop.h"
 #include "agent/tenant/own.h"
 #include "agent/tenant/quota.h"
 #include "base/log.h"
@@ -60,7 +60,7 @@ static int attach_to(struct shard *s, const int *fds, uint16_t service, uid_t ui
 		.doorbell = dup_fd(fds[s->index ? FD_OTHERS + s->index - 1 : FD_DOORBELL]),
 		.event = dup_fd(fds[FD_EVENT]),
 		.set = s->index,
-		.release = drop_memory,
+		.release = deferred_close_memory,
 		.uid = uid,
 	};
 	int rc = -EMFILE;

@@ -17,8 +17,8 @@
 
 #include "agent/agent.h"
 #include "agent/control/control.h"
+#include "agent/process/deferred_close.h"
 #include "agent/shard/shard.h"
-#include "agent/tenant/drop.h"
 #include "agent/tenant/quota.h"
 #include "base/log.h"
 #include "ipc/fdpass.h"
@@ -111,7 +111,7 @@ void agent_rdma_free(struct rdma_app *app)
 static void drop_one(const struct rdma_app *app, int *fd)
 {
 	if (*fd >= 0)
-		drop_fd(*fd, app->uid);
+		deferred_close(*fd, app->uid);
 	*fd = -1;
 }
 
@@ -403,7 +403,7 @@ static int serve(struct rdma_app *app)
 	}
 	for (int i = 0; i < APP_COMMANDS && rc == 0; i++) {
 		/* As at the control socket: a user whose descriptors do not close may not send more. */
-		if (drop_full(app->uid))
+		if (deferred_close_full(app->uid))
 			return -EBUSY;
 		rc = receive(app, buf, &command.len, &command.fd);
 		if (rc < 0)

@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 
 #include "agent/agent.h"
+#include "agent/process/deferred_close.h"
 #include "agent/shard/call.h"
 #include "agent/shard/news.h"
-#include "agent/tenant/drop.h"
 #include "agent/tenant/quota.h"
 #include "io/memory.h"
 #include "ulp/client.h"
@@ -79,7 +79,7 @@ void agent_rdma_unprepare(struct rdma_app *app)
 		munmap(p->base, p->size);
 	if (p->kind == RDMA_AREA_OFFLOAD && p->index >= 0) {
 		memory_free(&v->agent->maps, (uint32_t)p->index, p->base, p->size);
-		drop_fd(p->fd, app->uid);
+		deferred_close(p->fd, app->uid);
 	}
 	p->kind = RDMA_AREA_NONE;
 }
@@ -116,7 +116,7 @@ int agent_rdma_take_memory(struct agent_rdma *v, void **base, int *fd, char *err
 static void give_back(struct agent_rdma *v, const struct rdma_let_go *l)
 {
 	if (l->fd >= 0)
-		drop_fd(l->fd, l->uid);
+		deferred_close(l->fd, l->uid);
 	else if (l->offload)
 		memory_free(&v->agent->maps, l->index, l->base, l->size);
 	else

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <agent/tenant/drop.h>
+#include <agent/process/deferred_close.h>
 
 #include "lingering.h"
 
@@ -23,7 +23,7 @@ enum { SLOW_USER = 1001, USER = 1002 };
 
 static void wait_closed(uid_t uid)
 {
-	while (drop_pending(uid))
+	while (deferred_close_pending(uid))
 		sched_yield();
 }
 
@@ -35,13 +35,13 @@ static void each_user_waits_for_his_own(void **state)
 	(void)state;
 	assert_int_equal(pipe(pair) | pipe(more), 0);
 	slow = lingering(&peer);
-	drop_fd(slow, SLOW_USER);
-	drop_fd(more[1], SLOW_USER);
-	drop_fd(pair[1], USER);
+	deferred_close(slow, SLOW_USER);
+	deferred_close(more[1], SLOW_USER);
+	deferred_close(pair[1], USER);
 	/* The end of the pipe says that it is closed. */
 	assert_int_equal(read(pair[0], &byte, 1), 0);
 	wait_closed(USER);
-	assert_int_equal(drop_pending(SLOW_USER), 2);
+	assert_int_equal(deferred_close_pending(SLOW_USER), 2);
 	assert_int_equal(fcntl(more[0], F_SETFL, O_NONBLOCK), 0);
 	assert_int_equal(read(more[0], &byte, 1), -1);
 	assert_int_equal(errno, EAGAIN);
@@ -75,7 +75,7 @@ static pid_t closing_thread(void)
 	return tid;
 }
 
-static void *drop_there(void *fd)
+static void *close_there(void *fd)
 {
 	cpu_set_t one;
 	int cpu = sched_getcpu();
@@ -83,11 +83,11 @@ static void *drop_there(void *fd)
 	CPU_ZERO(&one);
 	CPU_SET((size_t)cpu, &one);
 	assert_int_equal(pthread_setaffinity_np(pthread_self(), sizeof(one), &one), 0);
-	drop_fd(*(int *)fd, SLOW_USER);
+	deferred_close(*(int *)fd, SLOW_USER);
 	return NULL;
 }
 
-/* A thread that is bound to a CPU drops: what closes is not bound to it. */
+/* A thread that is bound to a CPU closes one: what closes is not bound to it. */
 static void runs_elsewhere(void **state)
 {
 	cpu_set_t all, set;
@@ -97,7 +97,7 @@ static void runs_elsewhere(void **state)
 
 	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
-	assert_int_equal(pthread_create(&thread, NULL, drop_there, &fd), 0);
+	assert_int_equal(pthread_create(&thread, NULL, close_there, &fd), 0);
 	while (!(tid = closing_thread()))
 		sched_yield();
 	do
@@ -120,19 +120,19 @@ static void no_more_than_a_share(void **state)
 	few = before;
 	few.rlim_cur = 100;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	assert_false(drop_full(SLOW_USER));
-	drop_fd(lingering(&peer), SLOW_USER);
-	for (; !drop_full(SLOW_USER); n++) {
+	assert_false(deferred_close_full(SLOW_USER));
+	deferred_close(lingering(&peer), SLOW_USER);
+	for (; !deferred_close_full(SLOW_USER); n++) {
 		last = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		assert_true(last >= 0);
-		drop_fd(last, SLOW_USER);
+		deferred_close(last, SLOW_USER);
 	}
 	/* An eighth of what does not wait. */
 	assert_int_equal(n, 100 / 9 + 1);
-	assert_false(drop_full(USER));
+	assert_false(deferred_close_full(USER));
 	close(peer);
 	wait_closed(SLOW_USER);
-	assert_false(drop_full(SLOW_USER));
+	assert_false(deferred_close_full(SLOW_USER));
 	setrlimit(RLIMIT_NOFILE, &before);
 }
 

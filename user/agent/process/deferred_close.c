@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent/tenant/drop.h"
+#include "agent/process/deferred_close.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -10,38 +10,39 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { DROP_SHARE = 8 };	/* a user's part of the descriptors that do not wait, as drop_full() says */
+/* A user's part of the descriptors that do not wait, as deferred_close_full() says. */
+enum { CLOSE_SHARE = 8 };
 
-struct drop {
-	struct drop *next;
+struct closing {
+	struct closing *next;
 	int fd;			/* -1: none */
 	void *base;		/* NULL: none */
 	uint64_t size;
 };
 
 /* A user with descriptors to close. */
-struct dropper {
-	struct dropper *next;
+struct closer {
+	struct closer *next;
 	uid_t uid;
-	struct drop *first, **tail;
+	struct closing *first, **tail;
 	unsigned int pending;		/* those, and the one that is being closed */
 	bool running;			/* a thread is at it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dropper *droppers;
+static struct closer *closers;
 static unsigned int all_pending;	/* of all users */
 
-static struct dropper **find(uid_t uid)
+static struct closer **find(uid_t uid)
 {
-	struct dropper **p = &droppers;
+	struct closer **p = &closers;
 
 	while (*p && (*p)->uid != uid)
 		p = &(*p)->next;
 	return p;
 }
 
-static void release(const struct drop *x)
+static void release(const struct closing *x)
 {
 	if (x->base)
 		munmap(x->base, x->size);
@@ -61,8 +62,8 @@ static void leave_shard(void)
 
 static void *close_all(void *arg)
 {
-	struct dropper *d = arg, **p;
-	struct drop *x;
+	struct closer *d = arg, **p;
+	struct closing *x;
 
 	leave_shard();
 	pthread_mutex_lock(&lock);
@@ -85,7 +86,7 @@ static void *close_all(void *arg)
 }
 
 /* If that fails, the next descriptor tries again. Signals are the loop's business. */
-static bool start(struct dropper *d)
+static bool start(struct closer *d)
 {
 	sigset_t all, before;
 	pthread_t thread;
@@ -101,9 +102,9 @@ static bool start(struct dropper *d)
 }
 
 /* The user's list, made if need be. NULL: memory is short. */
-static struct dropper *obtain(uid_t uid)
+static struct closer *obtain(uid_t uid)
 {
-	struct dropper **p = find(uid), *d = *p;
+	struct closer **p = find(uid), *d = *p;
 
 	if (!d)
 		d = *p = calloc(1, sizeof(*d));
@@ -114,11 +115,11 @@ static struct dropper *obtain(uid_t uid)
 	return d;
 }
 
-void drop_memory(uid_t uid, int fd, void *base, uint64_t size)
+void deferred_close_memory(uid_t uid, int fd, void *base, uint64_t size)
 {
-	const struct drop what = { .fd = fd, .base = base, .size = size };
-	struct drop *x = malloc(sizeof(*x));
-	struct dropper *d;
+	const struct closing what = { .fd = fd, .base = base, .size = size };
+	struct closing *x = malloc(sizeof(*x));
+	struct closer *d;
 
 	pthread_mutex_lock(&lock);
 	d = x ? obtain(uid) : NULL;
@@ -138,14 +139,14 @@ void drop_memory(uid_t uid, int fd, void *base, uint64_t size)
 	release(&what);
 }
 
-void drop_fd(int fd, uid_t uid)
+void deferred_close(int fd, uid_t uid)
 {
-	drop_memory(uid, fd, NULL, 0);
+	deferred_close_memory(uid, fd, NULL, 0);
 }
 
-unsigned int drop_pending(uid_t uid)
+unsigned int deferred_close_pending(uid_t uid)
 {
-	struct dropper *d;
+	struct closer *d;
 	unsigned int n;
 
 	pthread_mutex_lock(&lock);
@@ -155,9 +156,9 @@ unsigned int drop_pending(uid_t uid)
 	return n;
 }
 
-bool drop_full(uid_t uid)
+bool deferred_close_full(uid_t uid)
 {
-	unsigned int n = drop_pending(uid);
+	unsigned int n = deferred_close_pending(uid);
 	struct rlimit files;
 	bool full;
 
@@ -165,8 +166,8 @@ bool drop_full(uid_t uid)
 		return false;
 	getrlimit(RLIMIT_NOFILE, &files);
 	pthread_mutex_lock(&lock);
-	full = n >= DROP_MAX || all_pending >= files.rlim_cur ||
-	       n > (files.rlim_cur - all_pending) / DROP_SHARE;
+	full = n >= DEFERRED_CLOSE_MAX || all_pending >= files.rlim_cur ||
+	       n > (files.rlim_cur - all_pending) / CLOSE_SHARE;
 	pthread_mutex_unlock(&lock);
 	return full;
 }
