@@ -31,8 +31,8 @@
 #include <unistd.h>
 
 #include "../unit/loop/app.h"
+#include "agent/commands/commands.h"
 #include "agent/config/keys.h"
-#include "agent/control/commands.h"
 #include "agent/control/control.h"
 #include "agent/net/port.h"
 #include "agent/nvme/nvme.h"
@@ -40,6 +40,7 @@
 #include "agent/rdma/rdma.h"
 #include "agent/rdma/show.h"
 #include "agent/rue/rue.h"
+#include "agent/tenant/quota.h"
 #include "base/log.h"
 #include "check.h"
 #include "core/xlr.h"

@@ -10,10 +10,11 @@
 
 #include "fuzz_control.h"
 
+#include "agent/commands/commands.h"
 #include "agent/config/keys.h"
 #include "agent/conn/conn.h"
+#include "agent/conn/rows.h"
 #include "agent/conn/setup.h"
-#include "agent/control/commands.h"
 #include "agent/control/control.h"
 #include "agent/keys/keys.h"
 #include "agent/rdma/rdma.h"

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include <agent/tenant/own.h>
+#include <agent/conn/rows.h>
 #include <agent/rdma/show.h>
 
 #include "agent/agent.h"
@@ -26,11 +26,6 @@ enum { FDS_MAX = 256 };
 
 static struct quota_section section;
 const struct ulp_host shard_ulp_host;
-
-bool own_all(uid_t uid)
-{
-	return uid == 0;
-}
 
 static int open_count(void)
 {

@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/control/commands.h"
 #include "agent/control/control.h"
 #include "agent/process/deferred_close.h"
 #include "agent/rdma/priv.h"

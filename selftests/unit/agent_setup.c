@@ -8,16 +8,17 @@
 #include "agent/conn/accept.h"
 #include "agent/conn/cid.h"
 #include "agent/conn/conn.h"
+#include "agent/conn/filter.h"
 #include "agent/conn/grace.h"
 #include "agent/conn/loopback.h"
 #include "agent/conn/notes.h"
 #include "agent/conn/path.h"
 #include "agent/conn/setup.h"
-#include "agent/control/commands.h"
 #include "agent/net/port.h"
 #include "agent/shard/handover.h"
 #include "agent/shard/shard.h"
 #include "agent/stats/stat.h"
+#include "agent/tenant/quota.h"
 
 static uint8_t encap;
 static struct agent_conn *of_shard[STAGE_CONNS + 1];
@@ -84,7 +85,7 @@ void news_forget(struct agent_conn *c)
 	(void)c;
 }
 
-void agent_xlr_conn_gone(struct agent_conn *c)
+void filters_conn_gone(struct agent_conn *c)
 {
 	(void)c;
 }

@@ -12,7 +12,7 @@
 #include <rdma/rdma_cma.h>
 
 #include <falcon/abi/rdmacm.h>
-#include <agent/tenant/own.h>
+#include <agent/conn/users.h>
 #include <agent/rdma/proc.h>
 #include <ulp/rdma/objects.h>
 
@@ -137,7 +137,7 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, uid_t owner, 
 	return 0;
 }
 
-/* The one that own_add() has just added. */
+/* The one that user_conn_add() has just added. */
 struct agent_conn *agent_conn_named(const struct agent *a, const char *name)
 {
 	struct agent_conn *c = conns;
@@ -219,7 +219,7 @@ static int add_connection(struct tenant *t)
 {
 	const struct conn_config cfg = { .security = CONFIG_SECURITY_PSP };
 	json_t *req = json_pack("{s:s}", "op", "conn-add");
-	int rc = own_add(&agent, t->uid, req, &cfg, t->said, sizeof(t->said));
+	int rc = user_conn_add(&agent, t->uid, req, &cfg, t->said, sizeof(t->said));
 
 	json_decref(req);
 	return -rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The agent's own state: what main.c starts, and control/show.c shows.
+ * The agent's own state: what main.c starts, and commands/show.c shows.
  *
  * Control, the main thread (main_loop.c), owns it, but for the shards, which carry packets in threads of
  * their own (shard/shard.h). What both look at, |conns| and what the fields of struct agent_conn say, is

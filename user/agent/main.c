@@ -12,12 +12,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "agent/commands/commands.h"
 #include "agent/conn/accept.h"
 #include "agent/conn/conn.h"
 #include "agent/conn/loopback.h"
 #include "agent/conn/notes.h"
 #include "agent/conn/setup.h"
-#include "agent/control/commands.h"
 #include "agent/control/control.h"
 #include "agent/net/port.h"
 #include "agent/nvme/nvme.h"
@@ -27,6 +27,7 @@
 #include "agent/service.h"
 #include "agent/shard/shard.h"
 #include "agent/stats/metrics_agent.h"
+#include "agent/tenant/quota.h"
 #include "base/cli.h"
 #include "base/log.h"
 #include "base/spin.h"

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/commands/commands.h"
 #include "agent/conn/conn.h"
 #include "agent/conn/grace.h"
 #include "agent/conn/loopback.h"
@@ -73,10 +74,12 @@ static void dispatch(struct agent *a, int fd)
 	for (unsigned int i = 0; i < a->nshards; i++) {
 		struct shard *s = &a->shards[i];
 
-		if (fd == s->news.fd)
-			news_serve(s);
-		else if (s->rdma && fd == agent_rdma_fd(s))
+		if (fd == s->news.fd) {
+			if (news_serve(s))
+				agent_clients_broken(a);
+		} else if (s->rdma && fd == agent_rdma_fd(s)) {
 			agent_rdma_process(s);
+		}
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "agent/conn/conn.h"
 #include "agent/nvme/nvme.h"
 #include "agent/service.h"
+#include "agent/tenant/quota.h"
 #include "base/log.h"
 
 /* Keys of [agent] that control alone looks at, whenever it needs them. */

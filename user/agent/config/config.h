@@ -12,11 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/config/quota.h"
 #include "agent/config/rue.h"
 #include "agent/config/set.h"
 #include "agent/process/priority.h"
 #include "agent/process/sandbox.h"
-#include "agent/tenant/quota.h"
 #include "base/addr.h"
 #include "base/log.h"
 #include "cm/chan.h"

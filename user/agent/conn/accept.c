@@ -15,7 +15,6 @@
 #include "agent/config/policy.h"
 #include "agent/conn/cid.h"
 #include "agent/conn/conn.h"
-#include "agent/conn/dial.h"
 #include "agent/conn/setup.h"
 #include "agent/shard/shard.h"
 #include "base/log.h"

@@ -15,14 +15,15 @@
 
 #include "agent/agent.h"
 #include "agent/conn/cid.h"
+#include "agent/conn/filter.h"
 #include "agent/conn/grace.h"
 #include "agent/conn/loopback.h"
 #include "agent/conn/path.h"
 #include "agent/conn/setup.h"
-#include "agent/control/commands.h"
 #include "agent/rue/rue.h"
 #include "agent/shard/shard.h"
 #include "agent/stats/stat.h"
+#include "agent/tenant/quota.h"
 #include "base/log.h"
 
 /* What agent_conns_run() does at once. */
@@ -121,7 +122,7 @@ static void hide(struct agent_conn *c)
 	if (c->by_name.tbl)
 		HASH_DELETE(by_name, a->conn_names, c);
 	c->by_name.tbl = NULL;
-	agent_xlr_conn_gone(c);
+	filters_conn_gone(c);
 	remotes_leave(&a->remotes, c);
 }
 
@@ -223,6 +224,14 @@ static void leave(struct agent_conn *c, const char *why)
 		a->peer_conns[c->section]--;
 	agent_conn_call(c, gone);
 	TAILQ_INSERT_TAIL(&a->leaving, c, reap_link);
+}
+
+_Static_assert((int)ULP_DATA_MAX == (int)CM_ULP_DATA_MAX, "the offer carries what the upper layer says");
+
+void agent_conn_set_data(struct agent_conn *c, const struct ulp_data *data)
+{
+	c->ulp_data.len = data->len;
+	memcpy(c->ulp_data.data, data->bytes, sizeof(c->ulp_data.data));
 }
 
 int agent_conn_start(struct agent_conn *c, char *err, size_t errlen)

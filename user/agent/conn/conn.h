@@ -29,6 +29,7 @@ struct fcore_conn;
 struct port;
 struct remote;
 struct ulp;
+struct ulp_data;
 
 enum agent_conn_state {
 	AGENT_CONN_WAITING,	/* for the peer's agent */
@@ -106,6 +107,8 @@ int agent_conn_configure(struct agent *a, const struct conn_config *cfg, char *e
 /* The object of a connection of |ulp| that is to be set up, or NULL with the reason in |err|. */
 struct agent_conn *agent_conn_new(struct shard *s, const struct conn_config *cfg, struct ulp *ulp,
 				  char *err, size_t errlen);
+/* What |c|'s offers carry for the peer's upper layer. */
+void agent_conn_set_data(struct agent_conn *c, const struct ulp_data *data);
 /* Start setting |c| up. 0, or a negative errno with the reason in |err|, and |c| is gone. */
 int agent_conn_start(struct agent_conn *c, char *err, size_t errlen);
 /* The same, but it is the upper layer that hears why not. */

@@ -13,14 +13,6 @@
 #include "agent/conn/conn.h"
 #include "agent/shard/shard.h"
 
-_Static_assert((int)ULP_DATA_MAX == (int)CM_ULP_DATA_MAX, "the offer carries what the upper layer says");
-
-void agent_conn_set_data(struct agent_conn *c, const struct ulp_data *data)
-{
-	c->ulp_data.len = data->len;
-	memcpy(c->ulp_data.data, data->bytes, sizeof(c->ulp_data.data));
-}
-
 /* As a [connection] section with no more than the two addresses would have it. */
 static void configure(const struct agent *a, const struct ulp *ulp, const struct ulp_dial *d,
 		      int cid, struct conn_config *cfg)

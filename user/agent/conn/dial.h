@@ -15,7 +15,5 @@ struct ulp_dial;
 int agent_dial(struct shard *s, const struct ulp_dial *d, char *err, size_t errlen);
 /* The same for |cid|, which is reserved; the upper layer hears what comes of it. In a call. */
 void agent_dial_reserved(struct shard *s, uint32_t cid, const struct ulp_dial *d);
-/* What |c|'s offers carry for the peer's upper layer. */
-void agent_conn_set_data(struct agent_conn *c, const struct ulp_data *data);
 
 #endif /* FALCON_AGENT_CONN_DIAL_H */

@@ -12,7 +12,8 @@
 #include "agent/nvme/app.h"
 #include "agent/nvme/nvme.h"
 #include "agent/shard/shard.h"
-#include "agent/tenant/own.h"
+#include "agent/tenant/operator.h"
+#include "agent/tenant/quota.h"
 #include "base/log.h"
 #include "io/netdev.h"
 
@@ -230,7 +231,7 @@ int agent_nvme_reset(struct agent *a, struct control_client *cl, json_t *req, in
 	(void)fds, (void)nfds;
 	if (!dev)
 		return -ENOENT;
-	if (!own_all(cl->uid) && !(cl->nvme && nvme_ctrl_same(nvme_app_dev(cl->nvme), dev)))
+	if (!user_is_operator(cl->uid) && !(cl->nvme && nvme_ctrl_same(nvme_app_dev(cl->nvme), dev)))
 		return control_error(reply, -EPERM, "who is not attached to it may not reset it");
 	log_info("controller %s reset pid=%d uid=%u", nvme_dev_controller(dev), cl->pid, cl->uid);
 	nvme_ctrl_reset(dev);

@@ -9,12 +9,12 @@
 #include <sys/random.h>
 
 #include "agent/config/nvme.h"
-#include "agent/control/commands.h"
+#include "agent/conn/rows.h"
 #include "agent/nvme/app.h"
 #include "agent/nvme/priv.h"
 #include "agent/shard/shard.h"
 #include "agent/stats/stat.h"
-#include "agent/tenant/own.h"
+#include "agent/tenant/operator.h"
 #include "base/log.h"
 #include "base/pi.h"
 #include "io/netdev.h"
@@ -245,7 +245,7 @@ struct nvme_dev *agent_nvme_find(const struct agent_nvme *n, const char *name, s
 void agent_show_namespace(struct agent *a, const struct show_query *q, json_t *rows)
 {
 	/* Where it is, and whose it is elsewhere, is the operator's business. */
-	bool operator = own_all(q->uid);
+	bool operator = user_is_operator(q->uid);
 
 	for (unsigned int i = 0; i < a->config.nnamespaces; i++) {
 		const struct shard_nvme *owner = agent_namespace_owner(a->nvme, i);

@@ -11,7 +11,7 @@
 struct agent;
 struct control_client;
 struct nvme_config;
-struct show_query;	/* agent/control/commands.h */
+struct show_query;	/* agent/conn/rows.h */
 
 /*
  * Open the files of the [namespace] sections: before privileges are given up. 0, or a negative errno,

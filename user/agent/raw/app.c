@@ -11,7 +11,7 @@
 #include "agent/process/deferred_close.h"
 #include "agent/shard/shard.h"
 #include "agent/stats/stat.h"
-#include "agent/tenant/own.h"
+#include "agent/tenant/operator.h"
 #include "agent/tenant/quota.h"
 #include "base/log.h"
 
@@ -158,7 +158,7 @@ int agent_raw_attach(struct agent *a, struct control_client *cl, json_t *req, in
 		return control_error(reply, rc, "%s", err);
 	}
 	for (unsigned int i = 0; i < app->nclients; i++)
-		client_set_user(app->clients[i], own_all(cl->uid) ? 0 : cl->uid);
+		client_set_user(app->clients[i], user_is_operator(cl->uid) ? 0 : cl->uid);
 	cl->raw = app;
 	service = client_service(app->clients[0]);
 	log_ratelimited(LOG_LEVEL_INFO, &a->applications, "application attached service=%d pid=%d uid=%u",

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/control/commands.h"
+#include "agent/conn/rows.h"
 #include "agent/rdma/priv.h"
 #include "agent/rdma/rdma.h"
 #include "agent/shard/call.h"
 #include "agent/stats/stat.h"
-#include "agent/tenant/own.h"
+#include "agent/tenant/operator.h"
 #include "ulp/rdma/objects.h"
 
 /* Appends a row about the object of handle |handle|, which begins as |row|. */
@@ -87,7 +87,7 @@ static void some_objects(void *arg)
 	uint32_t looks = HANDLES_AT_ONCE;
 
 	for (const struct rdma_app *app = w->v->apps; app; app = app->next) {
-		if (app->number > w->app || (app->uid != w->q->uid && !own_all(w->q->uid)))
+		if (app->number > w->app || (app->uid != w->q->uid && !user_is_operator(w->q->uid)))
 			continue;
 		if (app->number < w->app)
 			w->handle = 1;

@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 struct agent;
-struct show_query;	/* agent/control/commands.h */
+struct show_query;	/* agent/conn/rows.h */
 
 /* Each fills |rows|; |only| means nothing to them. */
 void agent_show_device(struct agent *a, const struct show_query *q, json_t *rows);

@@ -23,7 +23,7 @@ struct fcore_occupancy;
 struct rue_host;
 struct rue_trace;
 struct shard;
-struct show_query;	/* agent/control/commands.h */
+struct show_query;	/* agent/conn/rows.h */
 
 /* Of one flow while its connection is set up (stats.h). */
 #define RUE_FLOW_STATS(V)										\

@@ -3,7 +3,7 @@
 #include "agent/rue/rue.h"
 
 #include "agent/conn/conn.h"
-#include "agent/control/commands.h"
+#include "agent/conn/rows.h"
 #include "agent/stats/stat.h"
 
 static const double FU_US = 0.131072;	/* a Falcon time unit */

@@ -14,7 +14,6 @@
 #include "agent/conn/dial.h"
 #include "agent/conn/notes.h"
 #include "agent/conn/path.h"
-#include "agent/control/commands.h"
 #include "agent/nvme/app.h"
 #include "agent/rdma/rdma.h"
 #include "agent/shard/shard.h"
@@ -266,8 +265,9 @@ static void serve_notes(struct agent *a, struct notes_wanted *notes)
 	}
 }
 
-void news_serve(struct shard *s)
+bool news_serve(struct shard *s)
 {
+	bool broken = false;
 	uint64_t n;
 
 	(void)!read(s->news.fd, &n, sizeof(n));
@@ -279,12 +279,12 @@ void news_serve(struct shard *s)
 		for (unsigned int i = 0; i < t.nconns; i++)
 			serve_conn(t.conns[i].conn, t.conns[i].what, t.conns[i].path_len, t.conns[i].why);
 		serve_notes(s->agent, &t.notes);
-		if (t.clients)
-			agent_clients_broken(s->agent);
+		broken |= t.clients;
 		if (t.drops)
 			agent_recover_drops(s->agent);
 		if (t.verbs)
 			agent_rdma_reap(s);
 		more = t.more;
 	}
+	return broken;
 }

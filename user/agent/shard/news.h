@@ -89,7 +89,10 @@ void news_drops(struct shard *s);
 
 /* ---- by control ---- */
 
-/* See to what |s| has told since the last call of this. */
-void news_serve(struct shard *s);
+/*
+ * See to what |s| has told since the last call of this. True: an application has broken the rules of its
+ * shared memory, and is to be disconnected.
+ */
+bool news_serve(struct shard *s);
 
 #endif /* FALCON_AGENT_SHARD_NEWS_H */

@@ -13,7 +13,7 @@
 
 #include "agent/agent.h"
 #include "agent/conn/conn.h"
-#include "agent/control/commands.h"
+#include "agent/conn/rows.h"
 #include "agent/stats/stat.h"
 
 enum { FRAMES_NET = 5, FRAMES_ALL = 8 };	/* of frames, so many eighths for network requests */

@@ -32,7 +32,7 @@ struct agent_rdma;
 struct agent_rue;
 struct falcon_frame;
 struct loopq;
-struct show_query;	/* agent/control/commands.h */
+struct show_query;	/* agent/conn/rows.h */
 struct stall;
 
 /* What the loop has done (stats.h). */

@@ -14,7 +14,9 @@
 #include "agent/agent.h"
 #include "agent/config/endpoint.h"
 #include "agent/conn/conn.h"
-#include "agent/control/commands.h"
+#include "agent/conn/filter.h"
+#include "agent/conn/rows.h"
+#include "agent/conn/users.h"
 #include "agent/control/control.h"
 #include "agent/nvme/priv.h"
 #include "agent/raw/app.h"
@@ -22,7 +24,6 @@
 #include "agent/rdma/rdma.h"
 #include "agent/rue/rue.h"
 #include "agent/stats/metrics_http.h"
-#include "agent/tenant/own.h"
 #include "base/log.h"
 #include "core/xlr.h"
 #include "ulp/rdma/objects.h"
@@ -175,7 +176,7 @@ static void add_filters(struct collection *k)
 		struct fcore_xlr_rule rule;
 		struct filter_now sum;
 
-		if (!agent_xlr_get(k->agent, i, &rule, &sum))
+		if (!filter_get(k->agent, i, &rule, &sum))
 			continue;
 		metrics_label_number(labels, "number", i);
 		metrics_add(k->m, STAT_FILTER, labels, &sum);
@@ -251,7 +252,7 @@ static void add_conn(const struct agent_conn *c, void *arg)
 		stat_add(STAT_CORE, &sums->core, fcore_conn_stats(c->core));
 	for (uint32_t flow = 0; c->core && flow < c->flows; flow++)
 		stat_add(STAT_RUE, &sums->rue, agent_rue_stats(c, flow));
-	if (k->connections && own_sees(c, k->uid))
+	if (k->connections && user_sees_conn(c, k->uid))
 		add_one(k, c);
 }
 

@@ -3,7 +3,7 @@
  * Requests on the control socket: what applications need to attach and find connections, and what
  * changes connections. What only shows is in show.c.
  */
-#include "agent/control/commands.h"
+#include "agent/commands/commands.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent/conn/conn.h"
 #include "agent/conn/setup.h"
+#include "agent/conn/users.h"
 #include "agent/control/control.h"
 #include "agent/keys/keys.h"
 #include "agent/nvme/app.h"
@@ -21,7 +22,8 @@
 #include "agent/rdma/rdma.h"
 #include "agent/rue/rue.h"
 #include "agent/stats/metrics_agent.h"
-#include "agent/tenant/own.h"
+#include "agent/tenant/operator.h"
+#include "agent/tenant/quota.h"
 #include "base/log.h"
 
 /* A request's handler: 0, or a negative errno with *|reply| made by control_error(). */
@@ -34,7 +36,7 @@ static struct agent_conn *conn_of_request(struct agent *a, const struct control_
 	const char *name = json_string_value(json_object_get(req, "name"));
 	struct agent_conn *c = name ? agent_conn_find_for(a, name, cl->uid) : NULL;
 
-	if (c && !own_sees(c, cl->uid))
+	if (c && !user_sees_conn(c, cl->uid))
 		c = NULL;
 	if (!name)
 		control_error(reply, -EINVAL, "\"name\" is missing");
@@ -73,7 +75,7 @@ static int conn_info(struct agent *a, struct control_client *cl, json_t *req, in
 	const struct agent_conn *c = conn_of_handle(a, conn);
 
 	(void)fds, (void)nfds;
-	if (!c || !own_sees(c, cl->uid))
+	if (!c || !user_sees_conn(c, cl->uid))
 		return control_error(reply, -ENOENT, "no connection %lld", (long long)conn);
 	*reply = json_pack("{s:s, s:b, s:b, s:I, s:I, s:s}", "name", c->cfg.name, "up",
 			   c->state == AGENT_CONN_UP, "ordered", c->cfg.params.ordered, "segment",
@@ -89,10 +91,10 @@ static int conn_add(struct agent *a, struct control_client *cl, json_t *req, int
 	int rc = config_conn_from_json(req, &a->config.agent, &cfg, err, sizeof(err));
 
 	(void)fds, (void)nfds;
-	if (rc == 0 && own_all(cl->uid))
+	if (rc == 0 && user_is_operator(cl->uid))
 		rc = agent_conn_add(a, &cfg, cl->uid, err, sizeof(err));
 	else if (rc == 0)
-		rc = own_add(a, cl->uid, req, &cfg, err, sizeof(err));
+		rc = user_conn_add(a, cl->uid, req, &cfg, err, sizeof(err));
 	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
 }
 
@@ -105,7 +107,7 @@ static int change(struct agent *a, const struct control_client *cl, json_t *req,
 
 	if (!c)
 		return -ENOENT;
-	if (!own_changes(c, cl->uid))
+	if (!user_changes_conn(c, cl->uid))
 		return control_error(reply, -EPERM, "connection %s is not yours", c->cfg.name);
 	rc = fn(a, c->cfg.name, err, sizeof(err));
 	return rc < 0 ? control_error(reply, rc, "%s", err) : 0;
@@ -219,7 +221,7 @@ int agent_command(void *arg, struct control_client *cl, json_t *req, int *fds, i
 	for (size_t i = 0; op && i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (strcmp(op, commands[i].op))
 			continue;
-		if (commands[i].changes && !own_all(cl->uid))
+		if (commands[i].changes && !user_is_operator(cl->uid))
 			return control_error(reply, -EPERM, "%s is for root", op);
 		r.fn = commands[i].fn;
 		if (commands[i].call)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Requests on the control socket about the filters that drop transactions (core/xlr.h, Falcon 11). */
-#include "agent/control/commands.h"
+#include "agent/commands/commands.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +8,8 @@
 
 #include "agent/agent.h"
 #include "agent/conn/conn.h"
+#include "agent/conn/filter.h"
+#include "agent/conn/rows.h"
 #include "agent/control/control.h"
 #include "agent/stats/stat.h"
 #include "base/log.h"
@@ -141,24 +143,13 @@ int agent_xlr_add(struct agent *a, struct control_client *cl, json_t *req, int *
 	(void)cl, (void)fds, (void)nfds;
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
-	/* All have the same filters, by the same numbers. */
-	for (unsigned int i = 0; i < a->nshards; i++)
-		rc = fcore_xlr_add(a->shards[i].core, &rule);
+	rc = filter_add(a, &rule);
 	if (rc < 0)
 		return control_error(reply, rc, "there are %d filters, which is all there can be",
 				     FCORE_XLR_RULES);
 	log_info("xlr filter added number=%d where=%s", rc, text_of(wheres, rule.where));
 	*reply = json_pack("{s:i}", "number", rc);
 	return 0;
-}
-
-static int remove_rule(struct agent *a, uint32_t number)
-{
-	int rc = -ENOENT;
-
-	for (unsigned int i = 0; i < a->nshards; i++)
-		rc = fcore_xlr_del(a->shards[i].core, number);
-	return rc;
 }
 
 int agent_xlr_del(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
@@ -168,63 +159,17 @@ int agent_xlr_del(struct agent *a, struct control_client *cl, json_t *req, int *
 	json_int_t n = json_is_integer(number) ? json_integer_value(number) : -1;
 
 	(void)cl, (void)fds, (void)nfds;
-	if (n < 0 || n >= FCORE_XLR_RULES || remove_rule(a, (uint32_t)n) < 0)
+	if (n < 0 || n >= FCORE_XLR_RULES || filter_remove(a, (uint32_t)n) < 0)
 		return control_error(reply, -ENOENT,
 				     "there is no such filter; falconctl xlr show lists them");
 	log_info("xlr filter deleted number=%d", (int)n);
 	return 0;
 }
 
-/* Rules change in calls of all shards only, so control may look at any shard's. */
-static bool names(struct agent *a, uint32_t number, uint32_t cid)
-{
-	struct fcore_xlr_rule rule;
-	uint64_t hits;
-
-	return fcore_xlr_get(a->shards[0].core, number, &rule, &hits) == 0 &&
-	       rule.fields & FCORE_XLR_CID && rule.cid == cid;
-}
-
-struct naming {
-	struct agent *agent;
-	uint32_t number;
-};
-
-/* In a call. */
-static void remove_naming(void *arg)
-{
-	const struct naming *n = arg;
-
-	remove_rule(n->agent, n->number);
-}
-
-void agent_xlr_conn_gone(struct agent_conn *c)
-{
-	struct naming n = { .agent = c->agent };
-
-	for (; n.number < FCORE_XLR_RULES; n.number++)
-		if (names(c->agent, n.number, c->cfg.local_cid))
-			agent_call(c->agent, remove_naming, &n);
-}
-
 static void put_text(json_t *row, const char *key, bool compared, const struct word *words, uint8_t value)
 {
 	if (compared)
 		json_object_set_new(row, key, json_string(text_of(words, value)));
-}
-
-bool agent_xlr_get(const struct agent *a, uint32_t number, struct fcore_xlr_rule *rule,
-		   struct filter_now *sum)
-{
-	bool there = false;
-	uint64_t n;
-
-	sum->hits = 0;
-	for (unsigned int i = 0; i < a->nshards; i++) {
-		there = fcore_xlr_get(a->shards[i].core, number, rule, &n) == 0;
-		sum->hits += there ? n : 0;
-	}
-	return there;
 }
 
 void agent_show_xlr(struct agent *a, const struct show_query *q, json_t *rows)
@@ -236,7 +181,7 @@ void agent_show_xlr(struct agent *a, const struct show_query *q, json_t *rows)
 		const struct agent_conn *c;
 		json_t *row;
 
-		if (!agent_xlr_get(a, i, &r, &sum))
+		if (!filter_get(a, i, &r, &sum))
 			continue;
 		c = r.fields & FCORE_XLR_CID ? agent_conn_at(a, r.cid) : NULL;
 		if (q->only ? c != q->only : c && !show_wants(q, c))

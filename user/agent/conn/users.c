@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent/tenant/own.h"
+#include "agent/conn/users.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -9,20 +9,17 @@
 
 #include "agent/agent.h"
 #include "agent/conn/conn.h"
+#include "agent/tenant/operator.h"
+#include "agent/tenant/quota.h"
 
-bool own_all(uid_t uid)
+bool user_sees_conn(const struct agent_conn *c, uid_t uid)
 {
-	return uid == 0 || uid == geteuid();
+	return !c->owned || c->owner == uid || user_is_operator(uid);
 }
 
-bool own_sees(const struct agent_conn *c, uid_t uid)
+bool user_changes_conn(const struct agent_conn *c, uid_t uid)
 {
-	return !c->owned || c->owner == uid || own_all(uid);
-}
-
-bool own_changes(const struct agent_conn *c, uid_t uid)
-{
-	return own_all(uid) || (c->owned && c->owner == uid);
+	return user_is_operator(uid) || (c->owned && c->owner == uid);
 }
 
 /* What an ordinary user may not say of a connection, as that would be at the cost of others. */
@@ -62,8 +59,8 @@ static int check_local(struct agent *a, const struct conn_config *cfg, char *err
 	return -EPERM;
 }
 
-int own_add(struct agent *a, uid_t uid, const json_t *req, const struct conn_config *cfg, char *err,
-	    size_t errlen)
+int user_conn_add(struct agent *a, uid_t uid, const json_t *req, const struct conn_config *cfg, char *err,
+		  size_t errlen)
 {
 	const char *key = forbidden_key(req);
 	int rc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The agent's tables as JSON: one array of flat objects for each object of falconctl. */
-#include "agent/control/commands.h"
+#include "agent/commands/commands.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,7 +11,9 @@
 
 #include "agent/agent.h"
 #include "agent/conn/conn.h"
+#include "agent/conn/rows.h"
 #include "agent/conn/setup.h"
+#include "agent/conn/users.h"
 #include "agent/control/control.h"
 #include "agent/net/port.h"
 #include "agent/nvme/nvme.h"
@@ -19,68 +21,12 @@
 #include "agent/rdma/show.h"
 #include "agent/rue/rue.h"
 #include "agent/stats/stat.h"
-#include "agent/tenant/own.h"
+#include "agent/tenant/operator.h"
+#include "agent/tenant/quota.h"
 #include "base/version.h"
 
 /* Fills |rows|. */
 typedef void (*show_fn)(struct agent *a, const struct show_query *q, json_t *rows);
-
-struct each_conn {
-	struct agent *agent;
-	const struct show_query *q;	/* NULL: all */
-	void (*fn)(const struct agent_conn *c, void *arg);
-	void *arg;
-	bool up;
-	uint32_t at_once;
-	uint32_t cid;			/* the next */
-};
-
-enum { CIDS_AT_ONCE = 4096 };
-
-bool show_wants(const struct show_query *q, const struct agent_conn *c)
-{
-	if (q->only && c != q->only)
-		return false;
-	return own_all(q->uid) || (own_sees(c, q->uid) && c->ulp->ops->proto == FALCON_PROTO_RAW);
-}
-
-/* In a call. */
-static void some_conns(void *arg)
-{
-	struct each_conn *e = arg;
-	uint32_t nconns = e->agent->maps.nconns, left = e->at_once;
-
-	for (uint32_t n = 0; n < CIDS_AT_ONCE && left && e->cid < nconns; n++, e->cid++) {
-		const struct agent_conn *c = agent_conn_at(e->agent, e->cid);
-
-		if (!c || (e->q && !show_wants(e->q, c)) || (e->up && !c->core))
-			continue;
-		e->fn(c, e->arg);
-		left--;
-	}
-}
-
-void agent_each_conn(struct agent *a, uint32_t at_once, void (*fn)(const struct agent_conn *c, void *arg),
-		     void *arg)
-{
-	struct each_conn e = { .agent = a, .fn = fn, .arg = arg, .at_once = at_once };
-
-	while (e.cid < a->maps.nconns)
-		agent_call(a, some_conns, &e);
-}
-
-void agent_show_each(struct agent *a, const struct show_query *q, bool up,
-		     void (*fn)(const struct agent_conn *c, void *rows), json_t *rows)
-{
-	struct each_conn e = { .agent = a, .q = q, .up = up, .fn = fn, .arg = rows, .at_once = ROWS_AT_ONCE };
-	size_t most = json_array_size(rows) + SHOW_ROWS;
-
-	e.cid = q->from < UINT32_MAX ? (uint32_t)q->from : UINT32_MAX;
-	for (int i = 0; i < SHOW_LOOKS && e.cid < a->maps.nconns && json_array_size(rows) < most; i++)
-		agent_call(a, some_conns, &e);
-	if (e.cid < a->maps.nconns)
-		*q->next = e.cid;
-}
 
 static void put_addr(json_t *row, const char *key, int family, const struct falcon_addr *addr)
 {
@@ -293,7 +239,7 @@ struct own_rows {
 
 static bool his(const struct show_query *q, uid_t uid)
 {
-	return q->uid == uid || own_all(q->uid);
+	return q->uid == uid || user_is_operator(q->uid);
 }
 
 static void show_one_client(void *arg, struct control_client *cl)
@@ -493,7 +439,7 @@ int agent_show(struct agent *a, json_t *req, uid_t uid, json_t **reply)
 	t.q.from = (uint64_t)json_integer_value(from);
 	if (name)
 		t.q.only = agent_conn_find_for(a, name, uid);
-	if (name && (!t.q.only || !own_sees(t.q.only, uid)))
+	if (name && (!t.q.only || !user_sees_conn(t.q.only, uid)))
 		return control_error(reply, -ENOENT,
 				     "no connection named \"%s\"; falconctl conn show lists them",
 				     name);
