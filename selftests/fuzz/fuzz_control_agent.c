@@ -20,7 +20,7 @@
 #include "agent/rdma/rdma.h"
 #include "agent/rdma/show.h"
 #include "agent/shard/shard.h"
-#include "agent/stats/metrics_agent.h"
+#include "agent/metrics/agent.h"
 #include "check.h"
 #include "core/xlr.h"
 

@@ -55,11 +55,11 @@ $(eval $(call agent_test,control_falconctl,control/control control/msg process/d
 $(eval $(call agent_test,agent_rue,rue/rue rue/level rue/process config/rue ../base/log,-ljansson -lm))
 $(B)/selftests/unit/agent_rue.t: $(patsubst %.c,$(B)/asan/%.o,$(wildcard user/rue/*.c))
 $(B)/selftests/unit/control_falconctl.t: | $(B)/falconctl
-$(eval $(call agent_test,metrics_text,stats/metrics stats/stat,-ljansson))
-$(eval $(call agent_test,metrics_http,config/endpoint stats/metrics stats/metrics_http stats/stat,-ljansson -lmicrohttpd))
+$(eval $(call agent_test,metrics_text,metrics/metrics stats/stat,-ljansson))
+$(eval $(call agent_test,metrics_http,config/endpoint metrics/metrics metrics/http stats/stat,-ljansson -lmicrohttpd))
 
 # Not a test: what metrics.t.sh checks.
-$(B)/selftests/unit/metrics_write: $(addprefix $(B)/asan/,selftests/unit/metrics_write.o $(addprefix user/agent/,stats/metrics.o stats/stat.o))
+$(B)/selftests/unit/metrics_write: $(addprefix $(B)/asan/,selftests/unit/metrics_write.o $(addprefix user/agent/,metrics/metrics.o stats/stat.o))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -ljansson

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include <agent/config/endpoint.h>
-#include <agent/stats/metrics_http.h>
+#include <agent/metrics/http.h>
 
 #define NS_PER_S 1000000000ULL
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include <agent/stats/metrics.h>
+#include <agent/metrics/metrics.h>
 #include <core/core.h>
 
 static const char *name_of(enum stat_table_id id, const char *stat, const char *prefix)

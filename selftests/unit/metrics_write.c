@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <agent/stats/metrics.h>
+#include <agent/metrics/metrics.h>
 
 enum { BYTES = 1 << 16 };	/* more than the largest structure with counters */
 

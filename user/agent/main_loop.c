@@ -20,10 +20,10 @@
 #include "agent/conn/loopback.h"
 #include "agent/conn/notes.h"
 #include "agent/control/control.h"
+#include "agent/metrics/http.h"
 #include "agent/rdma/rdma.h"
 #include "agent/reload.h"
 #include "agent/shard/shard.h"
-#include "agent/stats/metrics_http.h"
 #include "base/log.h"
 #include "base/spin.h"
 

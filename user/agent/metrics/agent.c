@@ -4,7 +4,7 @@
  * leaves its counters to a sum of the past. Control alone closes connections, so that none is missed, or
  * counted twice, between the calls in which they are looked at.
  */
-#include "agent/stats/metrics_agent.h"
+#include "agent/metrics/agent.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,12 +18,12 @@
 #include "agent/conn/rows.h"
 #include "agent/conn/users.h"
 #include "agent/control/control.h"
+#include "agent/metrics/http.h"
 #include "agent/nvme/priv.h"
 #include "agent/raw/app.h"
 #include "agent/rdma/priv.h"
 #include "agent/rdma/rdma.h"
 #include "agent/rue/rue.h"
-#include "agent/stats/metrics_http.h"
 #include "base/log.h"
 #include "core/xlr.h"
 #include "ulp/rdma/objects.h"

@@ -3,8 +3,8 @@
  * Metrics: counters of many objects, collected and then written as OpenMetrics 1.0 or in the text format of
  * Prometheus. Names, units and sentences are those of stat.h's tables; each object has labels.
  */
-#ifndef FALCON_AGENT_STATS_METRICS_H
-#define FALCON_AGENT_STATS_METRICS_H
+#ifndef FALCON_AGENT_METRICS_METRICS_H
+#define FALCON_AGENT_METRICS_METRICS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,4 +47,4 @@ const char *metrics_content_type(enum metrics_format format);
 /* The format that the header Accept asks for; NULL: there is none. */
 enum metrics_format metrics_negotiate(const char *accept);
 
-#endif /* FALCON_AGENT_STATS_METRICS_H */
+#endif /* FALCON_AGENT_METRICS_METRICS_H */

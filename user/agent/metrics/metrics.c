@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent/stats/metrics.h"
+#include "agent/metrics/metrics.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,13 +6,13 @@
  * the time of a connection; the bytes of a request; and text is made once a second at most, more rarely if it
  * is long, however many ask.
  */
-#ifndef FALCON_AGENT_STATS_METRICS_HTTP_H
-#define FALCON_AGENT_STATS_METRICS_HTTP_H
+#ifndef FALCON_AGENT_METRICS_HTTP_H
+#define FALCON_AGENT_METRICS_HTTP_H
 
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "agent/stats/metrics.h"
+#include "agent/metrics/metrics.h"
 
 enum {
 	METRICS_HTTP_CONNS = 16,	/* at once */
@@ -43,4 +43,4 @@ uint64_t metrics_http_deadline(const struct metrics_http *h);
 /* The port that is listened at, for tests. */
 uint16_t metrics_http_port(const struct metrics_http *h);
 
-#endif /* FALCON_AGENT_STATS_METRICS_HTTP_H */
+#endif /* FALCON_AGENT_METRICS_HTTP_H */

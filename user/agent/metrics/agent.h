@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The metrics of an agent: what of all that it has becomes metrics, and with which labels. */
-#ifndef FALCON_AGENT_STATS_METRICS_AGENT_H
-#define FALCON_AGENT_STATS_METRICS_AGENT_H
+#ifndef FALCON_AGENT_METRICS_AGENT_H
+#define FALCON_AGENT_METRICS_AGENT_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "agent/stats/metrics.h"
+#include "agent/metrics/metrics.h"
 
 struct agent;
 struct control_client;
@@ -28,4 +28,4 @@ int agent_metrics_command(struct agent *a, struct control_client *cl, json_t *re
 int agent_metrics_open(struct agent *a);
 void agent_metrics_close(struct agent *a);
 
-#endif /* FALCON_AGENT_STATS_METRICS_AGENT_H */
+#endif /* FALCON_AGENT_METRICS_AGENT_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent/stats/metrics_http.h"
+#include "agent/metrics/http.h"
 
 #include <errno.h>
 #include <microhttpd.h>
