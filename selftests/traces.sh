@@ -85,7 +85,7 @@ new_traces()
 	[ $# -lt 4 ] || labs_of "${@:4}"
 	[ -n "$1" ] || return 0
 	while read -r line; do
-		[[ $'\n'$1$'\n' == *$'\n'$line$'\n'* ]] || printf '%s\n' "$line"
+		[[ $'\n'$1$'\n' == *$'\n'"$line"$'\n'* ]] || printf '%s\n' "$line"
 	done <<<"$(traces)"
 )
 

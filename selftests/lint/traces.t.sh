@@ -69,6 +69,13 @@ END
 tap_is "$(run alone | tail -n 1)" "1 passed, 0 failed, 0 skipped" \
 	"a file that comes where this runner has not to look is another's"
 tap_run "it stays" test -e $OTHERS
+touch "${SHM}[1]"
+probe alone <<-END
+	echo ok 1; echo 1..1
+END
+tap_is "$(FALCON_TEST_LEFT=1 run alone | tail -n 1)" "1 passed, 0 failed, 0 skipped" \
+	"a file that was there before, whose name is a pattern, was not left behind"
+rm "${SHM}[1]"
 probe alone <<-'END'
 	mktemp >/dev/null; echo ok 1; echo 1..1
 END
