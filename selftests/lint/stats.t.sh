@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Counters are described where they are declared (include/falcon/abi/stats.h): no structure of counters has
-# one that is not in its list, and every list is one of the tables of user/agent/stats/stat.c.
+# one that is not in its list, and every list is one of the tables of user/agent/metrics/tables.c.
 . "$(dirname "$0")/../tap.sh"
 # shellcheck source=selftests/lint/files.sh
 . "$TAP_TOP/selftests/lint/files.sh"
@@ -24,14 +24,14 @@ by_hand()
 	' "$@" | tr -s '\t' ' '
 }
 
-# not_shown FILE...: lists of counters that user/agent/stats/stat.c makes no table of.
+# not_shown FILE...: lists of counters that user/agent/metrics/tables.c makes no table of.
 not_shown()
 {
 	local list
 
 	[ $# -gt 0 ] || return
 	while read -r list; do
-		grep -q "{ $list(" user/agent/stats/stat.c || printf '%s\n' "$list"
+		grep -q "{ $list(" user/agent/metrics/tables.c || printf '%s\n' "$list"
 	done < <(sed -n 's/^#define \([A-Z_]*_STATS\)(V).*/\1/p' "$@")
 }
 
@@ -54,7 +54,7 @@ try_checks()
 			uint64_t frames;
 		};
 	END
-	made user/agent/stats/stat.c <<<'static const struct stat_desc core[] = { FCORE_STATS(CORE) };'
+	made user/agent/metrics/tables.c <<<'static const struct stat_desc core[] = { FCORE_STATS(CORE) };'
 	tap_is "$(by_hand user/core/core.h)" \
 		"user/core/core.h: fcore_stats: uint64_t forgotten; /* by hand */" \
 		"a counter without description is found"

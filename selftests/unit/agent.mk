@@ -55,18 +55,18 @@ $(eval $(call agent_test,control_falconctl,control/control control/msg process/d
 $(eval $(call agent_test,agent_rue,rue/rue rue/level rue/process config/rue ../base/log,-ljansson -lm))
 $(B)/selftests/unit/agent_rue.t: $(patsubst %.c,$(B)/asan/%.o,$(wildcard user/rue/*.c))
 $(B)/selftests/unit/control_falconctl.t: | $(B)/falconctl
-$(eval $(call agent_test,metrics_text,metrics/metrics stats/stat,-ljansson))
-$(eval $(call agent_test,metrics_http,config/endpoint metrics/metrics metrics/http stats/stat,-ljansson -lmicrohttpd))
+$(eval $(call agent_test,metrics_text,metrics/metrics metrics/tables stats/stat,-ljansson))
+$(eval $(call agent_test,metrics_http,config/endpoint metrics/metrics metrics/http metrics/tables stats/stat,-ljansson -lmicrohttpd))
 
 # Not a test: what metrics.t.sh checks.
-$(B)/selftests/unit/metrics_write: $(addprefix $(B)/asan/,selftests/unit/metrics_write.o $(addprefix user/agent/,metrics/metrics.o stats/stat.o))
+$(B)/selftests/unit/metrics_write: $(addprefix $(B)/asan/,selftests/unit/metrics_write.o $(addprefix user/agent/,metrics/metrics.o metrics/tables.o stats/stat.o))
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -o $@ $^ -ljansson
 TESTS += $(B)/selftests/unit/metrics_write
 
 # The receive path for redirected frames, keys and their rotation.
-SEC_OBJS := shard/call keys/keys ../base/log keys/rekey keys/sec keys/sec_keys shard/steer ../io/frame
+SEC_OBJS := shard/call conn/security ../base/log conn/rekey keys/sec keys/sec_keys shard/steer ../io/frame
 $(patsubst %,$(B)/selftests/unit/agent_%.t,attack attack_esp path rekey setup steer): $(B)/asan/libfcrypto.a
 $(eval $(call agent_test,agent_attack,$(SEC_OBJS),$$(CRYPTO_LIBS) -ljansson))
 $(eval $(call agent_test,agent_attack_esp,$(SEC_OBJS),$$(CRYPTO_LIBS) -ljansson))

@@ -15,7 +15,7 @@
 
 #include "agent/agent.h"
 #include "agent/conn/conn.h"
-#include "agent/keys/keys.h"
+#include "agent/conn/security.h"
 #include "agent/rue/rue.h"
 #include "agent/shard/shard.h"
 #include "crypto/kdf.h"

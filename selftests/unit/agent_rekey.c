@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Rotation of keys (user/agent/keys/rekey.c, keys.c, sec_keys.c; Falcon 9.2.2.3): nothing good is refused
+ * Rotation of keys (user/agent/conn/rekey.c, security.c; Falcon 9.2.2.3): nothing good is refused
  * on the way, nothing old is accepted after it, and no nonce comes twice.
  */
 #include "agent_env.h"

@@ -17,7 +17,6 @@
 #include "agent/net/port.h"
 #include "agent/shard/handover.h"
 #include "agent/shard/shard.h"
-#include "agent/stats/stat.h"
 #include "agent/tenant/quota.h"
 
 static uint8_t encap;
@@ -211,11 +210,6 @@ int neigh_resolve(struct neigh *n, int family, const struct falcon_addr *dst, st
 void neigh_release(struct neigh_entry *e)
 {
 	(void)e;
-}
-
-void stat_add(enum stat_table_id id, void *sum, const void *base)
-{
-	(void)id, (void)sum, (void)base;
 }
 
 static int conn_up(void *self, const struct ulp_conn *up)

@@ -37,13 +37,13 @@ static void rows(void **state)
 	json_t *row = json_object();
 
 	(void)state;
-	stat_put(row, STAT_CORE, &core);
+	STAT_PUT(row, FCORE_STATS, &core);
 	assert_int_equal(json_object_size(row), stat_tables[STAT_CORE].n);
 	assert_int_equal(json_integer_value(json_object_get(row, "tx_packets")), 7);
 	assert_int_equal(json_integer_value(json_object_get(row, "tx_probes")), 3);
 	assert_int_equal(json_integer_value(json_object_get(row, "rtt_ns")), 1500);
 	json_object_clear(row);
-	stat_put(row, STAT_FLOW, &flow);
+	STAT_PUT(row, FCORE_FLOW_STATS, &flow);
 	assert_true(json_real_value(json_object_get(row, "rtt_us")) == 1.5);
 	assert_int_equal(json_integer_value(json_object_get(row, "sent")), 9);
 	json_decref(row);

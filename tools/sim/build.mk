@@ -3,7 +3,7 @@
 # than a host's agent is built for, so the simulator has a core of its own, with room for them.
 
 SIM_SRC := $(wildcard tools/sim/*.c user/core/*.c user/rue/*.c) user/base/cli.c user/io/frame.c tools/rifl/line.c tools/rifl/hop.c \
-	user/agent/shard/call.c $(wildcard user/agent/keys/*.c)
+	user/agent/shard/call.c $(addprefix user/agent/conn/,rekey.c security.c) $(wildcard user/agent/keys/*.c)
 SIM_OBJ := $(SIM_SRC:%.c=$(B)/sim/%.o)
 PROGRAMS += $(B)/falcon-sim
 TESTS += $(B)/asan/falcon-sim

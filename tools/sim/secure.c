@@ -5,7 +5,7 @@
 
 #include <agent/agent.h>
 #include <agent/conn/conn.h>
-#include <agent/keys/keys.h>
+#include <agent/conn/security.h>
 #include <base/log.h>
 #include <crypto/sa_priv.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connections whose packets are sealed. Keys, their rotation, and what is accepted under which, are the
- * agent's own code (user/agent/keys/keys.c, rekey.c, sec.c; user/crypto); what is here takes the place of the
- * connection managers, which tell each other of keys.
+ * agent's own code (user/agent/conn/security.c, rekey.c; user/agent/keys; user/crypto); what is here takes
+ * the place of the connection managers, which tell each other of keys.
  */
 #ifndef FALCON_SIM_SECURE_H
 #define FALCON_SIM_SECURE_H

@@ -14,8 +14,8 @@
 #include <sys/queue.h>
 
 #include "agent/config/config.h"
+#include "agent/conn/rekey.h"
 #include "agent/conn/remotes.h"
-#include "agent/keys/rekey.h"
 #include "agent/net/port.h"
 #include "agent/service.h"
 #include "agent/shard/shard.h"

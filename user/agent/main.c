@@ -157,6 +157,26 @@ static int open_rings(struct agent *a)
 	return rc;
 }
 
+static int open_ports(struct agent *a)
+{
+	for (; a->nports < a->config.nports; a->nports++) {
+		struct port *p = &a->ports[a->nports];
+		int rc = port_open(p, a->nports, &a->config.ports[a->nports], &a->maps, a->nshards);
+
+		if (rc < 0)
+			return rc;
+		for (uint32_t q = 0; q < p->nqueues; q++)
+			agent_rx_level_init(&a->shards[q % a->nshards], &p->waiting[q]);
+	}
+	return 0;
+}
+
+static void close_ports(struct agent *a)
+{
+	while (a->nports > 0)
+		port_close(&a->ports[--a->nports], &a->maps);
+}
+
 /* SIGTERM leaves nothing behind in the maps; the program stays, it is the operator's. */
 static void leave_maps(struct agent *a)
 {
@@ -364,7 +384,7 @@ static int run(struct agent *a)
 	if ((rc = open_rings(a)) < 0)
 		goto out_ports;
 	/* Before the core, whose pools are as large as the sockets' buffers. */
-	if ((rc = agent_ports_open(a)) < 0)
+	if ((rc = open_ports(a)) < 0)
 		goto out_ports;
 	if ((rc = agent_metrics_open(a)) < 0)
 		goto out_ports;
@@ -387,7 +407,7 @@ out_ports:
 	/* Applications still attached are detached by their control connections' end. */
 	control_close(a->control);
 	a->control = NULL;
-	agent_ports_close(a);
+	close_ports(a);
 	close_protocol(a);
 	leave_maps(a);
 	cm_close(a->cm);

@@ -6,8 +6,8 @@
  *		V(counter, tx_packets, none, "packets sent")               \
  *		V(gauge, rtt_ns, ns, "round-trip time of the latest sample")
  *
- * makes its members, by STAT_FIELD, and what falconctl and the metrics of the agent say of them
- * (user/agent/stats/stat.h). A counter only grows while its object lives, a gauge is the value of this
+ * makes its members, by STAT_FIELD, rows of falconctl (user/agent/stats/stat.h), and metrics
+ * (user/agent/metrics/tables.h). A counter only grows while its object lives, a gauge is the value of this
  * moment. The unit is none, bytes, or ns; ns_us is for ns that falconctl shows as microseconds. The last
  * argument says what is counted, for the operator.
  */

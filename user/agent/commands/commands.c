@@ -11,10 +11,10 @@
 
 #include "agent/agent.h"
 #include "agent/conn/conn.h"
+#include "agent/conn/security.h"
 #include "agent/conn/setup.h"
 #include "agent/conn/users.h"
 #include "agent/control/control.h"
-#include "agent/keys/keys.h"
 #include "agent/metrics/agent.h"
 #include "agent/nvme/app.h"
 #include "agent/nvme/nvme.h"

@@ -15,6 +15,8 @@
 #include "agent/conn/setup.h"
 #include "agent/conn/users.h"
 #include "agent/control/control.h"
+#include "agent/metrics/now.h"
+#include "agent/metrics/tables.h"
 #include "agent/net/port.h"
 #include "agent/nvme/nvme.h"
 #include "agent/raw/app.h"
@@ -71,9 +73,9 @@ static void show_one_conn(const struct agent_conn *c, void *rows)
 	put(row, "mtu", c->mtu);
 	put(row, "segment", agent_conn_segment(c));
 	put(row, "flows", c->flows);
-	stat_put(row, STAT_CONN, &c->stats);
+	STAT_PUT(row, AGENT_CONN_STATS, &c->stats);
 	if (c->core)
-		stat_put(row, STAT_CORE, fcore_conn_stats(c->core));
+		STAT_PUT(row, FCORE_STATS, fcore_conn_stats(c->core));
 	json_array_append_new(rows, row);
 }
 
@@ -105,7 +107,7 @@ static void show_one_window(const struct agent_conn *c, void *rows)
 	put(row, "ncwnd", falcon_load(&s->cc.ncwnd));
 	put(row, "rto_units", falcon_load(&s->cc.rto));
 	conn_seen(c, &seen);
-	stat_put(row, STAT_CONN_SEEN, &seen);
+	STAT_PUT(row, CONN_SEEN, &seen);
 	json_array_append_new(rows, row);
 }
 
@@ -137,7 +139,7 @@ static void show_one_key(const struct agent_conn *c, void *rows)
 	put(row, "prev_spi", falcon_load(&id->prev_spi));
 	put(row, "peer_spi", c->sec.tx ? sa_spi(c->sec.tx) : 0);
 	sec_usage(&c->sec, &key);
-	stat_put(row, STAT_CONN_KEY, &key);
+	STAT_PUT(row, CONN_KEY, &key);
 	json_array_append_new(rows, row);
 }
 
@@ -160,9 +162,9 @@ static void show_port(struct agent *a, const struct show_query *q, json_t *rows)
 						x->zerocopy ? "zerocopy" : "copy");
 
 			put(row, "queue", q);
-			stat_put(row, STAT_XSK, x);
+			STAT_PUT(row, XSK_STATS, x);
 			queue_now(x, &now);
-			stat_put(row, STAT_QUEUE, &now);
+			STAT_PUT(row, QUEUE_NOW, &now);
 			json_array_append_new(rows, row);
 		}
 	}
@@ -290,8 +292,8 @@ static void show_agent(struct agent *a, const struct show_query *q, json_t *rows
 
 	(void)q;
 	agent_census(a, &census);
-	stat_put(row, STAT_CENSUS, &census);
-	stat_put(row, STAT_AGENT, &a->stats);
+	STAT_PUT(row, AGENT_CENSUS, &census);
+	STAT_PUT(row, AGENT_STATS, &a->stats);
 	json_array_append_new(rows, row);
 }
 
@@ -349,7 +351,7 @@ static void show_one_flow(const struct agent_conn *c, uint32_t flow, json_t *row
 	put(row, "path", s.path);
 	json_object_set_new(row, "fcwnd", json_real(s.fcwnd / 1024.0));
 	put(row, "outstanding", s.outstanding);
-	stat_put(row, STAT_FLOW, &s);
+	STAT_PUT(row, FCORE_FLOW_STATS, &s);
 	put(row, "rx_ecn", falcon_load(&rx->ecn_count));
 	put(row, "rx_hops", falcon_load(&rx->hops));
 	json_array_append_new(rows, row);
@@ -376,8 +378,8 @@ static void show_shard(struct agent *a, const struct show_query *q, json_t *rows
 		struct shard_now now;
 
 		shard_now(s, &now);
-		stat_put(row, STAT_SHARD_NOW, &now);
-		stat_put(row, STAT_SHARD, &s->stats);
+		STAT_PUT(row, SHARD_NOW, &now);
+		STAT_PUT(row, SHARD_STATS, &s->stats);
 		json_array_append_new(rows, row);
 	}
 }

@@ -187,7 +187,7 @@ void agent_show_xlr(struct agent *a, const struct show_query *q, json_t *rows)
 		if (q->only ? c != q->only : c && !show_wants(q, c))
 			continue;
 		row = json_pack("{s:i, s:s}", "number", (int)i, "where", text_of(wheres, r.where));
-		stat_put(row, STAT_FILTER, &sum);
+		STAT_PUT(row, FILTER_NOW, &sum);
 		if (c)
 			json_object_set_new(row, "name", json_string(c->cfg.name));
 		if (r.fields & FCORE_XLR_FUNCTION)

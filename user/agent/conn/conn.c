@@ -22,7 +22,6 @@
 #include "agent/conn/setup.h"
 #include "agent/rue/rue.h"
 #include "agent/shard/shard.h"
-#include "agent/stats/stat.h"
 #include "agent/tenant/quota.h"
 #include "base/log.h"
 
@@ -197,10 +196,12 @@ static void part_for_good(struct agent_conn *c, const char *why)
 static void gone(void *arg)
 {
 	struct agent_conn *c = arg;
+	struct agent_conn_stats *sum = &c->shard->past_conns;
+	const struct agent_conn_stats *s = &c->stats;
 
 	if (c->ulp->ops->conn_gone)
 		c->ulp->ops->conn_gone(c->ulp->self, c->cfg.local_cid);
-	stat_add(STAT_CONN, &c->shard->past_conns, &c->stats);
+	AGENT_CONN_STATS(STAT_ADD)
 	c->leaving = true;
 }
 

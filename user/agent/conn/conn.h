@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "agent/config/config.h"
-#include "agent/keys/rekey.h"
+#include "agent/conn/rekey.h"
 #include "agent/keys/sec.h"
 #include "agent/net/neigh.h"
 #include "agent/shard/news.h"

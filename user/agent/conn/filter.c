@@ -5,7 +5,6 @@
 
 #include "agent/agent.h"
 #include "agent/conn/conn.h"
-#include "agent/stats/stat.h"
 #include "core/xlr.h"
 
 int filter_add(struct agent *a, const struct fcore_xlr_rule *rule)

@@ -9,10 +9,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "falcon/abi/stats.h"
+
 struct agent;
 struct agent_conn;
 struct fcore_xlr_rule;
-struct filter_now;
+
+/* A filter of transactions, in all shards (falcon/stats.h). */
+#define FILTER_NOW(V)                                                                                     \
+	V(counter, hits, none, "transactions that the filter has dropped")
+
+struct filter_now {
+	FILTER_NOW(STAT_MEMBER)
+};
 
 /* In a call. The filter's number, or a negative errno: there are FCORE_XLR_RULES. */
 int filter_add(struct agent *a, const struct fcore_xlr_rule *rule);

@@ -19,7 +19,7 @@
 #include "agent/conn/grace.h"
 #include "agent/conn/notes.h"
 #include "agent/conn/path.h"
-#include "agent/keys/keys.h"
+#include "agent/conn/security.h"
 #include "agent/rue/rue.h"
 #include "agent/shard/shard.h"
 #include "base/log.h"

@@ -5,7 +5,6 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include "agent/stats/stat.h"
 #include "crypto/locked.h"
 
 void sec_usage(const struct sec *s, struct conn_key *out)

@@ -47,8 +47,19 @@ static inline bool sec_clear(const struct sec *s)
 	return s->encap == FALCON_PSP_CLEAR;
 }
 
-/* What |s| has done (agent/stats/stat.h). */
-struct conn_key;
+/* What the keys of a connection have done (falcon/stats.h). */
+#define CONN_KEY(V)                                                                                       \
+	V(gauge, rx_packets, none, "packets opened with the current key")                                 \
+	V(gauge, rx_bytes, bytes, "PSP or ESP packets opened with the current key")                       \
+	V(gauge, tx_packets, none, "packets sealed with the current key")                                 \
+	V(gauge, tx_blocks, none, "cipher blocks sealed with the current key")                            \
+	V(counter, rotations, none, "times that the key was replaced")
+
+struct conn_key {
+	CONN_KEY(STAT_MEMBER)
+};
+
+/* What |s| has done. */
 void sec_usage(const struct sec *s, struct conn_key *out);
 
 /* The encapsulation as configuration has it, "psp-aes-gcm-128" for example. */

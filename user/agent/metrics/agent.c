@@ -19,6 +19,7 @@
 #include "agent/conn/users.h"
 #include "agent/control/control.h"
 #include "agent/metrics/http.h"
+#include "agent/metrics/now.h"
 #include "agent/nvme/priv.h"
 #include "agent/raw/app.h"
 #include "agent/rdma/priv.h"

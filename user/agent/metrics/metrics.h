@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Metrics: counters of many objects, collected and then written as OpenMetrics 1.0 or in the text format of
- * Prometheus. Names, units and sentences are those of stat.h's tables; each object has labels.
+ * Prometheus. Names, units and sentences are those of the tables (tables.h); each object has labels.
  */
 #ifndef FALCON_AGENT_METRICS_METRICS_H
 #define FALCON_AGENT_METRICS_METRICS_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/stats/stat.h"
+#include "agent/metrics/tables.h"
 #include "core/core.h"
 
 enum metrics_format {

@@ -13,10 +13,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
-#include "agent/rue/rue.h"
+#include "agent/config/config.h"
 #include "base/log.h"
+#include "falcon/abi/maps.h"
+#include "io/maps.h"
 #include "io/netdev.h"
+#include "io/xsk.h"
 
 /* Receive queues of |ifname| that can have an AF_XDP socket: 1 if the kernel does not say. */
 static uint32_t count_queues(const char *ifname)
@@ -66,7 +68,7 @@ static int read_mac(const struct port *p, __u8 mac[ETH_ALEN])
 	return rc;
 }
 
-static int publish(struct agent *a, const struct port *p)
+static int publish(const struct port *p, const struct maps *maps)
 {
 	struct falcon_port value = { .index = p->index, .max_frame = XSK_MAX_FRAME };
 	int rc = read_mac(p, value.mac);
@@ -75,7 +77,7 @@ static int publish(struct agent *a, const struct port *p)
 		log_err("cannot read the MAC address of dev=%s: %s", p->ifname, strerror(-rc));
 		return rc;
 	}
-	if (bpf_map_update_elem(a->maps.ports_fd, &p->ifindex, &value, BPF_ANY) < 0) {
+	if (bpf_map_update_elem(maps->ports_fd, &p->ifindex, &value, BPF_ANY) < 0) {
 		log_err("cannot enter dev=%s into falcon_ports: %s", p->ifname, strerror(errno));
 		return -errno;
 	}
@@ -91,40 +93,34 @@ static enum xsk_mode socket_mode(enum config_xsk_mode mode)
 	}
 }
 
-static int open_queues(struct agent *a, struct port *p, enum xsk_mode mode)
+static int open_queues(struct port *p, enum xsk_mode mode, const struct maps *maps, unsigned int nthreads)
 {
+	uint32_t n = p->nqueues;
 	char err[256];
 
-	p->xsks = calloc(p->nqueues, sizeof(*p->xsks));
-	p->waiting = calloc(p->nqueues, sizeof(*p->waiting));
-	if (!p->xsks || !p->waiting) {
-		p->nqueues = 0;
-		return -ENOMEM;
-	}
-	for (uint32_t q = 0; q < p->nqueues; q++) {
-		uint32_t index = p->index * FALCON_MAX_QUEUES + q;
-		int rc = xsk_open(&p->xsks[q], p->ifname, q, mode, a->maps.xsks_fd, index,
-				  &a->maps.credits[index], err, sizeof(err));
+	p->xsks = calloc(n, sizeof(*p->xsks));
+	p->waiting = calloc(n, sizeof(*p->waiting));
+	if (!p->xsks || !p->waiting)
+		n = 0;
+	for (p->nqueues = 0; p->nqueues < n; p->nqueues++) {
+		uint32_t q = p->nqueues, index = p->index * FALCON_MAX_QUEUES + q;
+		int rc = xsk_open(&p->xsks[q], p->ifname, q, mode, maps->xsks_fd, index,
+				  &maps->credits[index], err, sizeof(err));
 
 		if (rc < 0) {
 			log_err("%s", err);
-			p->nqueues = q;
 			return rc;
 		}
-		p->xsks[q].thread = q % a->nshards;
-		agent_rx_level_init(&a->shards[q % a->nshards], &p->waiting[q]);
+		p->xsks[q].thread = q % nthreads;
 	}
-	return 0;
+	return n ? 0 : -ENOMEM;
 }
 
-static int open_port(struct agent *a, const struct port_config *cfg)
+/* What the interface is, and what it can. */
+static int look_at(struct port *p, const struct port_config *cfg, unsigned int nthreads)
 {
-	struct port *p = &a->ports[a->nports];
 	int rc;
 
-	snprintf(p->ifname, sizeof(p->ifname), "%s", cfg->ifname);
-	p->index = a->nports;
-	p->trusted_csum = cfg->rx_csum == CONFIG_CSUM_TRUSTED;
 	p->ifindex = if_nametoindex(p->ifname);
 	if (!p->ifindex) {
 		log_err("no such interface dev=%s", p->ifname);
@@ -136,53 +132,51 @@ static int open_port(struct agent *a, const struct port_config *cfg)
 	p->nqueues = count_queues(p->ifname);
 	if (cfg->queues && cfg->queues < p->nqueues)
 		p->nqueues = cfg->queues;
-	if (p->nqueues < a->nshards) {
+	if (p->nqueues < nthreads) {
 		log_err("threads = %u, but %s has only %u receive queues to serve: give it more (ethtool -L) "
-			"or set fewer threads", a->nshards, p->ifname, p->nqueues);
+			"or set fewer threads", nthreads, p->ifname, p->nqueues);
 		return -EINVAL;
-	}
-	a->nports++;
-	rc = open_queues(a, p, socket_mode(cfg->mode));
-	if (rc == 0)
-		rc = publish(a, p);
-	if (rc == 0)
-		log_info("port open dev=%s queues=%u xdp=%s af_xdp=%s", p->ifname, p->nqueues,
-			 p->native ? "native" : "generic",
-			 p->xsks[0].zerocopy ? "zerocopy" : "copy");
-	return rc;
-}
-
-int agent_ports_open(struct agent *a)
-{
-	for (unsigned i = 0; i < a->config.nports; i++) {
-		int rc = open_port(a, &a->config.ports[i]);
-
-		if (rc < 0)
-			return rc;
 	}
 	return 0;
 }
 
-void agent_ports_close(struct agent *a)
+int port_open(struct port *p, uint32_t index, const struct port_config *cfg, const struct maps *maps,
+	      unsigned int nthreads)
 {
-	for (unsigned i = 0; i < a->nports; i++) {
-		struct port *p = &a->ports[i];
+	int rc;
 
-		bpf_map_delete_elem(a->maps.ports_fd, &p->ifindex);
-		for (uint32_t q = 0; q < p->nqueues; q++) {
-			bpf_map_delete_elem(a->maps.xsks_fd, &p->xsks[q].index);
-			xsk_shut(&p->xsks[q]);
-		}
-		free(p->xsks);
-		free(p->waiting);
+	*p = (struct port){ .index = index, .trusted_csum = cfg->rx_csum == CONFIG_CSUM_TRUSTED };
+	snprintf(p->ifname, sizeof(p->ifname), "%s", cfg->ifname);
+	rc = look_at(p, cfg, nthreads);
+	if (rc < 0)
+		return rc;
+	rc = open_queues(p, socket_mode(cfg->mode), maps, nthreads);
+	if (rc == 0)
+		rc = publish(p, maps);
+	if (rc < 0) {
+		port_close(p, maps);
+		return rc;
 	}
-	a->nports = 0;
+	log_info("port open dev=%s queues=%u xdp=%s af_xdp=%s", p->ifname, p->nqueues,
+		 p->native ? "native" : "generic", p->xsks[0].zerocopy ? "zerocopy" : "copy");
+	return 0;
 }
 
-struct port *agent_port_by_ifindex(struct agent *a, uint32_t ifindex)
+void port_close(struct port *p, const struct maps *maps)
 {
-	for (unsigned i = 0; i < a->nports; i++)
-		if (a->ports[i].ifindex == ifindex)
-			return &a->ports[i];
+	bpf_map_delete_elem(maps->ports_fd, &p->ifindex);
+	for (uint32_t q = 0; q < p->nqueues; q++) {
+		bpf_map_delete_elem(maps->xsks_fd, &p->xsks[q].index);
+		xsk_shut(&p->xsks[q]);
+	}
+	free(p->xsks);
+	free(p->waiting);
+}
+
+struct port *port_by_ifindex(struct port *ports, unsigned int nports, uint32_t ifindex)
+{
+	for (unsigned int i = 0; i < nports; i++)
+		if (ports[i].ifindex == ifindex)
+			return &ports[i];
 	return NULL;
 }

@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct agent;
 struct fcore_occupancy;
+struct maps;
+struct port_config;
 struct xsk;
 
 /* An interface the agent serves. */
@@ -24,10 +25,14 @@ struct port {
 	bool trusted_csum;		/* rx_csum = trusted: connections skip the UDP checksum */
 };
 
-/* Open every configured port. 0, or a negative errno, reason logged. */
-int agent_ports_open(struct agent *a);
-void agent_ports_close(struct agent *a);
-/* NULL: there is none. */
-struct port *agent_port_by_ifindex(struct agent *a, uint32_t ifindex);
+/*
+ * Open |p|, whose number is |index|, as |cfg| has it, its queues shared out to |nthreads| threads. 0, or a
+ * negative errno, reason logged. The caller starts |waiting|.
+ */
+int port_open(struct port *p, uint32_t index, const struct port_config *cfg, const struct maps *maps,
+	      unsigned int nthreads);
+void port_close(struct port *p, const struct maps *maps);
+/* The one of |ports|, |nports| of them, that the kernel knows by |ifindex|; NULL: there is none. */
+struct port *port_by_ifindex(struct port *ports, unsigned int nports, uint32_t ifindex);
 
 #endif /* FALCON_AGENT_NET_PORT_H */

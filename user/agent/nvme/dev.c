@@ -250,7 +250,7 @@ json_t *agent_nvme_row(const struct shard_nvme *s, const struct nvme_dev *dev)
 			(int)attr->ntargets, "connected", (int)i.up, "protection", attr->protection,
 			"protected", i.protected, "refused", i.refused,
 			"reason", i.reason);
-	stat_put(row, STAT_NVME_DEV, &i);
+	STAT_PUT(row, NVME_DEV_STATS, &i);
 	return row;
 }
 

@@ -263,8 +263,8 @@ void agent_show_namespace(struct agent *a, const struct show_query *q, json_t *r
 				1 << attr.block_shift, "read_only", attr.read_only, "protected",
 				attr.metadata != NULL, "peers", operator ? attr.peers : "", "iops",
 				(json_int_t)attr.iops, "bytes_per_s", (json_int_t)attr.bps);
-		stat_put(row, STAT_NVME_NS, &s);
-		stat_put(row, STAT_NVME_TARGET, &all);
+		STAT_PUT(row, NVME_NS_STATS, &s);
+		STAT_PUT(row, NVME_TARGET_STATS, &all);
 		json_array_append_new(rows, row);
 	}
 }

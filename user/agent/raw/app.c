@@ -193,7 +193,7 @@ void raw_app_add_stats(const struct raw_app *app, struct client_stats *sum)
 	for (unsigned int i = 0; i < app->nclients; i++) {
 		const struct client_stats *s = client_stats(app->clients[i]);
 
-		stat_add(STAT_CLIENT, sum, s);
+		CLIENT_STATS(STAT_ADD)
 		sum->outstanding += s->outstanding;
 	}
 }
@@ -213,6 +213,6 @@ json_t *raw_app_row(const struct raw_app *app, const struct control_client *cl)
 	struct client_stats sum = {};
 
 	raw_app_add_stats(app, &sum);
-	stat_put(row, STAT_CLIENT, &sum);
+	STAT_PUT(row, CLIENT_STATS, &sum);
 	return row;
 }

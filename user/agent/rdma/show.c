@@ -134,7 +134,7 @@ static const char *name_of(const char *const *names, size_t n, uint32_t i)
 
 static void qp_stats(const struct rdma_qp_stats *s, json_t *row)
 {
-	stat_put(row, STAT_QP, s);
+	STAT_PUT(row, RDMA_QP_STATS, s);
 	if (s->copy_error)
 		json_object_set_new(row, "copy_error", json_string(strerror(-s->copy_error)));
 }
@@ -178,7 +178,7 @@ static void cq_row(const struct rdma_ctx *ctx, uint32_t handle, json_t *row)
 	put(row, "queues", cq->uses);
 	json_object_set_new(row, "channel", json_boolean(cq->channel));
 	json_object_set_new(row, "failed", json_boolean(cq->failed));
-	stat_put(row, STAT_CQ, &cq->stats);
+	STAT_PUT(row, RDMA_CQ_STATS, &cq->stats);
 	put(row, "events", cq->events.completion);
 }
 

@@ -76,7 +76,7 @@ static uint32_t show_flow(const struct agent_conn *c, uint32_t flow, json_t *row
 	put_windows(row, &c->shared->cc, &core, s);
 	put_plb(row, c, flow);
 	put(row, "buffer_level", fcore_rx_level(c->shard->core));
-	stat_put(row, STAT_RUE, s);
+	STAT_PUT(row, RUE_FLOW_STATS, s);
 	/* XDP counts for the connection. */
 	put(row, "suppressed", s->suppressed + (flow ? 0 : falcon_load(&seen->suppressed)));
 	json_array_append_new(rows, row);

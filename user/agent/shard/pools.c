@@ -77,6 +77,16 @@ void agent_pools_limit(struct shard *s, const struct fcore_config *cfg)
 		fcore_limit_function(s->core, i, function);
 }
 
+void pool_now(const struct fcore_account *acc, unsigned int resource, struct pool_now *out)
+{
+	*out = (struct pool_now){
+		.used = acc->used[resource],
+		.high = acc->high[resource],
+		.limit = acc->limit[resource],
+		.refused = acc->refused[resource],
+	};
+}
+
 static void show_account(json_t *rows, enum fcore_level level, const char *name,
 			 const struct fcore_account *acc)
 {
@@ -86,7 +96,7 @@ static void show_account(json_t *rows, enum fcore_level level, const char *name,
 		struct pool_now now;
 
 		pool_now(acc, (unsigned int)r, &now);
-		stat_put(row, STAT_POOL, &now);
+		STAT_PUT(row, POOL_NOW, &now);
 		if (acc->limit[r] == FCORE_NO_LIMIT)
 			json_object_set_new(row, "limit", json_null());
 		json_array_append_new(rows, row);

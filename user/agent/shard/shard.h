@@ -31,6 +31,7 @@ struct agent_conn;
 struct agent_rdma;
 struct agent_rue;
 struct falcon_frame;
+struct fcore_account;
 struct loopq;
 struct show_query;	/* agent/conn/rows.h */
 struct stall;
@@ -126,6 +127,19 @@ void agent_pools_config(const struct agent *a, struct fcore_config *cfg);
 /* pools.c: limits of hosts and functions in a core made with |cfg|. */
 void agent_pools_limit(struct shard *s, const struct fcore_config *cfg);
 
+/* A resource pool (falcon/stats.h). */
+#define POOL_NOW(V)                                                                                       \
+	V(gauge, used, none, "packets or cells of the pool in use")                                       \
+	V(gauge, high, none, "packets or cells of the pool in use at most at any time")                   \
+	V(gauge, limit, none, "packets or cells of the pool")                                             \
+	V(counter, refused, none, "times that the pool had no room")
+
+struct pool_now {
+	POOL_NOW(STAT_MEMBER)
+};
+
+/* pools.c: |resource| is an enum fcore_resource. */
+void pool_now(const struct fcore_account *acc, unsigned int resource, struct pool_now *out);
 /* pools.c: rows of the core's accounts: those that are shared, or the one of connection |q->only|. */
 void agent_show_pool(struct agent *a, const struct show_query *q, json_t *rows);
 

@@ -157,7 +157,8 @@ void agent_conn_route(struct agent_conn *c)
 		c->route = way ? *way : (struct neigh_entry){};
 	}
 	if (way) {
-		r.port = agent_port_by_ifindex(c->agent, (uint32_t)c->route.ifindex);
+		r.port = port_by_ifindex(c->agent->ports, c->agent->nports,
+					 (uint32_t)c->route.ifindex);
 		r.routed = r.port && c->route.reachable;
 	}
 	if (r.routed && !c->loop)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "agent/keys/rekey.h"
+#include "agent/conn/rekey.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -158,7 +158,7 @@ void rekey_worn(struct agent_conn *c)
 		make_due(c);
 }
 
-/* Steps 2 and 3 follow when the connection manager asks for the new key (keys.c). */
+/* Steps 2 and 3 follow when the connection manager asks for the new key (security.c). */
 static void begin_due(struct agent *a)
 {
 	struct rekey *r = &a->rekey;

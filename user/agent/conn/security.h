@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keys for the connection manager: the parts of agent_cm_ops that cm.h describes, and what follows. */
-#ifndef FALCON_AGENT_KEYS_H
-#define FALCON_AGENT_KEYS_H
+#ifndef FALCON_AGENT_CONN_SECURITY_H
+#define FALCON_AGENT_CONN_SECURITY_H
 
 #include <jansson.h>
 #include <stddef.h>
@@ -23,4 +23,4 @@ int agent_agree_security(struct agent_conn *c, char *err, size_t errlen);
 /* The keys of what connections receive, for debugging: rows of name, spi, version, key. */
 json_t *agent_keys_json(struct agent *a);
 
-#endif /* FALCON_AGENT_KEYS_H */
+#endif /* FALCON_AGENT_CONN_SECURITY_H */

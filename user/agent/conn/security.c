@@ -3,7 +3,7 @@
  * What the connection manager asks about keys: which SPI and key a connection's peer shall use, and
  * what to do with those that the peer has chosen (step 2 of Falcon 9.2.2.3; rekey.h).
  */
-#include "agent/keys/keys.h"
+#include "agent/conn/security.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>

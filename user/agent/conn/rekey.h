@@ -15,8 +15,8 @@
  *   REKEY_NONE --> REKEY_DUE --> REKEY_SENT --> REKEY_SETTLING --> REKEY_NONE, or DUE again
  *                         step 2, 3        answer              step 4
  */
-#ifndef FALCON_AGENT_KEYS_REKEY_H
-#define FALCON_AGENT_KEYS_REKEY_H
+#ifndef FALCON_AGENT_CONN_REKEY_H
+#define FALCON_AGENT_CONN_REKEY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,4 +89,4 @@ void rekey_run(struct agent *a);
 /* When that is needed next, ns; UINT64_MAX: not without something happening. */
 uint64_t rekey_deadline(const struct agent *a);
 
-#endif /* FALCON_AGENT_KEYS_REKEY_H */
+#endif /* FALCON_AGENT_CONN_REKEY_H */
