@@ -57,6 +57,16 @@ static void take_grace(const struct agent *a)
 	cm_settled(a->cm);
 }
 
+static void serve_news(struct shard *s)
+{
+	struct news_left left = news_serve(s);
+
+	if (left.clients)
+		agent_clients_broken(s->agent);
+	if (left.verbs)
+		agent_rdma_reap(s);
+}
+
 static void dispatch(struct agent *a, int fd)
 {
 	if (fd == a->signal_fd)
@@ -75,8 +85,7 @@ static void dispatch(struct agent *a, int fd)
 		struct shard *s = &a->shards[i];
 
 		if (fd == s->news.fd) {
-			if (news_serve(s))
-				agent_clients_broken(a);
+			serve_news(s);
 		} else if (s->rdma && fd == agent_rdma_fd(s)) {
 			agent_rdma_process(s);
 		}

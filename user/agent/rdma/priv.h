@@ -17,6 +17,8 @@
 #include "falcon/abi/verbs.h"
 #include "ulp/rdma/rdma.h"
 
+struct xsk_frame;
+
 /* Whoever has applications at a shard. */
 struct rdma_user {
 	LIST_ENTRY(rdma_user) entry;
@@ -52,6 +54,10 @@ struct rdma_app {
 void agent_rdma_detach(struct rdma_app *app);
 /* The rest of it, at last. */
 void agent_rdma_free(struct rdma_app *app);
+/* stall.c: of struct shard_memory_ops. */
+void agent_rdma_stalled(struct shard *s, struct stall_call *call);
+void agent_rdma_late(struct shard *s);
+bool agent_rdma_keeps(struct shard *s, struct xsk_frame *frame);
 /* stall.c: how many detached applications of |uid| still have a thread waiting for them. */
 unsigned int agent_rdma_held(const struct agent_rdma *v, uid_t uid);
 

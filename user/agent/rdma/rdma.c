@@ -229,6 +229,18 @@ static int share(struct agent *a)
 	return a->nshards > 1 && !a->rdma_group ? -ENOMEM : 0;
 }
 
+static void set_cpu_pressure(struct shard *s, bool pressure)
+{
+	rdma_set_cpu_pressure(s->rdma->layer, pressure);
+}
+
+static const struct shard_memory_ops memory_ops = {
+	.stalled = agent_rdma_stalled,
+	.late = agent_rdma_late,
+	.keeps = agent_rdma_keeps,
+	.cpu_pressure = set_cpu_pressure,
+};
+
 int agent_rdma_open(struct shard *s)
 {
 	struct agent_rdma *v = calloc(1, sizeof(*v));
@@ -250,6 +262,7 @@ int agent_rdma_open(struct shard *s)
 		return rc;
 	}
 	s->rdma = v;
+	s->memory = &memory_ops;
 	shard_ulp_add(s, &rdma_ulp_ops, v->layer);
 	return 0;
 }
@@ -262,6 +275,7 @@ void agent_rdma_close(struct shard *s)
 	if (!v)
 		return;
 	s->rdma = NULL;
+	s->memory = NULL;
 	(void)held;
 	while (v->apps)
 		agent_rdma_detach(v->apps);
@@ -300,12 +314,6 @@ void agent_rdma_refresh(struct shard *s)
 		return;
 	f.n = agent_rdma_look(s->agent, f.devices);
 	call_run(&s->call, refresh, &f);
-}
-
-void agent_rdma_set_cpu_pressure(struct shard *s, bool pressure)
-{
-	if (s->rdma)
-		rdma_set_cpu_pressure(s->rdma->layer, pressure);
 }
 
 int agent_rdma_fd(const struct shard *s)

@@ -11,8 +11,6 @@ struct control_client;
 struct fverbs_cm_addr;
 struct fverbs_device;
 struct shard;
-struct stall_call;
-struct xsk_frame;
 
 /* rdma.c: make the layer, and have the agent call it. 0 or -ENOMEM. The ports are open. */
 int agent_rdma_open(struct shard *s);
@@ -21,18 +19,11 @@ void agent_rdma_close(struct shard *s);
 /* Links or addresses have changed. */
 void agent_rdma_refresh(struct shard *s);
 
-/* Whether the agent has to wait for a CPU (agent/shard/cpu_pressure.h), when that has changed. */
-void agent_rdma_set_cpu_pressure(struct shard *s, bool pressure);
 /*
- * stall.c: the loop's thread is held up in |call|, for an application's memory; another goes on.
- * agent_rdma_late() looks, now and then, what has become of such calls; both by the shard. Control's part is
- * agent_rdma_reap(): who takes too long is detached, and what was kept for a call that is over is freed.
+ * stall.c: of calls that applications' memory has held up, control's part: who takes too long is detached,
+ * and what was kept for a call that is over is freed.
  */
-void agent_rdma_stalled(struct shard *s, struct stall_call *call);
-void agent_rdma_late(struct shard *s);
 void agent_rdma_reap(struct shard *s);
-/* |frame|, of the core's, is in use by such a call: it is given back later. */
-bool agent_rdma_keeps(struct shard *s, struct xsk_frame *frame);
 
 /* An epoll descriptor, readable when agent_rdma_process() has something to do. */
 int agent_rdma_fd(const struct shard *s);

@@ -59,7 +59,7 @@ void agent_rdma_late(struct shard *s)
 	struct agent_rdma *v = s->rdma;
 	struct rdma_app *app;
 
-	if (!v || !v->nlate)
+	if (!v->nlate)
 		return;
 	for (app = v->apps; app; app = app->next) {
 		if (!app->late)
@@ -140,7 +140,7 @@ bool agent_rdma_keeps(struct shard *s, struct xsk_frame *frame)
 	const void *at;
 	size_t len;
 
-	if (!v || !v->nlate)
+	if (!v->nlate)
 		return false;
 	if (frame->xsk) {
 		at = xsk_frame_data(frame);

@@ -20,7 +20,6 @@
 #include "agent/agent.h"
 #include "agent/config/ranges.h"
 #include "agent/conn/loopback.h"
-#include "agent/rdma/rdma.h"
 #include "agent/rue/rue.h"
 #include "agent/shard/stall.h"
 #include "agent/tenant/quota.h"
@@ -70,10 +69,16 @@ static void look_at_clock(struct shard *s)
 				(double)away / 1e9);
 }
 
+static void look_for_late_calls(struct shard *s)
+{
+	if (s->memory)
+		s->memory->late(s);
+}
+
 static void dispatch(struct shard *s, int fd)
 {
 	if (fd == stall_fd(s->stall))
-		agent_rdma_late(s);
+		look_for_late_calls(s);
 	else if (agent_rue_watches(s, fd))
 		agent_rue_tick(s);
 }
@@ -299,8 +304,8 @@ static void look_around(struct shard *s)
 	bool was = s->under_pressure;
 
 	s->under_pressure = cpu_pressure_look(&s->pressure, s->now);
-	if (s->under_pressure != was)
-		agent_rdma_set_cpu_pressure(s, s->under_pressure);
+	if (s->under_pressure != was && s->memory)
+		s->memory->cpu_pressure(s, s->under_pressure);
 }
 
 static void tick(struct shard *s)
@@ -308,7 +313,7 @@ static void tick(struct shard *s)
 	shard_look_for_drops(s);
 	shard_log_refused(s);
 	agent_rue_tick(s);
-	agent_rdma_late(s);
+	look_for_late_calls(s);
 }
 
 /* For "top -H" and "ps -L". */
@@ -398,7 +403,7 @@ static void stalled(void *arg, struct stall_call *call)
 	struct shard *s = arg;
 
 	look_at_clock(s);
-	agent_rdma_stalled(s, call);
+	s->memory->stalled(s, call);
 }
 
 /* Watches the loop's thread; the loop ends when s->stop is set. */

@@ -14,8 +14,6 @@
 #include "agent/conn/dial.h"
 #include "agent/conn/notes.h"
 #include "agent/conn/path.h"
-#include "agent/nvme/app.h"
-#include "agent/rdma/rdma.h"
 #include "agent/shard/shard.h"
 #include "base/log.h"
 
@@ -265,9 +263,9 @@ static void serve_notes(struct agent *a, struct notes_wanted *notes)
 	}
 }
 
-bool news_serve(struct shard *s)
+struct news_left news_serve(struct shard *s)
 {
-	bool broken = false;
+	struct news_left left = {};
 	uint64_t n;
 
 	(void)!read(s->news.fd, &n, sizeof(n));
@@ -279,12 +277,11 @@ bool news_serve(struct shard *s)
 		for (unsigned int i = 0; i < t.nconns; i++)
 			serve_conn(t.conns[i].conn, t.conns[i].what, t.conns[i].path_len, t.conns[i].why);
 		serve_notes(s->agent, &t.notes);
-		broken |= t.clients;
 		if (t.drops)
 			agent_recover_drops(s->agent);
-		if (t.verbs)
-			agent_rdma_reap(s);
+		left.clients |= t.clients;
+		left.verbs |= t.verbs;
 		more = t.more;
 	}
-	return broken;
+	return left;
 }

@@ -89,10 +89,13 @@ void news_drops(struct shard *s);
 
 /* ---- by control ---- */
 
-/*
- * See to what |s| has told since the last call of this. True: an application has broken the rules of its
- * shared memory, and is to be disconnected.
- */
-bool news_serve(struct shard *s);
+/* What the caller has to see to. */
+struct news_left {
+	bool clients;			/* an application has broken the rules: it is to be disconnected */
+	bool verbs;			/* a verbs application is to be detached, or freed (rdma/stall.c) */
+};
+
+/* See to what |s| has told since the last call of this, but for what is returned. */
+struct news_left news_serve(struct shard *s);
 
 #endif /* FALCON_AGENT_SHARD_NEWS_H */

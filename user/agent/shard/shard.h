@@ -35,6 +35,7 @@ struct fcore_account;
 struct loopq;
 struct show_query;	/* agent/conn/rows.h */
 struct stall;
+struct stall_call;
 
 /* What the loop has done (stats.h). */
 #define SHARD_STATS(V)											\
@@ -65,6 +66,21 @@ struct agent_conn_stats {
 	AGENT_CONN_STATS(STAT_MEMBER)
 };
 
+/*
+ * What serves applications with whose memory the shard's thread works, and which may keep it waiting
+ * (stall.h). All by the shard.
+ */
+struct shard_memory_ops {
+	/* The loop's thread is held up in |call|; the caller goes on in its place. */
+	void (*stalled)(struct shard *s, struct stall_call *call);
+	/* Look what has become of such calls: now and then, and when one may be over. */
+	void (*late)(struct shard *s);
+	/* |frame|, which the core needs no more, is in use by such a call: it is given back later. */
+	bool (*keeps)(struct shard *s, struct xsk_frame *frame);
+	/* Whether the shard has to wait for a CPU (cpu_pressure.h), when that has changed. */
+	void (*cpu_pressure)(struct shard *s, bool pressure);
+};
+
 struct shard {
 	struct agent *agent;
 	unsigned int index;		/* in agent.shards, and as XDP knows it */
@@ -73,6 +89,7 @@ struct shard {
 	struct agent_conn **conns;	/* its own by local CID, FALCON_MAX_CONNS; changed in its calls */
 	uint32_t nconns;		/* of them; changed in calls */
 	struct agent_rdma *rdma;	/* verbs applications; NULL: none are served */
+	const struct shard_memory_ops *memory;	/* theirs; NULL likewise */
 	struct ulp ulps[ULP_MAX];
 	unsigned nulps;
 	struct agent_rue *rue;

@@ -10,7 +10,6 @@
 #include "agent/agent.h"
 #include "agent/conn/conn.h"
 #include "agent/conn/loopback.h"
-#include "agent/rdma/rdma.h"
 #include "agent/rue/rue.h"
 #include "base/log.h"
 
@@ -21,7 +20,7 @@ static void core_rue_event(void *arg, struct fcore_conn *c, const struct falcon_
 
 void agent_frame_put(struct shard *s, struct xsk_frame *frame)
 {
-	if (!agent_rdma_keeps(s, frame))
+	if (!s->memory || !s->memory->keeps(s, frame))
 		handover_release(s, frame);
 }
 
