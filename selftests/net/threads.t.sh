@@ -58,6 +58,11 @@ for conn in b b-unordered b6; do
 	tap_run "connection $conn" tap_wait 20 conn_up a "$conn"
 done
 tap_is "$(spread b)" "2 1" "three connections are spread over two threads"
+for conn in a a-unordered a6; do
+	tap_run "a trace of b's connection $conn" \
+		on b falconctl rue trace "$SCRATCH/trace.csv" --count 1 --seconds 1 --conn "$conn"
+done
+# Whatever thread has the connection, nothing writes into the memory of a trace that is over.
 serve b
 for conn in b b-unordered b6; do
 	tap_run "a file arrives by $conn" put a "$conn" b big

@@ -49,11 +49,6 @@ void shard_unwatch(struct shard *s, int fd)
 	(void)s, (void)fd;
 }
 
-void agent_rue_trace_end(struct shard *s, const struct control_client *cl)
-{
-	(void)s, (void)cl;
-}
-
 bool fcore_rue_event(struct fcore *core, struct falcon_rue_event *e)
 {
 	(void)core;

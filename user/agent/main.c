@@ -325,6 +325,7 @@ static void close_protocol(struct agent *a)
 	loopback_close(a);
 	agent_notes_close(a);
 	free(a->rdma_group);
+	agent_rue_trace_end(NULL);
 	for (unsigned int i = 0; i < a->nshards; i++)
 		agent_rue_close(&a->shards[i]);
 }

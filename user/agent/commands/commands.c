@@ -259,8 +259,7 @@ static void detach(void *arg)
 	struct agent *a = ((struct leaving *)arg)->agent;
 	struct control_client *cl = ((struct leaving *)arg)->client;
 
-	for (unsigned int i = 0; i < a->nshards; i++)
-		agent_rue_trace_end(&a->shards[i], cl);
+	agent_rue_trace_end(cl);
 	agent_nvme_gone(a, cl);
 	agent_raw_gone(a, cl);
 	quota_uncharge(a->quota, cl->uid, QUOTA_CLIENTS, 1);

@@ -71,14 +71,15 @@ int agent_conn_set(struct agent *a, struct control_client *cl, json_t *req, int 
 static struct {
 	struct rue_trace *memory;	/* NULL: none */
 	size_t bytes;
+	struct shard *shard;		/* whose engines are traced */
 	const struct control_client *owner;
 } trace;
 
-void agent_rue_trace_end(struct shard *s, const struct control_client *cl)
+void agent_rue_trace_end(const struct control_client *cl)
 {
 	if (!trace.memory || (cl && cl != trace.owner))
 		return;
-	agent_rue_trace_set(s, NULL, -1, 0, -1);
+	agent_rue_trace_set(trace.shard, NULL, -1, 0, -1);
 	munmap(trace.memory, trace.bytes);
 	memset(&trace, 0, sizeof(trace));
 }
@@ -137,9 +138,10 @@ int agent_rue_trace(struct agent *a, struct control_client *cl, json_t *req, int
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
 	trace.owner = cl;
+	trace.shard = shard;
 	if (agent_rue_trace_set(shard, trace.memory, fds[0], room(),
 				c ? (int64_t)c->cfg.local_cid : -1))
 		return 0;
-	agent_rue_trace_end(shard, cl);
+	agent_rue_trace_end(cl);
 	return control_error(reply, -EAGAIN, "the engine's process does not answer");
 }

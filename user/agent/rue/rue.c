@@ -94,7 +94,6 @@ void agent_rue_close(struct shard *s)
 {
 	if (!s->rue)
 		return;
-	agent_rue_trace_end(s, NULL);
 	rue_worker_stop(s->rue->joining);
 	rue_worker_stop(s->rue->worker);
 	rue_host_destroy(s->rue->host);

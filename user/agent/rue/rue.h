@@ -97,6 +97,6 @@ int agent_conn_set(struct agent *a, struct control_client *cl, json_t *req, int 
 int agent_rue_trace(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		    json_t **reply);
 /* |cl| is gone, and with it the trace that it asked for. NULL: end any. */
-void agent_rue_trace_end(struct shard *s, const struct control_client *cl);
+void agent_rue_trace_end(const struct control_client *cl);
 
 #endif /* FALCON_AGENT_RUE_H */
