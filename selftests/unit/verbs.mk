@@ -13,6 +13,7 @@ $(VERBS_BINS): $(VERBS_DIR)/%.t: $(B)/asan/selftests/unit/%.o \
 	$(Q)$(CC) $(CFLAGS) $(ASAN) $(TEST_LD) -rdynamic -o $@ $^ -libverbs -lrdmacm -lcmocka -ljansson -lpthread
 
 TESTS += $(VERBS_BINS)
+$(VERBS_DIR)/verbs_data.t: TEST_LD += -Xlinker --wrap=fv_idle_nothing
 
 # The same, used by threads. Fences order what the agent sees, of which the sanitizer knows nothing.
 $(B)/tsan/user/verbs/%.o $(B)/tsan/selftests/unit/verbs/%.o: CFLAGS += -Wno-tsan
