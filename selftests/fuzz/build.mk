@@ -53,7 +53,7 @@ FUZZ_CONFIG := $(wildcard user/agent/config/*.c) user/base/log.c \
 FUZZ_RAW := $(wildcard user/ulp/*.c) \
 	$(addprefix selftests/unit/loop/,app.c fake_core.c)
 FUZZ_CONTROL := selftests/fuzz/fuzz_control_agent.c \
-	$(wildcard $(addprefix user/agent/,config/*.c control/*.c commands/*.c nvme/*.c raw/*.c tenant/*.c)) \
+	$(filter-out %/commands/pools.c,$(wildcard $(addprefix user/agent/,config/*.c control/*.c commands/*.c nvme/*.c raw/*.c tenant/*.c))) \
 	$(addprefix user/agent/,conn/filter.c conn/rows.c conn/users.c keys/sec.c keys/sec_keys.c) \
 	$(addprefix user/agent/,process/deferred_close.c metrics/now.c metrics/tables.c process/priority.c shard/call.c stats/stat.c) \
 	$(addprefix user/agent/rue/,rue.c commands.c process.c show.c) \

@@ -13,6 +13,7 @@
 #include "agent/conn/loopback.h"
 #include "agent/conn/notes.h"
 #include "agent/conn/path.h"
+#include "agent/conn/route.h"
 #include "agent/conn/setup.h"
 #include "agent/net/port.h"
 #include "agent/shard/handover.h"
@@ -195,7 +196,7 @@ uint32_t shard_receive(struct shard *s)
 	return 0;
 }
 
-uint32_t handover_take(struct shard *s)
+uint32_t shard_take_over(struct shard *s)
 {
 	(void)s;
 	return 0;

@@ -398,7 +398,7 @@ struct endpoint *secure_find(const struct host *h, uint32_t spi)
 /* As the shard tells control. */
 static void use_up(struct agent_conn *c)
 {
-	if (rekey_wanted(c))
+	if (sec_worn(&c->sec, c->agent->config.agent.key_packets, c->agent->config.agent.key_bytes))
 		rekey_worn(c);
 }
 

@@ -17,6 +17,7 @@
 #include "agent/commands/commands.h"
 #include "agent/conn/conn.h"
 #include "agent/conn/grace.h"
+#include "agent/conn/heard.h"
 #include "agent/conn/loopback.h"
 #include "agent/conn/notes.h"
 #include "agent/control/control.h"
@@ -59,7 +60,7 @@ static void take_grace(const struct agent *a)
 
 static void serve_news(struct shard *s)
 {
-	struct news_left left = news_serve(s);
+	struct heard_left left = heard_serve(s);
 
 	if (left.clients)
 		agent_clients_broken(s->agent);

@@ -38,5 +38,7 @@ int agent_xlr_add(struct agent *a, struct control_client *cl, json_t *req, int *
 int agent_xlr_del(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		  json_t **reply);
 void agent_show_xlr(struct agent *a, const struct show_query *q, json_t *rows);
+/* pools.c */
+void agent_show_pool(struct agent *a, const struct show_query *q, json_t *rows);
 
 #endif /* FALCON_AGENT_COMMANDS_H */

@@ -19,6 +19,7 @@
 #include "agent/conn/grace.h"
 #include "agent/conn/loopback.h"
 #include "agent/conn/path.h"
+#include "agent/conn/route.h"
 #include "agent/conn/setup.h"
 #include "agent/rue/rue.h"
 #include "agent/shard/shard.h"
@@ -455,7 +456,7 @@ void agent_conns_close(struct agent *a)
 		while (shard_receive(&a->shards[i]))
 			;
 	for (unsigned int i = 0; i < a->nshards; i++)
-		handover_take(&a->shards[i]);
+		shard_take_over(&a->shards[i]);
 	while ((c = TAILQ_FIRST(&a->leaving))) {
 		TAILQ_REMOVE(&a->leaving, c, reap_link);
 		forget(c);

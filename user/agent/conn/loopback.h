@@ -13,9 +13,6 @@
 
 struct agent;
 struct agent_conn;
-struct fcore_packet;
-struct shard;
-struct xsk_frame;
 
 /* Whether |c|, which is to dial, leads to this host. */
 bool loopback_wanted(const struct agent_conn *c);
@@ -23,19 +20,9 @@ bool loopback_wanted(const struct agent_conn *c);
 int loopback_start(struct agent_conn *c, char *err, size_t errlen);
 /* |c| is down for |why|: so will be its other end. What was dialled is dialled again in a while. */
 void loopback_part(struct agent_conn *c, const char *why);
-/* struct fcore_ops.transmit, at |iv|, ps. */
-int loopback_transmit(struct agent_conn *c, const struct fcore_packet *p, uint64_t iv);
-/* By the shard: deliver a burst of packets. Returns how many. */
-uint32_t loopback_run(struct shard *s);
-/* By the shard: packets are on their way, or frames for them have become free. */
-bool loopback_waiting(const struct shard *s);
-/* By control: make the other ends that are due; and when that is needed, ns; UINT64_MAX: never. */
+/* Make the other ends that are due; and when that is needed, ns; UINT64_MAX: never. */
 void loopback_dial(struct agent *a);
 uint64_t loopback_deadline(const struct agent *a);
-/* Deliver the packet in |f|, a frame of such a connection that another shard has handed over. */
-void loopback_deliver(struct shard *s, struct xsk_frame *f);
-/* |s| needs |f|, a frame of such a connection, no more. */
-void loopback_release(struct shard *s, struct xsk_frame *f);
 /* All connections have gone. */
 void loopback_close(struct agent *a);
 

@@ -145,13 +145,6 @@ void rekey_answered(struct agent_conn *c)
 		enter(c, REKEY_SETTLING, c->agent->now + c->agent->config.agent.key_settle_ns);
 }
 
-bool rekey_wanted(const struct agent_conn *c)
-{
-	const struct agent_options *o = &c->agent->config.agent;
-
-	return c->sec.rx_packets >= o->key_packets || c->sec.rx_bytes >= o->key_bytes;
-}
-
 void rekey_worn(struct agent_conn *c)
 {
 	if (c->rekey == REKEY_NONE && c->state == AGENT_CONN_UP)

@@ -28,13 +28,6 @@
 struct agent;
 struct agent_conn;
 
-enum rekey_state {
-	REKEY_NONE,
-	REKEY_DUE,		/* as soon as the connection manager can */
-	REKEY_SENT,		/* until rekey_at the peer may answer */
-	REKEY_SETTLING,		/* until rekey_at packets with the previous SPI may arrive */
-};
-
 enum rekey_const {
 	REKEY_ANSWER_MS = 10000,	/* a peer that takes longer loses the connection */
 	REKEY_RETRY_US = 1000,		/* between looks at connections that are not ready for it */
@@ -79,9 +72,7 @@ void rekey_join(struct agent_conn *c);
 void rekey_leave(struct agent_conn *c);
 /* The peer has answered. */
 void rekey_answered(struct agent_conn *c);
-/* The key that packets are opened with has done its share. By the shard. */
-bool rekey_wanted(const struct agent_conn *c);
-/* That is so: rotate it. By control. */
+/* The key that packets are opened with has done its share (sec_worn()): rotate it. By control. */
 void rekey_worn(struct agent_conn *c);
 
 /* Do what is due. */

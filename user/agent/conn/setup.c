@@ -7,6 +7,7 @@
  * cleared, then a grace period lets programs that still run end, then the sockets are drained of
  * frames claimed before. shard_receive() drops frames of a connection without protocol state.
  */
+#include "agent/conn/route.h"
 #include "agent/conn/setup.h"
 
 #include <errno.h>

@@ -59,6 +59,12 @@ struct conn_key {
 	CONN_KEY(STAT_MEMBER)
 };
 
+/* Whether the key that packets are opened with has done its share, |packets| or |bytes|. */
+static inline bool sec_worn(const struct sec *s, uint64_t packets, uint64_t bytes)
+{
+	return s->rx_packets >= packets || s->rx_bytes >= bytes;
+}
+
 /* What |s| has done. */
 void sec_usage(const struct sec *s, struct conn_key *out);
 

@@ -56,3 +56,13 @@ void queue_now(const struct xsk *x, struct queue_now *out)
 		.refused = falcon_load(&x->credit->refused),
 	};
 }
+
+void pool_now(const struct fcore_account *acc, unsigned int resource, struct pool_now *out)
+{
+	*out = (struct pool_now){
+		.used = acc->used[resource],
+		.high = acc->high[resource],
+		.limit = acc->limit[resource],
+		.refused = acc->refused[resource],
+	};
+}

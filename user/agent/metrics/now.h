@@ -9,6 +9,7 @@
 
 struct agent;
 struct agent_conn;
+struct fcore_account;
 struct shard;
 struct xsk;
 
@@ -66,6 +67,17 @@ struct queue_now {
 	QUEUE_NOW(STAT_MEMBER)
 };
 
+/* A resource pool (falcon/stats.h). */
+#define POOL_NOW(V)                                                                                       \
+	V(gauge, used, none, "packets or cells of the pool in use")                                       \
+	V(gauge, high, none, "packets or cells of the pool in use at most at any time")                   \
+	V(gauge, limit, none, "packets or cells of the pool")                                             \
+	V(counter, refused, none, "times that the pool had no room")
+
+struct pool_now {
+	POOL_NOW(STAT_MEMBER)
+};
+
 /* In calls of the shards that they look at. */
 void agent_census(const struct agent *a, struct agent_census *out);
 void shard_now(const struct shard *s, struct shard_now *out);
@@ -73,5 +85,7 @@ void conn_now(const struct agent_conn *c, struct conn_now *out);
 /* Of one that is set up. */
 void conn_seen(const struct agent_conn *c, struct conn_seen *out);
 void queue_now(const struct xsk *x, struct queue_now *out);
+/* |resource| is an enum fcore_resource. */
+void pool_now(const struct fcore_account *acc, unsigned int resource, struct pool_now *out);
 
 #endif /* FALCON_AGENT_METRICS_NOW_H */

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "agent/config/nvme.h"
+#include "agent/conn/heard.h"
 #include "agent/conn/rows.h"
 #include "agent/nvme/app.h"
 #include "agent/nvme/priv.h"

@@ -19,6 +19,7 @@
 
 #include "agent/agent.h"
 #include "agent/config/config.h"
+#include "agent/conn/heard.h"
 #include "agent/shard/shard.h"
 #include "agent/tenant/quota.h"
 #include "base/log.h"

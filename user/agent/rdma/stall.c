@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 
-#include "agent/conn/loopback.h"
 #include "agent/shard/loopq.h"
 #include "agent/shard/shard.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/conn/conn.h"
+#include "agent/shard/conn.h"
 #include "agent/shard/shard.h"
 #include "base/log.h"
 

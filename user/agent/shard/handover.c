@@ -2,7 +2,6 @@
 #include "agent/shard/handover.h"
 
 #include "agent/agent.h"
-#include "agent/conn/loopback.h"
 #include "agent/shard/shard.h"
 
 void handover_add(struct shard *from, unsigned int to, struct xsk_frame *f)
@@ -31,19 +30,9 @@ void handover_flush(struct shard *from)
 	}
 }
 
-uint32_t handover_take(struct shard *s)
+struct xsk_frame *handover_take(struct shard *s)
 {
-	struct xsk_frame *f = pile_oldest_first(pile_take(&s->handover.inbox)), *next;
-	uint32_t n = 0;
-
-	for (; f; f = next, n++) {
-		next = f->next;
-		if (f->xsk)
-			shard_handle(s, &(struct xsk_rx_item){ .frame = f, .data = f->data, .len = f->len });
-		else
-			loopback_deliver(s, f);
-	}
-	return n;
+	return pile_oldest_first(pile_take(&s->handover.inbox));
 }
 
 bool handover_waiting(const struct shard *s)
@@ -53,9 +42,7 @@ bool handover_waiting(const struct shard *s)
 
 void handover_release(struct shard *s, struct xsk_frame *f)
 {
-	if (!f->xsk)
-		loopback_release(s, f);
-	else if (f->xsk->thread == s->index)
+	if (f->xsk->thread == s->index)
 		xsk_frame_put(f);
 	else if (xsk_frame_return(f))
 		call_nudge(&s->agent->shards[f->xsk->thread].call);

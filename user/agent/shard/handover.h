@@ -27,11 +27,11 @@ struct handover {
 /* Give |f|, which |from| has, to shard |to|, another one, with the next handover_flush(). */
 void handover_add(struct shard *from, unsigned int to, struct xsk_frame *f);
 void handover_flush(struct shard *from);
-/* Handle what was handed over to |s|. Returns how many frames. */
-uint32_t handover_take(struct shard *s);
+/* What was handed over to |s|, linked by |next|, in the order in which it came; NULL: nothing. */
+struct xsk_frame *handover_take(struct shard *s);
 bool handover_waiting(const struct shard *s);
 
-/* |s| needs |f|, a socket's or that of a connection within this host, no more. */
+/* |s| needs |f|, a socket's, no more. */
 void handover_release(struct shard *s, struct xsk_frame *f);
 
 #endif /* FALCON_AGENT_SHARD_HANDOVER_H */

@@ -19,8 +19,8 @@
 
 #include "agent/agent.h"
 #include "agent/config/ranges.h"
-#include "agent/conn/loopback.h"
 #include "agent/rue/rue.h"
+#include "agent/shard/loopback.h"
 #include "agent/shard/stall.h"
 #include "agent/tenant/quota.h"
 #include "base/log.h"
@@ -108,7 +108,7 @@ static void drain(struct shard *s)
 		return;
 	for (int n = 0; n <= XSK_RING_SIZE && shard_receive(s); n++)
 		;
-	handover_take(s);
+	shard_take_over(s);
 	call_drained(&s->call, number);
 }
 
@@ -200,7 +200,7 @@ static uint32_t turn(struct shard *s)
 	s->stats.turns++;
 	drain(s);
 	work = shard_receive(s);
-	work += handover_take(s);
+	work += shard_take_over(s);
 	work += loopback_run(s);
 	work += shard_take_dirty(s);
 	/* What it hears for the rate update engine alone is no reason to stay awake. */

@@ -74,28 +74,21 @@ void news_close(struct news *n);
 /* Empty, without a descriptor: for tests. */
 void news_init(struct news *n);
 
-/* ---- by the shard ---- */
+/* What follows is by the shard, but for news_forget(), and wakes control (conn/heard.h). */
 
 /* |what| is true of |c|, for |why|, NULL unless it is FAILED or HUNG_UP. */
 void news_of_conn(struct agent_conn *c, enum conn_news what, const char *why);
 void news_path(struct agent_conn *c, uint32_t len);
 /* What was not told yet of |c| is not so any more: it has another incarnation. In a call. */
 void news_forget(struct agent_conn *c);
-/* What upper layers ask for: struct ulp_host, whose |agent| is the shard. */
-extern const struct ulp_host shard_ulp_host;
+/* The connection |w| is wanted, under |cid|, which is reserved. |w| is the news' from then on. */
+void news_dial(struct shard *s, uint32_t cid, struct dial_wanted *w);
+/* The connection |cid| is not wanted after all: it is the caller's again. NULL: control knows of it. */
+struct dial_wanted *news_withdraw(struct shard *s, uint32_t cid);
+/* 0, or -ENOBUFS. */
+int news_note(struct shard *s, uint8_t proto, const struct ulp_note *note);
 void news_clients(struct shard *s);
 void news_verbs(struct shard *s);
 void news_drops(struct shard *s);
-
-/* ---- by control ---- */
-
-/* What the caller has to see to. */
-struct news_left {
-	bool clients;			/* an application has broken the rules: it is to be disconnected */
-	bool verbs;			/* a verbs application is to be detached, or freed (rdma/stall.c) */
-};
-
-/* See to what |s| has told since the last call of this, but for what is returned. */
-struct news_left news_serve(struct shard *s);
 
 #endif /* FALCON_AGENT_SHARD_NEWS_H */

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/conn/conn.h"
 #include "agent/rue/rue.h"
+#include "agent/shard/conn.h"
+#include "agent/shard/loopback.h"
 
 enum rx_const {
 	RX_BURST = 64,		/* frames a socket and turn */
@@ -155,6 +156,21 @@ void shard_each_xsk(struct shard *s, void (*fn)(struct xsk *x))
 	for (unsigned i = 0; i < a->nports; i++)
 		for (uint32_t q = s->index; q < a->ports[i].nqueues; q += a->nshards)
 			fn(&a->ports[i].xsks[q]);
+}
+
+uint32_t shard_take_over(struct shard *s)
+{
+	struct xsk_frame *f = handover_take(s), *next;
+	uint32_t n = 0;
+
+	for (; f; f = next, n++) {
+		next = f->next;
+		if (f->xsk)
+			shard_handle(s, &(struct xsk_rx_item){ .frame = f, .data = f->data, .len = f->len });
+		else
+			loopback_deliver(s, f);
+	}
+	return n;
 }
 
 void shard_look_for_drops(struct shard *s)

@@ -8,7 +8,6 @@
 #ifndef FALCON_AGENT_SHARD_H
 #define FALCON_AGENT_SHARD_H
 
-#include <jansson.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,9 +30,7 @@ struct agent_conn;
 struct agent_rdma;
 struct agent_rue;
 struct falcon_frame;
-struct fcore_account;
 struct loopq;
-struct show_query;	/* agent/conn/rows.h */
 struct stall;
 struct stall_call;
 
@@ -124,11 +121,13 @@ struct shard {
 uint32_t shard_receive(struct shard *s);
 /* rx.c: a frame for a connection that is, or was, the shard's own. */
 void shard_handle(struct shard *s, const struct xsk_rx_item *it);
+/* rx.c: handle what other shards have handed over. Returns how many frames. */
+uint32_t shard_take_over(struct shard *s);
 /* rx.c: hand connections with new ACK state to the core. Returns how many. */
 uint32_t shard_take_dirty(struct shard *s);
 /* rx.c: |fn| of each socket that is the shard's: those of every nshards-th queue. */
 void shard_each_xsk(struct shard *s, void (*fn)(struct xsk *x));
-/* rx.c: have a socket dropped frames? Control will see to it (drops.c). */
+/* rx.c: have a socket dropped frames? Control will see to it (conn/drops.h). */
 void shard_look_for_drops(struct shard *s);
 /* rx.c: mark |cid| as having new ACK state, as XDP does. */
 void shard_mark_dirty(struct shard *s, uint32_t cid);
@@ -136,32 +135,11 @@ void shard_mark_dirty(struct shard *s, uint32_t cid);
 /* refused.c: tell which packets were refused since the last call. */
 void shard_log_refused(struct shard *s);
 
-/* drops.c: a socket has dropped frames: release the claims that never arrived. By control. */
-void agent_recover_drops(struct agent *a);
-
 /* pools.c: sizes of the core's pools, from configuration and sockets, which are open. */
 void agent_pools_config(const struct agent *a, struct fcore_config *cfg);
 /* pools.c: limits of hosts and functions in a core made with |cfg|. */
 void agent_pools_limit(struct shard *s, const struct fcore_config *cfg);
 
-/* A resource pool (falcon/stats.h). */
-#define POOL_NOW(V)                                                                                       \
-	V(gauge, used, none, "packets or cells of the pool in use")                                       \
-	V(gauge, high, none, "packets or cells of the pool in use at most at any time")                   \
-	V(gauge, limit, none, "packets or cells of the pool")                                             \
-	V(counter, refused, none, "times that the pool had no room")
-
-struct pool_now {
-	POOL_NOW(STAT_MEMBER)
-};
-
-/* pools.c: |resource| is an enum fcore_resource. */
-void pool_now(const struct fcore_account *acc, unsigned int resource, struct pool_now *out);
-/* pools.c: rows of the core's accounts: those that are shared, or the one of connection |q->only|. */
-void agent_show_pool(struct agent *a, const struct show_query *q, json_t *rows);
-
-/* tx.c: the template of a connection's frames, by the way to its peer. */
-void agent_conn_route(struct agent_conn *c);
 /* tx.c: struct fcore_ops.transmit. */
 int agent_transmit(void *arg, struct fcore_conn *fc, const struct fcore_packet *p);
 

@@ -10,8 +10,8 @@
 #include "agent/shard/shard.h"
 
 #include "agent/agent.h"
-#include "agent/conn/conn.h"
 #include "agent/rue/rue.h"
+#include "agent/shard/conn.h"
 #include "falcon/receive/receive.h"
 
 /* A frame on its way through the receive sequence. */
@@ -65,7 +65,9 @@ void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct f
 /* A key carries only so much. */
 static void look_at_key(struct agent_conn *c)
 {
-	if (c->noted.rekey || !rekey_wanted(c))
+	const struct agent_options *o = &c->agent->config.agent;
+
+	if (c->noted.rekey || !sec_worn(&c->sec, o->key_packets, o->key_bytes))
 		return;
 	c->noted.rekey = true;
 	news_of_conn(c, CONN_NEWS_REKEY, NULL);

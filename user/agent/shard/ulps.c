@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 
 #include "agent/agent.h"
-#include "agent/conn/conn.h"
-#include "agent/conn/loopback.h"
 #include "agent/rue/rue.h"
+#include "agent/shard/conn.h"
+#include "agent/shard/loopback.h"
 #include "base/log.h"
 
 static void core_rue_event(void *arg, struct fcore_conn *c, const struct falcon_rue_event *e)
@@ -20,8 +20,12 @@ static void core_rue_event(void *arg, struct fcore_conn *c, const struct falcon_
 
 void agent_frame_put(struct shard *s, struct xsk_frame *frame)
 {
-	if (!s->memory || !s->memory->keeps(s, frame))
+	if (s->memory && s->memory->keeps(s, frame))
+		return;
+	if (frame->xsk)
 		handover_release(s, frame);
+	else
+		loopback_release(s, frame);
 }
 
 static void frame_put(void *arg, void *frame)

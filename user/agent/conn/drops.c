@@ -4,11 +4,12 @@
  * would pass for received. Claims are compared with arrivals while XDP claims nothing and the sockets are
  * empty. A connection's packets come by any queue, so all shards take part.
  */
-#include "agent/shard/shard.h"
+#include "agent/conn/drops.h"
 
 #include "agent/agent.h"
 #include "agent/conn/conn.h"
 #include "agent/conn/setup.h"
+#include "agent/shard/shard.h"
 
 /* In a call. */
 static void hold(void *arg)
