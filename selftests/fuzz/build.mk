@@ -56,7 +56,7 @@ FUZZ_CONTROL := selftests/fuzz/fuzz_control_agent.c \
 	$(filter-out %/commands/pools.c,$(wildcard $(addprefix user/agent/,config/*.c control/*.c commands/*.c nvme/*.c raw/*.c tenant/*.c))) \
 	$(addprefix user/agent/,conn/filter.c conn/rows.c conn/users.c keys/sec.c keys/sec_keys.c) \
 	$(addprefix user/agent/,process/deferred_close.c metrics/now.c metrics/tables.c process/priority.c shard/call.c stats/stat.c) \
-	$(addprefix user/agent/rue/,rue.c commands.c process.c show.c) \
+	$(addprefix user/agent/rue/,rue.c process.c) \
 	user/io/netdev.c $(wildcard user/base/*.c user/crypto/*.c user/rue/*.c user/ulp/nvme/*.c) $(FUZZ_RAW)
 FUZZ_CP := $(addprefix tools/cp/,session.c proto.c file.c text.c) tools/common/mailbox.c
 FUZZ_HANDSHAKE := $(wildcard user/cm/*.c) user/base/log.c

@@ -73,14 +73,16 @@ static void set_up(void)
 	snprintf(path, sizeof(path), "%s/sock", dir);
 	CHECK(config_load(NULL, &agent.config, err, sizeof(err)) == 0);
 	CHECK(quota_open(&agent.quota, agent.config.users, agent.config.nusers, err, sizeof(err)) == 0);
-	agent.maps.nconns = FALCON_MAX_CONNS;
-	agent.shards[0].agent = &agent;
-	agent.shards[0].conns = agent.conns;
-	agent.nshards = 1;
-	agent.calls[0] = &agent.shards[0].call;
-	CHECK(agent_rue_open(&agent.shards[0], err, sizeof(err)) == 0);
-	agent.ports[0] = (struct port){ .ifname = "eth0", .nqueues = 1, .xsks = &xsk };
-	agent.nports = 1;
+	agent.plane.maps.nconns = FALCON_MAX_CONNS;
+	agent.plane.config = &agent.config;
+	agent.plane.shards[0].plane = &agent.plane;
+	agent.plane.shards[0].agent = &agent;
+	agent.plane.shards[0].conns = agent.conns;
+	agent.plane.nshards = 1;
+	agent.plane.calls[0] = &agent.plane.shards[0].call;
+	CHECK(agent_rue_open(&agent.plane.shards[0], err, sizeof(err)) == 0);
+	agent.plane.ports[0] = (struct port){ .ifname = "eth0", .nqueues = 1, .xsks = &xsk };
+	agent.plane.nports = 1;
 	log_set_level(LOG_LEVEL_ERROR);
 	CHECK(control_open(&agent.control, path, "", agent_command, agent_client_gone, &agent, err,
 			   sizeof(err)) == 0);
@@ -216,7 +218,7 @@ static int talk(int fd, const uint8_t *head, const uint8_t *text, size_t len)
 	/* The first turn may only accept. */
 	for (int i = 0; i < 3; i++)
 		control_process(agent.control);
-	raw_pump(agent.shards[0].raw, 1);
+	raw_pump(agent.plane.shards[0].raw, 1);
 	if (fake_client_broken)
 		agent_clients_broken(&agent);
 	fake_client_broken = false;
@@ -262,7 +264,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!agent.control)
 		set_up();
 	before = open_fds();
-	agent.shards[0].raw = raw_create(&fake_raw_ops, &agent.shards[0], FAKE_CONNS);
+	agent.plane.shards[0].raw = raw_create(&fake_raw_ops, &agent.plane.shards[0], FAKE_CONNS);
 	CHECK(agent_nvme_prepare(&agent) == 0 && agent_nvme_open(&agent) == 0);
 	fd = dial();
 	for (int i = 0; i < MESSAGES && size >= 5; i++) {
@@ -276,7 +278,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	hang_up(fd);
 	agent_nvme_close(&agent);
-	raw_destroy(agent.shards[0].raw);
+	raw_destroy(agent.plane.shards[0].raw);
 	wait_for_drops();
 	CHECK(open_fds() == before);
 	return 0;

@@ -30,20 +30,20 @@ static bool watched[FDS_WATCHED];
 
 int shard_watch(struct shard *s, int fd)
 {
-	CHECK(s == &agent.shards[0] && fd >= 0 && fd < FDS_WATCHED && !watched[fd]);
+	CHECK(s == &agent.plane.shards[0] && fd >= 0 && fd < FDS_WATCHED && !watched[fd]);
 	watched[fd] = true;
 	return 0;
 }
 
 void shard_unwatch(struct shard *s, int fd)
 {
-	CHECK(s == &agent.shards[0] && fd >= 0 && fd < FDS_WATCHED && watched[fd]);
+	CHECK(s == &agent.plane.shards[0] && fd >= 0 && fd < FDS_WATCHED && watched[fd]);
 	watched[fd] = false;
 }
 
 int maps_counters(const struct maps *m, struct falcon_counters *out)
 {
-	CHECK(m == &agent.maps);
+	CHECK(m == &agent.plane.maps);
 	memset(out, 0x5a, sizeof(*out));
 	return 0;
 }
@@ -175,7 +175,7 @@ struct agent_conn *agent_conn_find_for(const struct agent *a, const char *name, 
 struct agent_conn *agent_conn_at(const struct agent *a, uint32_t cid)
 {
 	CHECK(a == &agent);
-	return cid < a->maps.nconns ? a->conns[cid] : NULL;
+	return cid < a->plane.maps.nconns ? a->conns[cid] : NULL;
 }
 
 uint32_t agent_conn_segment(const struct agent_conn *c)
@@ -244,7 +244,7 @@ int agent_conn_add(struct agent *a, const struct conn_config *cfg, uid_t owner, 
 	}
 	c = calloc(1, sizeof(*c));
 	c->agent = a;
-	c->shard = &a->shards[0];
+	c->shard = &a->plane.shards[0];
 	c->ulp = &raw;
 	c->cfg = *cfg;
 	c->owner = owner;
@@ -342,14 +342,14 @@ const struct ulp_host shard_ulp_host;
 
 void shard_ulp_add(struct shard *s, const struct ulp_ops *ops, void *self)
 {
-	CHECK(s == &agent.shards[0] && ops && self);
+	CHECK(s == &agent.plane.shards[0] && ops && self);
 }
 
 bool fake_client_broken;
 
 void news_clients(struct shard *s)
 {
-	CHECK(s == &agent.shards[0]);
+	CHECK(s == &agent.plane.shards[0]);
 	fake_client_broken = true;
 }
 

@@ -45,10 +45,10 @@ static void wrong_spi(void **state)
 	set_spi(&on, &f, stage.shared[1].id.cur_spi ^ 0x80000000);
 	refused(&f, FALCON_V_pass_spi);
 	/* What falcon_sadb says is not enough: it has to be the connection's. */
-	assert_int_equal(maps_sadb_add(&stage.a.maps, 9999, 1), 0);
+	assert_int_equal(maps_sadb_add(&stage.a.plane.maps, 9999, 1), 0);
 	set_spi(&on, &f, 9999);
 	refused(&f, FALCON_V_drop_spi);
-	maps_sadb_del(&stage.a.maps, 9999);
+	maps_sadb_del(&stage.a.plane.maps, 9999);
 	set_spi(&on, &f, 0);
 	assert_int_equal(stage_receive(&f), FALCON_V_pass_not_falcon);
 }

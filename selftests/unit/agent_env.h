@@ -124,7 +124,7 @@ int maps_sadb_add(struct maps *m, uint32_t spi, uint32_t cid)
 {
 	uint32_t *entry = stage_sadb(spi) ? stage_sadb(spi) : stage_sadb(0);
 
-	assert_ptr_equal(m, &stage.a.maps);
+	assert_ptr_equal(m, &stage.a.plane.maps);
 	if (!entry)
 		return -E2BIG;
 	entry[0] = spi;
@@ -136,7 +136,7 @@ void maps_sadb_del(struct maps *m, uint32_t spi)
 {
 	uint32_t *entry = stage_sadb(spi);
 
-	assert_ptr_equal(m, &stage.a.maps);
+	assert_ptr_equal(m, &stage.a.plane.maps);
 	assert_non_null(entry);
 	entry[0] = 0;
 }
@@ -151,7 +151,7 @@ static void stage_push(void *arg, struct fcore_conn *c, uint8_t proto, uint32_t 
 {
 	(void)arg, (void)proto, (void)payload, (void)len;
 	stage.pushes++;
-	fcore_push_done(c, rsn, FCORE_PUSH_ACK, 0, 0, stage.a.shards[0].now);
+	fcore_push_done(c, rsn, FCORE_PUSH_ACK, 0, 0, stage.a.plane.shards[0].now);
 }
 
 static void stage_completion(void *arg, struct fcore_conn *c, uint64_t cookie,
@@ -198,10 +198,10 @@ static inline void stage_connect(uint32_t cid, uint8_t version)
 	char err[128];
 
 	c->agent = &stage.a;
-	c->shard = &stage.a.shards[0];
+	c->shard = &stage.a.plane.shards[0];
 	snprintf(c->cfg.name, sizeof(c->cfg.name), "c%u", cid);
 	c->cfg.local_cid = cid;
-	c->sec.maps = &stage.a.maps;
+	c->sec.maps = &stage.a.plane.maps;
 	c->sec.cid = cid;
 	c->sec.encap = version;
 	c->shared = &stage.shared[cid];
@@ -232,7 +232,8 @@ static inline void stage_connect(uint32_t cid, uint8_t version)
 	if (stage.flows)
 		params.flows = stage.flows;
 	params.rx_data_psn = params.rx_req_psn = STAGE_PSN;
-	c->core = fcore_conn_open(stage.a.shards[0].core, cid, c->shared, &params, stage.a.shards[0].now);
+	c->core = fcore_conn_open(stage.a.plane.shards[0].core, cid, c->shared, &params,
+				  stage.a.plane.shards[0].now);
 	assert_non_null(c->core);
 	fcore_conn_set_user(c->core, c);
 	id->flags = FALCON_CONN_ALIVE | (version == FALCON_PSP_CLEAR ? FALCON_CONN_CLEAR : 0);
@@ -245,15 +246,17 @@ static inline void stage_open(uint8_t version)
 	struct fcore_config cfg;
 
 	memset(&stage, 0, sizeof(stage));
-	stage.a.now = stage.a.shards[0].now = 1000000000;
-	stage.a.maps.config = &stage.config;
-	stage.a.maps.nconns = STAGE_CONNS + 1;
+	stage.a.now = stage.a.plane.shards[0].now = 1000000000;
+	stage.a.plane.config = &stage.a.config;
+	stage.a.plane.shards[0].plane = &stage.a.plane;
+	stage.a.plane.maps.config = &stage.config;
+	stage.a.plane.maps.nconns = STAGE_CONNS + 1;
 	stage.a.config.agent.key_packets = UINT64_MAX;
 	stage.a.config.agent.key_bytes = UINT64_MAX;
 	stage.a.config.agent.key_settle_ns = 1000000;
 	fcore_config_default(&cfg, FALCON_MAX_CONNS);
-	stage.a.shards[0].core = fcore_create(&stage_ops, &stage.a, &cfg);
-	assert_non_null(stage.a.shards[0].core);
+	stage.a.plane.shards[0].core = fcore_create(&stage_ops, &stage.a, &cfg);
+	assert_non_null(stage.a.plane.shards[0].core);
 	assert_int_equal(sec_keys_open(&stage.a.keys), 0);
 	rekey_init(&stage.a);
 	stage.config.cur_spi_gen = sec_keys_generation(stage.a.keys);
@@ -283,7 +286,7 @@ static inline void stage_close(void)
 		stage_drop(cid);
 		sa_free(stage.peer[cid].sa);
 	}
-	fcore_destroy(stage.a.shards[0].core);
+	fcore_destroy(stage.a.plane.shards[0].core);
 	sec_keys_close(stage.a.keys);
 }
 
@@ -352,14 +355,14 @@ static inline enum falcon_verdict stage_receive(const struct stage_frame *frame)
 	m.falcon_off = f.falcon_off;
 	m.falcon_len = f.falcon_len;
 	m.flow = f.flow;
-	m.rx_ns = stage.a.shards[0].now;
+	m.rx_ns = stage.a.plane.shards[0].now;
 	return agent_steered(&stage.conn[f.cid], &m, &it, &kept);
 }
 
 /* The agent looks after its keys, |ns| later. */
 static inline void stage_turn(uint64_t ns)
 {
-	stage.a.now = stage.a.shards[0].now += ns;
+	stage.a.now = stage.a.plane.shards[0].now += ns;
 	rekey_run(&stage.a);
 }
 

@@ -71,7 +71,7 @@ static int setup(void **state)
 	memset(&conn, 0, sizeof(conn));
 	agent = test_calloc(1, sizeof(*agent));
 	conn.agent = agent;
-	conn.shard = &agent->shards[0];
+	conn.shard = &agent->plane.shards[0];
 	conn.core = (struct fcore_conn *)agent;	/* that there is one is all that matters */
 	conn.ulp = &ulp;
 	ulp.ops = &flexible;

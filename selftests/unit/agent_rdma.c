@@ -66,8 +66,10 @@ static int set_up(void **state)
 
 	(void)state;
 	memset(&agent, 0, sizeof(agent));
-	agent.shards[0].agent = &agent;
-	agent.nshards = 1;
+	agent.plane.config = &agent.config;
+	agent.plane.shards[0].plane = &agent.plane;
+	agent.plane.shards[0].agent = &agent;
+	agent.plane.nshards = 1;
 	watched = 0;
 	section = (struct quota_section){ .name = "0" };
 	for (int k = 0; k < QUOTA_KINDS; k++)
@@ -76,14 +78,14 @@ static int set_up(void **state)
 	section.limit[QUOTA_MEMORY] = 2 * AREA;
 	snprintf(section.name, sizeof(section.name), "%u", getuid());
 	assert_int_equal(quota_open(&agent.quota, &section, 1, err, sizeof(err)), 0);
-	assert_int_equal(agent_rdma_open(&agent.shards[0]), 0);
+	assert_int_equal(agent_rdma_open(&agent.plane.shards[0]), 0);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	agent_rdma_close(&agent.shards[0]);
+	agent_rdma_close(&agent.plane.shards[0]);
 	assert_int_equal(quota_held(agent.quota, getuid(), QUOTA_CLIENTS), 0);
 	assert_int_equal(quota_held(agent.quota, getuid(), QUOTA_MEMORY), 0);
 	assert_int_equal(watched, 0);
@@ -106,7 +108,7 @@ static void attaches_and_leaves(void **state)
 	assert_int_equal(answer_of(&app), 0);
 	drop(&app);
 	process();
-	assert_int_equal(agent.shards[0].rdma->napps, 0);
+	assert_int_equal(agent.plane.shards[0].rdma->napps, 0);
 	assert_int_equal(open_count(), before);
 }
 
@@ -332,7 +334,7 @@ static void descriptors_that_do_not_close(void **state)
 	send_hello(&app);
 	process();
 	setrlimit(RLIMIT_NOFILE, &before);
-	assert_int_equal(agent.shards[0].rdma->napps, 0);
+	assert_int_equal(agent.plane.shards[0].rdma->napps, 0);
 	/* Its application hears of that at once. */
 	assert_int_equal(recv(app.command, &byte, 1, MSG_DONTWAIT), 0);
 	close(peer);
@@ -381,7 +383,7 @@ static void misuse(void **state)
 		case 4: shutdown(app.command, SHUT_WR); break;
 		}
 		process();
-		assert_int_equal(agent.shards[0].rdma->napps, 0);
+		assert_int_equal(agent.plane.shards[0].rdma->napps, 0);
 		assert_int_equal(answer_of(&app), -2);
 		drop(&app);
 		assert_int_equal(open_count(), before);
@@ -433,7 +435,7 @@ static void answers_that_are_not_read(void **state)
 			sent++;
 		process();
 	}
-	assert_int_equal(agent.shards[0].rdma->napps, 1);
+	assert_int_equal(agent.plane.shards[0].rdma->napps, 1);
 	while (got < sent) {
 		process();
 		while ((rc = answer_of(&app)) == 0)
@@ -486,11 +488,11 @@ static void the_process_ends(void **state)
 	}
 	assert_int_equal(attach_as(&app, pid, getuid(), 4), 0);
 	process();
-	assert_int_equal(agent.shards[0].rdma->napps, 1);
+	assert_int_equal(agent.plane.shards[0].rdma->napps, 1);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	process();
-	assert_int_equal(agent.shards[0].rdma->napps, 0);
+	assert_int_equal(agent.plane.shards[0].rdma->napps, 0);
 	drop(&app);
 	close(talk[0]);
 	close(talk[1]);

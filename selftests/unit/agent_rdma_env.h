@@ -165,7 +165,7 @@ static inline int attach_as(struct app *app, pid_t pid, uid_t uid, int nfds)
 
 static inline void process(void)
 {
-	agent_rdma_process(&agent.shards[0]);
+	agent_rdma_process(&agent.plane.shards[0]);
 }
 
 static inline void send_hello(const struct app *app)

@@ -92,15 +92,16 @@ static int start(enum config_rue_mode mode)
 	agent.config.agent.rue_mode = mode;
 	snprintf(agent.config.agent.rue_socket, sizeof(agent.config.agent.rue_socket), "%s", path);
 	agent.config.agent.rue_p1_ns = 1000;
-	agent.shards[0].now = 1000000000;
-	agent.maps.nconns = 64;
-	agent.shards[0].agent = &agent;
-	agent.nshards = 1;
-	assert_int_equal(agent_rue_open(&agent.shards[0], err, sizeof(err)), 0);
-	agent.shards[0].conns = agent.conns;
+	agent.plane.shards[0].now = 1000000000;
+	agent.plane.maps.nconns = 64;
+	agent.plane.config = &agent.config;
+	agent.plane.shards[0].plane = &agent.plane;
+	agent.plane.nshards = 1;
+	assert_int_equal(agent_rue_open(&agent.plane.shards[0], err, sizeof(err)), 0);
+	agent.plane.shards[0].conns = agent.conns;
 	agent.conns[CID] = &conn;
 	conn.agent = &agent;
-	conn.shard = &agent.shards[0];
+	conn.shard = &agent.plane.shards[0];
 	conn.shared = &shared;
 	conn.cfg.local_cid = CID;
 	conn.cfg.params = (struct fcore_params){ .fcwnd = 100, .ncwnd = 90, .rto_ns = 4000000,
@@ -136,7 +137,7 @@ static int apart(void **state)
 static int stop(void **state)
 {
 	(void)state;
-	agent_rue_close(&agent.shards[0]);
+	agent_rue_close(&agent.plane.shards[0]);
 	return 0;
 }
 
@@ -166,11 +167,11 @@ static void wait_for(uint32_t n)
 {
 	while (n) {
 		struct pollfd fd = { .fd = watched, .events = POLLIN };
-		uint32_t got = agent_rue_poll(&agent.shards[0]);
+		uint32_t got = agent_rue_poll(&agent.plane.shards[0]);
 
 		assert_true(got <= n);
 		n -= got;
-		if (n && !agent_rue_waiting(&agent.shards[0]))
+		if (n && !agent_rue_waiting(&agent.plane.shards[0]))
 			assert_int_equal(poll(&fd, 1, 60000), 1);
 	}
 }
@@ -180,15 +181,15 @@ static void inline__event_starts_from_the_window_of_now(void **state)
 	const struct falcon_rue_event e = ack(8);
 
 	(void)state;
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	assert_int_equal(shared.cc.fcwnd, 9 << 10);
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	assert_in_range(shared.cc.fcwnd, (9 << 10) + 900, (9 << 10) + 920);
 	assert_int_equal(falcon_res_get(&last, delay_select), kRueDelayFull);
 	assert_int_equal(results, 2);
 	assert_int_equal(agent_rue_stats(&conn, 0)->events, 2);
-	assert_int_equal(agent_rue_poll(&agent.shards[0]), 0);
-	assert_false(agent_rue_waiting(&agent.shards[0]));
+	assert_int_equal(agent_rue_poll(&agent.plane.shards[0]), 0);
+	assert_false(agent_rue_waiting(&agent.plane.shards[0]));
 }
 
 static void inline__events_for_nobody_are_dropped(void **state)
@@ -197,12 +198,12 @@ static void inline__events_for_nobody_are_dropped(void **state)
 
 	(void)state;
 	falcon_ev_set(&e, connection_id, CID + 1);
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	falcon_ev_set(&e, connection_id, falcon_rue_id(CID, 3));
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	conn.core = NULL;
 	falcon_ev_set(&e, connection_id, CID);
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	assert_int_equal(results, 0);
 }
 
@@ -216,7 +217,7 @@ static void select__fixed_restores_the_configured_windows(void **state)
 	assert_int_equal(shared.cc.fcwnd, 100 << 10);
 	assert_int_equal(shared.cc.ncwnd, 90);
 	assert_int_equal(shared.cc.rto, falcon_time_of_ns(4000000));
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	assert_int_equal(shared.cc.fcwnd, 100 << 10);
 }
 
@@ -231,7 +232,7 @@ static void select__leaves_all_as_it_was_if_refused(void **state)
 	assert_non_null(strstr(err, "cubic"));
 	assert_int_equal(agent_rue_select(&conn, &nowhere, err, sizeof(err)), -ENOENT);
 	assert_string_equal(conn.cfg.cc.algorithm, "swift");
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	assert_int_equal(shared.cc.fcwnd, 9 << 10);
 }
 
@@ -241,12 +242,12 @@ static void ack__counts_what_was_acknowledged_since(void **state)
 	struct falcon_ack a = { .type = FALCON_BACK, .rdbpsn = 3, .rrbpsn = 5 };
 
 	(void)state;
-	a.t1 = falcon_time_of_ns(agent.shards[0].now) - 50;
-	agent_rue_ack(&agent.shards[0], &conn, 0, &a, 0, agent.shards[0].now);
+	a.t1 = falcon_time_of_ns(agent.plane.shards[0].now) - 50;
+	agent_rue_ack(&agent.plane.shards[0], &conn, 0, &a, 0, agent.plane.shards[0].now);
 	assert_int_equal(shared.cc.fcwnd, 9 << 10);
 	assert_int_equal(shared.cc_event.last_acked, 8);
 	a.rdbpsn = 1;	/* overtaken */
-	agent_rue_ack(&agent.shards[0], &conn, 0, &a, 0, agent.shards[0].now);
+	agent_rue_ack(&agent.plane.shards[0], &conn, 0, &a, 0, agent.plane.shards[0].now);
 	assert_int_equal(shared.cc.fcwnd, 9 << 10);
 	assert_int_equal(shared.cc_event.last_acked, 8);
 	assert_int_equal(shared.cc_event.events, 2);
@@ -270,20 +271,20 @@ static void ack__makes_an_event_by_policy(void **state)
 
 	(void)state;
 	agent.config.agent.rue_p2_packets = 32;
-	agent_rue_ack(&agent.shards[0], &conn, 0, &a, 0, agent.shards[0].now);
+	agent_rue_ack(&agent.plane.shards[0], &conn, 0, &a, 0, agent.plane.shards[0].now);
 	for (size_t i = 0; i < sizeof(ask) / sizeof(ask[0]); i++) {
 		uint32_t owed = a.rdbpsn - shared.cc_event.last_acked;
 
 		/* What was withheld counts with the next, and with P2: begin anew with an event. */
-		agent.shards[0].rx_waiting = 0;
+		agent.plane.shards[0].rx_waiting = 0;
 		if (owed) {
-			agent_rue_ack(&agent.shards[0], &conn, 0, &a, 0, agent.shards[0].now);
+			agent_rue_ack(&agent.plane.shards[0], &conn, 0, &a, 0, agent.plane.shards[0].now);
 			events++;
 		}
 		a.rdbpsn += ask[i].acked;
-		agent.shards[0].now += ask[i].after_ns;
-		agent.shards[0].rx_waiting = ask[i].waiting;
-		agent_rue_ack(&agent.shards[0], &conn, 0, &a, 0, agent.shards[0].now);
+		agent.plane.shards[0].now += ask[i].after_ns;
+		agent.plane.shards[0].rx_waiting = ask[i].waiting;
+		agent_rue_ack(&agent.plane.shards[0], &conn, 0, &a, 0, agent.plane.shards[0].now);
 		events += ask[i].event;
 		suppressed += !ask[i].event;
 		assert_int_equal(shared.cc_event.events, events);
@@ -301,7 +302,7 @@ static void stats__are_of_the_latest_result(void **state)
 
 	(void)state;
 	falcon_ev_set(&e, t4, 80);
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	assert_int_equal(s->delay, falcon_res_get(&last, delay_state));
 	assert_int_equal(s->delay, 80);
 	assert_int_equal(s->rtt, falcon_res_get(&last, rtt_state));
@@ -316,19 +317,19 @@ static void thread__merges_what_comes_meanwhile(void **state)
 	const struct rue_flow_stats *s = agent_rue_stats(&conn, 0);
 
 	(void)state;
-	agent_on_rue_event(&agent.shards[0], &e);		/* goes out */
-	agent_on_rue_event(&agent.shards[0], &e);		/* these three become one */
-	agent_on_rue_event(&agent.shards[0], &e);
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);		/* goes out */
+	agent_on_rue_event(&agent.plane.shards[0], &e);		/* these three become one */
+	agent_on_rue_event(&agent.plane.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	assert_int_equal(results, 0);
 	wait_for(2);
 	assert_int_equal(results, 2);
 	assert_int_equal(s->suppressed, 2);
 	/* 8 + 2 / 8, and 6 packets more. */
 	assert_in_range(shared.cc.fcwnd, (8 << 10) + 256 + 740, (8 << 10) + 256 + 750);
-	agent_on_rue_event(&agent.shards[0], &e);
-	agent_rue_core_event(&agent.shards[0], &conn, &r);
-	agent_on_rue_event(&agent.shards[0], &e);		/* says less than the retransmission */
+	agent_on_rue_event(&agent.plane.shards[0], &e);
+	agent_rue_core_event(&agent.plane.shards[0], &conn, &r);
+	agent_on_rue_event(&agent.plane.shards[0], &e);		/* says less than the retransmission */
 	wait_for(2);
 	assert_int_equal(results, 4);
 	assert_int_equal(s->suppressed, 3);
@@ -340,17 +341,17 @@ static void thread__result_of_the_past_is_dropped(void **state)
 	const struct falcon_rue_event e = ack(8);
 
 	(void)state;
-	agent_on_rue_event(&agent.shards[0], &e);
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	assert_int_equal(agent_rue_select(&conn, &fixed, err, sizeof(err)), 0);
 	wait_for(1);
 	assert_int_equal(results, 1);	/* the windows that "fixed" begins with */
 	assert_int_equal(shared.cc.fcwnd, 100 << 10);
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	/* Closed, and opened anew: the same. */
 	agent_rue_start(&conn);
 	wait_for(1);
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	wait_for(1);
 	assert_int_equal(results, 2);
 }
@@ -360,7 +361,7 @@ static uint32_t waiting_level = UINT32_MAX;
 
 void fcore_rx_waiting(struct fcore *core, uint32_t level)
 {
-	assert_ptr_equal(core, agent.shards[0].core);
+	assert_ptr_equal(core, agent.plane.shards[0].core);
 	waiting_level = level;
 }
 
@@ -372,21 +373,21 @@ static void level__of_the_fullest_ring(void **state)
 	(void)state;
 	agent.config.agent.rx_ema_ring = 100;
 	for (int i = 0; i < 3; i++)
-		agent_rx_level_init(&agent.shards[0], &ring[i]);
-	agent.nports = 2;
-	agent.ports[0] = (struct port){ .nqueues = 2, .waiting = ring };
-	agent.ports[1] = (struct port){ .nqueues = 1, .waiting = &ring[2] };
-	agent_rx_level_set(&agent.shards[0], &ring[1], XSK_FILL_TARGET / 2);
+		agent_rx_level_init(&agent.plane.shards[0], &ring[i]);
+	agent.plane.nports = 2;
+	agent.plane.ports[0] = (struct port){ .nqueues = 2, .waiting = ring };
+	agent.plane.ports[1] = (struct port){ .nqueues = 1, .waiting = &ring[2] };
+	agent_rx_level_set(&agent.plane.shards[0], &ring[1], XSK_FILL_TARGET / 2);
 	assert_int_equal(waiting_level, 16);
-	agent_rx_level_set(&agent.shards[0], &ring[2], XSK_FILL_TARGET);
+	agent_rx_level_set(&agent.plane.shards[0], &ring[2], XSK_FILL_TARGET);
 	assert_int_equal(waiting_level, 31);
-	agent_rx_level_set(&agent.shards[0], &ring[1], 0);
+	agent_rx_level_set(&agent.plane.shards[0], &ring[1], 0);
 	assert_int_equal(waiting_level, 31);
-	agent_rx_level_set(&agent.shards[0], &ring[2], XSK_FILL_TARGET / 32);
+	agent_rx_level_set(&agent.plane.shards[0], &ring[2], XSK_FILL_TARGET / 32);
 	assert_int_equal(waiting_level, 1);
-	agent_rx_level_set(&agent.shards[0], &ring[2], 0);
+	agent_rx_level_set(&agent.plane.shards[0], &ring[2], 0);
 	assert_int_equal(waiting_level, 0);
-	agent.nports = 0;
+	agent.plane.nports = 0;
 }
 
 /* An engine in another process, but for the process. */
@@ -425,15 +426,15 @@ static void end_engine(void)
 /* Let a second pass, until results are computed |where|. */
 static void wait_until(const char *where)
 {
-	agent.shards[0].now += 1100000000;
-	agent_rue_tick(&agent.shards[0]);
-	for (int i = 0; strcmp(agent_rue_where(&agent.shards[0]), where) && i < 600; i++) {
+	agent.plane.shards[0].now += 1100000000;
+	agent_rue_tick(&agent.plane.shards[0]);
+	for (int i = 0; strcmp(agent_rue_where(&agent.plane.shards[0]), where) && i < 600; i++) {
 		struct pollfd fd = { .fd = watched, .events = POLLIN };
 
 		assert_int_equal(poll(&fd, 1, 60000), 1);
-		agent_rue_tick(&agent.shards[0]);
+		agent_rue_tick(&agent.plane.shards[0]);
 	}
-	assert_string_equal(agent_rue_where(&agent.shards[0]), where);
+	assert_string_equal(agent_rue_where(&agent.plane.shards[0]), where);
 }
 
 static void process__computes_once_it_is_there(void **state)
@@ -441,12 +442,12 @@ static void process__computes_once_it_is_there(void **state)
 	const struct falcon_rue_event e = ack(8);
 
 	(void)state;
-	assert_string_equal(agent_rue_where(&agent.shards[0]), "inline");
-	agent_on_rue_event(&agent.shards[0], &e);
+	assert_string_equal(agent_rue_where(&agent.plane.shards[0]), "inline");
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	assert_int_equal(shared.cc.fcwnd, 9 << 10);
 	start_engine();
 	wait_until("process");
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	assert_int_equal(results, 1);
 	wait_for(1);
 	assert_in_range(shared.cc.fcwnd, (9 << 10) + 900, (9 << 10) + 920);
@@ -461,35 +462,35 @@ static void process__ends_and_windows_stay(void **state)
 
 	(void)state;
 	agent.config.rue.profile[1].params.randomize_path = true;
-	agent_rue_close(&agent.shards[0]);
-	assert_int_equal(agent_rue_open(&agent.shards[0], err, sizeof(err)), 0);
+	agent_rue_close(&agent.plane.shards[0]);
+	assert_int_equal(agent_rue_open(&agent.plane.shards[0], err, sizeof(err)), 0);
 	assert_int_equal(agent_rue_select(&conn, &(struct cc_options){ "swift", "default", 0 }, err,
 					  sizeof(err)), 0);
 	start_engine();
 	wait_until("process");
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	wait_for(1);
-	acked = swift_plb_get(rue_host_swift_state(agent_rue_host(&agent.shards[0]),
+	acked = swift_plb_get(rue_host_swift_state(agent_rue_host(&agent.plane.shards[0]),
 							   agent_rue_base(&conn, 0)).plb,
 			      acked);
 	assert_int_equal(acked, 0);	/* a whole window, and so a round */
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	wait_for(1);
-	assert_int_equal(swift_plb_get(rue_host_swift_state(agent_rue_host(&agent.shards[0]),
+	assert_int_equal(swift_plb_get(rue_host_swift_state(agent_rue_host(&agent.plane.shards[0]),
 							    agent_rue_base(&conn, 0)).plb, acked), 8);
 	/* One is with the engine, and one follows it. */
-	agent_on_rue_event(&agent.shards[0], &e);
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	end_engine();
 	wait_until("inline");
 	assert_in_range(results, 3, 4);
 	assert_in_range(shared.cc.fcwnd, (10 << 10) + 500, 12 << 10);
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	assert_in_range(results, 4, 5);
 	/* And one that comes back finds all as it is. */
 	start_engine();
 	wait_until("process");
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	wait_for(1);
 	assert_in_range(shared.cc.fcwnd, 11 << 10, 13 << 10);
 	end_engine();
@@ -506,12 +507,12 @@ static void process__learns_of_engines_and_flows(void **state)
 	wait_until("process");
 	assert_int_equal(agent_rue_select(&conn, &fixed, err, sizeof(err)), 0);
 	results = 0;
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	wait_for(1);
 	assert_int_equal(results, 1);
 	assert_int_equal(shared.cc.fcwnd, 100 << 10);
 	/* Opened anew: what is under way is of the past. */
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	agent_rue_start(&conn);
 	wait_for(1);
 	assert_int_equal(results, 1);
@@ -530,21 +531,21 @@ static void process__hangs_and_is_done_without(void **state)
 	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
 	assert_int_equal(bind(sock, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(listen(sock, 1), 0);
-	agent.shards[0].now += 1100000000;
-	agent_rue_tick(&agent.shards[0]);
+	agent.plane.shards[0].now += 1100000000;
+	agent_rue_tick(&agent.plane.shards[0]);
 	peer = accept(sock, NULL, NULL);
 	assert_int_equal(send(peer, "", 1, 0), 1);
 	wait_until("process");
-	agent_on_rue_event(&agent.shards[0], &e);
-	agent_on_rue_event(&agent.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
+	agent_on_rue_event(&agent.plane.shards[0], &e);
 	assert_int_equal(results, 0);
-	agent_rue_tick(&agent.shards[0]);
-	agent.shards[0].now += 900000000;
-	agent_rue_tick(&agent.shards[0]);
-	assert_string_equal(agent_rue_where(&agent.shards[0]), "process");
-	agent.shards[0].now += 200000000;
-	agent_rue_tick(&agent.shards[0]);
-	assert_string_equal(agent_rue_where(&agent.shards[0]), "inline");
+	agent_rue_tick(&agent.plane.shards[0]);
+	agent.plane.shards[0].now += 900000000;
+	agent_rue_tick(&agent.plane.shards[0]);
+	assert_string_equal(agent_rue_where(&agent.plane.shards[0]), "process");
+	agent.plane.shards[0].now += 200000000;
+	agent_rue_tick(&agent.plane.shards[0]);
+	assert_string_equal(agent_rue_where(&agent.plane.shards[0]), "inline");
 	assert_int_equal(results, 1);
 	close(peer);
 	close(sock);

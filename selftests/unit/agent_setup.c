@@ -231,11 +231,11 @@ static int begin(uint8_t version)
 {
 	encap = version;
 	stage_open(version);
-	stage.a.maps.conns = stage.shared;
-	stage.a.nshards = 0;
+	stage.a.plane.maps.conns = stage.shared;
+	stage.a.plane.nshards = 0;
 	agent_conns_init(&stage.a);
-	stage.a.shards[0].agent = &stage.a;
-	stage.a.shards[0].conns = of_shard;
+	stage.a.plane.shards[0].agent = &stage.a;
+	stage.a.plane.shards[0].conns = of_shard;
 	stage.conn[1].ulp = &ulp;
 	stage_address(stage.conn[1].cfg.local.b, 1);
 	stage_address(stage.conn[1].cfg.remote.b, 2);
@@ -352,7 +352,7 @@ static void an_offer_that_was_not_taken(void **state)
 	(void)state;
 	stage.a.conns[1] = NULL;
 	assert_true(agent_cid_claim(&stage.a, 1));
-	assert_non_null(agent_conn_new(&stage.a.shards[0], &cfg, &ulp, err, sizeof(err)));
+	assert_non_null(agent_conn_new(&stage.a.plane.shards[0], &cfg, &ulp, err, sizeof(err)));
 	ours = offer();
 	assert_int_equal(agent_conn_del(&stage.a, "late", err, sizeof(err)), 0);
 	agent_conns_run(&stage.a);

@@ -15,12 +15,12 @@ static void ce_marks(void **state)
 	(void)state;
 	stage_next(1, &f);
 	accepted(&f);
-	assert_int_equal(stage.a.shards[0].stats.ce_marked, 0);
+	assert_int_equal(stage.a.plane.shards[0].stats.ce_marked, 0);
 	stage_next(1, &f);
 	f.data[ETH_HLEN + 1] |= FALCON_ECN_CE;
 	fix_ip_sum(&f);
 	accepted(&f);
-	assert_int_equal(stage.a.shards[0].stats.ce_marked, 1);
+	assert_int_equal(stage.a.plane.shards[0].stats.ce_marked, 1);
 }
 
 /* The event of an ACK comes after the core has taken the ACK: with several flows, only the core can count. */
@@ -37,7 +37,7 @@ static void events_count_what_their_ack_acknowledged(void **state)
 	stage_connect(1, on.encap);
 	for (unsigned int i = 0; i < 5; i++)
 		assert_int_equal(fcore_push(stage.conn[1].core, &t, stage.a.now), 0);
-	fcore_run(stage.a.shards[0].core, stage.a.now, 100);
+	fcore_run(stage.a.plane.shards[0].core, stage.a.now, 100);
 	assert_int_equal(stage.answers, 5);
 	assert_true(stage.sent_on[0] > 0 && stage.sent_on[1] > 0);
 	ack.rdbpsn = stage.shared[1].cc.data_next;

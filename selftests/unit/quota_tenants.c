@@ -415,7 +415,7 @@ static void leave(struct tenant *t)
 	process();
 	settle();
 	for (int i = 0; i < 2; i++)
-		rdma_ulp_ops.pump(agent.shards[0].rdma->layer, now += 40 * SECOND);
+		rdma_ulp_ops.pump(agent.plane.shards[0].rdma->layer, now += 40 * SECOND);
 }
 
 static void open_agent(unsigned int nsections)
@@ -423,8 +423,10 @@ static void open_agent(unsigned int nsections)
 	char err[256];
 
 	memset(&agent, 0, sizeof(agent));
-	agent.shards[0].agent = &agent;
-	agent.nshards = 1;
+	agent.plane.config = &agent.config;
+	agent.plane.shards[0].plane = &agent.plane;
+	agent.plane.shards[0].agent = &agent;
+	agent.plane.nshards = 1;
 	watched = 0;
 	for (int i = 0; i < 2; i++) {
 		snprintf(sections[i].name, sizeof(sections[i].name), "%u", i ? BOB : ALICE);
@@ -432,7 +434,7 @@ static void open_agent(unsigned int nsections)
 			sections[i].limit[k] = UINT64_MAX;
 	}
 	assert_int_equal(quota_open(&agent.quota, sections, nsections, err, sizeof(err)), 0);
-	assert_int_equal(agent_rdma_open(&agent.shards[0]), 0);
+	assert_int_equal(agent_rdma_open(&agent.plane.shards[0]), 0);
 	come(&alice, ALICE);
 	come(&bob, BOB);
 }
@@ -444,7 +446,7 @@ static void close_agent(void)
 		assert_int_equal(quota_held(agent.quota, BOB, (enum quota_kind)k), 0);
 	}
 	assert_int_equal(watched, 0);
-	agent_rdma_close(&agent.shards[0]);
+	agent_rdma_close(&agent.plane.shards[0]);
 	quota_close(agent.quota);
 }
 

@@ -76,7 +76,7 @@ void log_msg(enum log_level level, const char *fmt, ...)
 
 static struct security *security_of_maps(struct maps *m)
 {
-	return (struct security *)((char *)m - offsetof(struct security, agent.maps));
+	return (struct security *)((char *)m - offsetof(struct security, agent.plane.maps));
 }
 
 static struct sadb_entry *find_sa(const struct security *s, uint32_t spi)
@@ -185,10 +185,11 @@ static void open_conns(struct host *h, struct security *s)
 		if (e->host != h)
 			continue;
 		c->agent = &s->agent;
-		c->shard = &s->agent.shards[0];
+		c->shard = &s->agent.plane.shards[0];
 		c->cfg.local_cid = e->cid;
 		snprintf(c->cfg.name, sizeof(c->cfg.name), "%u.%u", e->index / 2, e->index % 2);
-		c->sec = (struct sec){ .maps = &s->agent.maps, .cid = e->cid, .encap = secure_encap(e->cfg) };
+		c->sec = (struct sec){ .maps = &s->agent.plane.maps, .cid = e->cid,
+				       .encap = secure_encap(e->cfg) };
 		c->shared = e->shared;
 		s->agent.conns[e->cid] = c;
 		h->by_cid[e->cid] = e;
@@ -208,8 +209,8 @@ void secure_open(struct host *h)
 	s->sadb = zalloc(s->size, sizeof(*s->sadb));
 	s->cm.host = h;
 	s->agent.cm = &s->cm;
-	s->agent.maps.config = &h->config;
-	s->agent.maps.nconns = h->ncids;
+	s->agent.plane.maps.config = &h->config;
+	s->agent.plane.maps.nconns = h->ncids;
 	s->agent.config.agent = (struct agent_options){
 		.pcid = h->cfg->pcid,
 		.key_packets = h->cfg->key_packets,

@@ -16,13 +16,11 @@
 #include "agent/config/config.h"
 #include "agent/conn/rekey.h"
 #include "agent/conn/remotes.h"
-#include "agent/net/port.h"
 #include "agent/service.h"
-#include "agent/shard/shard.h"
+#include "agent/shard/plane.h"
 #include "base/log.h"
 #include "falcon/abi/maps.h"
 #include "falcon/abi/stats.h"
-#include "io/maps.h"
 #include "ulp/client.h"
 
 struct agent_conn;
@@ -54,17 +52,11 @@ struct agent {
 	struct agent_config config;
 	const char *config_path;	/* of its file */
 	bool verbose;			/* whatever log_level says */
-	struct maps maps;
-	struct shard shards[FALCON_MAX_SHARDS];
-	unsigned int nshards;		/* that there are; fixed once the agent has begun */
-	struct call_slot *calls[FALCON_MAX_SHARDS];	/* theirs */
+	struct plane plane;		/* what carries packets */
 	struct rdma_group *rdma_group;	/* the shards' RDMA layers; NULL: there is one at most */
 	uint64_t boot;			/* random: tells runs of the agent apart */
 	struct agent_nvme *nvme;
-	struct port ports[FALCON_MAX_PORTS];
-	unsigned nports;
 	struct agent_conn *conns[FALCON_MAX_CONNS];	/* by local CID; control's */
-	uint8_t shard_of[FALCON_MAX_CONNS];	/* that has that connection, or had it last; atomic */
 	uint32_t nconns;		/* of them, those that leave included */
 	uint32_t nup;
 	struct agent_conn *conn_names;	/* by name */
@@ -97,12 +89,6 @@ struct agent {
 	bool offload;			/* XDP runs the receive path */
 	bool stop;
 };
-
-/* Run |fn| while no shard turns (call_run_all()): what belongs to any may be read and changed. */
-static inline void agent_call(struct agent *a, void (*fn)(void *arg), void *arg)
-{
-	call_run_all(a->calls, a->nshards, fn, arg);
-}
 
 /* main_loop.c: turn until a->stop. 0, or a negative errno: it could not begin. */
 int agent_loop(struct agent *a);

@@ -86,8 +86,8 @@ static void on_neigh_change(void *arg)
 	struct agent *a = arg;
 
 	remotes_changed(&a->remotes);
-	for (unsigned int i = 0; i < a->nshards; i++)
-		agent_rdma_refresh(&a->shards[i]);
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		agent_rdma_refresh(&a->plane.shards[i]);
 }
 
 static int open_signals(struct agent *a)
@@ -111,26 +111,26 @@ static int open_signals(struct agent *a)
 /* Take the maps over: whatever an earlier agent left is closed to XDP before it is reused. */
 static void adopt_maps(struct agent *a)
 {
-	struct falcon_config *cfg = a->maps.config;
+	struct falcon_config *cfg = a->plane.maps.config;
 	const struct agent_options *opt = &a->config.agent;
 	uint32_t left = 0;
 
-	maps_ports_empty(&a->maps);
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
-		left += !!a->maps.conns[cid].id.flags;
-		falcon_store(&a->maps.conns[cid].id.flags, 0);
+	maps_ports_empty(&a->plane.maps);
+	for (uint32_t cid = 0; cid < a->plane.maps.nconns; cid++) {
+		left += !!a->plane.maps.conns[cid].id.flags;
+		falcon_store(&a->plane.maps.conns[cid].id.flags, 0);
 	}
 	maps_quiesce();
 	if (cfg->agent_pid)
 		log_warn("taking over the maps of an agent that did not stop cleanly pid=%u "
 			 "connections=%u",
 			 cfg->agent_pid, left);
-	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
-	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty) * FALCON_MAX_SHARDS);
-	memset(a->maps.responses, 0, sizeof(*a->maps.responses) * FALCON_RESPONSES);
-	memset(a->maps.sinks, 0, sizeof(*a->maps.sinks) * FALCON_SINKS);
-	maps_sadb_empty(&a->maps);
-	memory_empty(&a->maps);
+	memset(a->plane.maps.conns, 0, sizeof(*a->plane.maps.conns) * a->plane.maps.nconns);
+	memset(a->plane.maps.dirty, 0, sizeof(*a->plane.maps.dirty) * FALCON_MAX_SHARDS);
+	memset(a->plane.maps.responses, 0, sizeof(*a->plane.maps.responses) * FALCON_RESPONSES);
+	memset(a->plane.maps.sinks, 0, sizeof(*a->plane.maps.sinks) * FALCON_SINKS);
+	maps_sadb_empty(&a->plane.maps);
+	memory_empty(&a->plane.maps);
 	memset(cfg, 0, sizeof(*cfg));
 	cfg->replay_margin = opt->replay_margin_ps;
 	cfg->rue_p1_ns = opt->rue_p1_ns;
@@ -149,44 +149,44 @@ static int open_rings(struct agent *a)
 	char err[320];
 	int rc;
 
-	for (unsigned int i = 0; i < a->nshards; i++)
-		shards[i] = &a->shards[i];
-	rc = maps_rings_open(&a->maps, a->nshards, agent_on_rue_event, shards, err, sizeof(err));
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		shards[i] = &a->plane.shards[i];
+	rc = maps_rings_open(&a->plane.maps, a->plane.nshards, agent_on_rue_event, shards, err, sizeof(err));
 	if (rc < 0)
 		log_err("%s", err);
 	return rc;
 }
 
-static int open_ports(struct agent *a)
+static int open_ports(struct plane *p)
 {
-	for (; a->nports < a->config.nports; a->nports++) {
-		struct port *p = &a->ports[a->nports];
-		int rc = port_open(p, a->nports, &a->config.ports[a->nports], &a->maps, a->nshards);
+	for (; p->nports < p->config->nports; p->nports++) {
+		struct port *port = &p->ports[p->nports];
+		int rc = port_open(port, p->nports, &p->config->ports[p->nports], &p->maps, p->nshards);
 
 		if (rc < 0)
 			return rc;
-		for (uint32_t q = 0; q < p->nqueues; q++)
-			agent_rx_level_init(&a->shards[q % a->nshards], &p->waiting[q]);
+		for (uint32_t q = 0; q < port->nqueues; q++)
+			agent_rx_level_init(&p->shards[q % p->nshards], &port->waiting[q]);
 	}
 	return 0;
 }
 
-static void close_ports(struct agent *a)
+static void close_ports(struct plane *p)
 {
-	while (a->nports > 0)
-		port_close(&a->ports[--a->nports], &a->maps);
+	while (p->nports > 0)
+		port_close(&p->ports[--p->nports], &p->maps);
 }
 
 /* SIGTERM leaves nothing behind in the maps; the program stays, it is the operator's. */
 static void leave_maps(struct agent *a)
 {
 	maps_quiesce();
-	memset(a->maps.conns, 0, sizeof(*a->maps.conns) * a->maps.nconns);
-	memset(a->maps.dirty, 0, sizeof(*a->maps.dirty) * FALCON_MAX_SHARDS);
-	memset(a->maps.responses, 0, sizeof(*a->maps.responses) * FALCON_RESPONSES);
-	memset(a->maps.sinks, 0, sizeof(*a->maps.sinks) * FALCON_SINKS);
-	maps_sadb_empty(&a->maps);
-	memset(a->maps.config, 0, sizeof(*a->maps.config));
+	memset(a->plane.maps.conns, 0, sizeof(*a->plane.maps.conns) * a->plane.maps.nconns);
+	memset(a->plane.maps.dirty, 0, sizeof(*a->plane.maps.dirty) * FALCON_MAX_SHARDS);
+	memset(a->plane.maps.responses, 0, sizeof(*a->plane.maps.responses) * FALCON_RESPONSES);
+	memset(a->plane.maps.sinks, 0, sizeof(*a->plane.maps.sinks) * FALCON_SINKS);
+	maps_sadb_empty(&a->plane.maps);
+	memset(a->plane.maps.config, 0, sizeof(*a->plane.maps.config));
 }
 
 static int open_shard(struct shard *s, char *err, size_t errlen)
@@ -197,15 +197,15 @@ static int open_shard(struct shard *s, char *err, size_t errlen)
 
 	if (rc < 0)
 		return rc;
-	agent_pools_config(a, &cfg);
-	cfg.responses_count = FALCON_RESPONSES / a->nshards;
+	agent_pools_config(&a->plane, &cfg);
+	cfg.responses_count = FALCON_RESPONSES / a->plane.nshards;
 	cfg.first_response = s->index * cfg.responses_count;
-	cfg.responses = a->maps.responses + cfg.first_response;
-	cfg.sinks_count = FALCON_SINKS / a->nshards;
+	cfg.responses = a->plane.maps.responses + cfg.first_response;
+	cfg.sinks_count = FALCON_SINKS / a->plane.nshards;
 	cfg.first_sink = s->index * cfg.sinks_count;
-	cfg.sinks = a->maps.sinks + cfg.first_sink;
+	cfg.sinks = a->plane.maps.sinks + cfg.first_sink;
 	s->core = fcore_create(&agent_core_ops, s, &cfg);
-	s->raw = s->core ? raw_create(&agent_raw_ops, s, a->maps.nconns) : NULL;
+	s->raw = s->core ? raw_create(&agent_raw_ops, s, a->plane.maps.nconns) : NULL;
 	if (!s->raw)
 		return -ENOMEM;
 	shard_ulp_add(s, &raw_ulp_ops, s->raw);
@@ -218,8 +218,8 @@ static int open_protocol(struct agent *a)
 	char err[256] = "out of memory";
 	int rc = 0;
 
-	for (unsigned int i = 0; i < a->nshards && rc == 0; i++)
-		rc = open_shard(&a->shards[i], err, sizeof(err));
+	for (unsigned int i = 0; i < a->plane.nshards && rc == 0; i++)
+		rc = open_shard(&a->plane.shards[i], err, sizeof(err));
 	if (rc == 0)
 		return agent_nvme_open(a);	/* it says itself what is wrong */
 	log_err("%s", err);
@@ -314,29 +314,31 @@ static int add_connections(struct agent *a)
 /* What open_protocol() has made, as far as it came, and what waits for the loop. */
 static void close_protocol(struct agent *a)
 {
-	for (unsigned int i = 0; i < a->nshards; i++) {
-		agent_rdma_close(&a->shards[i]);
-		raw_destroy(a->shards[i].raw);
+	for (unsigned int i = 0; i < a->plane.nshards; i++) {
+		agent_rdma_close(&a->plane.shards[i]);
+		raw_destroy(a->plane.shards[i].raw);
 	}
 	agent_nvme_close(a);
-	for (unsigned int i = 0; i < a->nshards; i++)
-		if (a->shards[i].core)
-			fcore_destroy(a->shards[i].core);
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		if (a->plane.shards[i].core)
+			fcore_destroy(a->plane.shards[i].core);
 	loopback_close(a);
 	agent_notes_close(a);
 	free(a->rdma_group);
 	agent_rue_trace_end(NULL);
-	for (unsigned int i = 0; i < a->nshards; i++)
-		agent_rue_close(&a->shards[i]);
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		agent_rue_close(&a->plane.shards[i]);
 }
 
 static int open_shards(struct agent *a)
 {
 	int rc = 0;
 
-	a->nshards = a->config.agent.threads;
-	for (unsigned int i = 0; i < a->nshards && rc == 0; i++)
-		rc = shard_open(&a->shards[i], a, i);
+	a->plane.config = &a->config;
+	a->plane.quota = a->quota;
+	a->plane.nshards = a->config.agent.threads;
+	for (unsigned int i = 0; i < a->plane.nshards && rc == 0; i++)
+		rc = shard_open(&a->plane.shards[i], &a->plane, a, i);
 	if (rc < 0)
 		log_err("cannot set up a thread that carries packets: %s", strerror(-rc));
 	return rc;
@@ -348,9 +350,9 @@ static void share_out(struct agent *a)
 	struct rlimit files;
 
 	/* Number 0 is nobody's. */
-	quota_set_room(a->quota, QUOTA_LINKS, a->maps.nconns - 1);
+	quota_set_room(a->quota, QUOTA_LINKS, a->plane.maps.nconns - 1);
 	/* A thread that is full is not asked for by those who do not care. */
-	quota_set_room(a->quota, QUOTA_CLIENTS, (uint64_t)a->nshards * RDMA_CTXS_MAX);
+	quota_set_room(a->quota, QUOTA_CLIENTS, (uint64_t)a->plane.nshards * RDMA_CTXS_MAX);
 	quota_set_room(a->quota, QUOTA_QPS, RDMA_NUMBERS_MAX);
 	quota_set_room(a->quota, QUOTA_MRS, RDMA_KEYS_MAX);
 	quota_set_room(a->quota, QUOTA_CM_IDS, RDMA_CM_IDS_MAX);
@@ -370,7 +372,7 @@ static int run(struct agent *a)
 		return rc;
 	if ((rc = open_shards(a)) < 0)
 		return rc;
-	rc = maps_open(&a->maps, a->config.agent.pin_path, err, sizeof(err));
+	rc = maps_open(&a->plane.maps, a->config.agent.pin_path, err, sizeof(err));
 	if (rc < 0) {
 		log_err("%s", err);
 		return rc;
@@ -385,7 +387,7 @@ static int run(struct agent *a)
 	if ((rc = open_rings(a)) < 0)
 		goto out_ports;
 	/* Before the core, whose pools are as large as the sockets' buffers. */
-	if ((rc = open_ports(a)) < 0)
+	if ((rc = open_ports(&a->plane)) < 0)
 		goto out_ports;
 	if ((rc = agent_metrics_open(a)) < 0)
 		goto out_ports;
@@ -394,7 +396,7 @@ static int run(struct agent *a)
 	if ((rc = add_connections(a)) < 0)
 		goto out_conns;
 	log_info("ready socket=%s maps=%s offload=%s connections=%u aes=%s", a->config.agent.socket,
-		 a->maps.dir, a->offload ? "on" : "off", a->config.nconns, sa_library());
+		 a->plane.maps.dir, a->offload ? "on" : "off", a->config.nconns, sa_library());
 	service_open(a);
 	service_ready();
 	rc = agent_loop(a);
@@ -408,7 +410,7 @@ out_ports:
 	/* Applications still attached are detached by their control connections' end. */
 	control_close(a->control);
 	a->control = NULL;
-	close_ports(a);
+	close_ports(&a->plane);
 	close_protocol(a);
 	leave_maps(a);
 	cm_close(a->cm);
@@ -416,9 +418,9 @@ out_ports:
 out_keys:
 	sec_keys_close(a->keys);
 out_maps:
-	maps_close(&a->maps);
-	for (unsigned int i = 0; i < a->nshards; i++)
-		shard_close(&a->shards[i]);
+	maps_close(&a->plane.maps);
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		shard_close(&a->plane.shards[i]);
 	log_info("stopped");
 	return rc;
 }

@@ -82,8 +82,8 @@ static void dispatch(struct agent *a, int fd)
 		take_grace(a);
 	else if (fd == metrics_http_fd(a->metrics))
 		metrics_http_run(a->metrics, a->now);
-	for (unsigned int i = 0; i < a->nshards; i++) {
-		struct shard *s = &a->shards[i];
+	for (unsigned int i = 0; i < a->plane.nshards; i++) {
+		struct shard *s = &a->plane.shards[i];
 
 		if (fd == s->news.fd) {
 			serve_news(s);
@@ -155,10 +155,10 @@ static int watch_all(struct agent *a)
 		rc = watch(a, fds[i]);
 	if (rc == 0 && a->metrics)
 		rc = watch(a, metrics_http_fd(a->metrics));
-	for (unsigned int i = 0; i < a->nshards && rc == 0; i++) {
-		rc = watch(a, a->shards[i].news.fd);
-		if (rc == 0 && a->shards[i].rdma)
-			rc = watch(a, agent_rdma_fd(&a->shards[i]));
+	for (unsigned int i = 0; i < a->plane.nshards && rc == 0; i++) {
+		rc = watch(a, a->plane.shards[i].news.fd);
+		if (rc == 0 && a->plane.shards[i].rdma)
+			rc = watch(a, agent_rdma_fd(&a->plane.shards[i]));
 	}
 	return rc;
 }
@@ -169,8 +169,8 @@ int agent_loop(struct agent *a)
 	bool more = true;
 	unsigned int n = 0;
 
-	while (rc == 0 && n < a->nshards) {
-		rc = shard_start(&a->shards[n]);
+	while (rc == 0 && n < a->plane.nshards) {
+		rc = shard_start(&a->plane.shards[n]);
 		n += rc == 0;
 	}
 	while (rc == 0 && !a->stop) {
@@ -178,6 +178,6 @@ int agent_loop(struct agent *a)
 		more = turn(a);
 	}
 	while (n > 0)
-		shard_stop(&a->shards[--n]);
+		shard_stop(&a->plane.shards[--n]);
 	return rc;
 }

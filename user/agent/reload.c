@@ -192,7 +192,7 @@ static void take_peers(struct agent *a, struct agent_config *new)
 	unsigned int npeers = a->config.npeers;
 
 	memset(a->peer_conns, 0, sizeof(a->peer_conns));
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
+	for (uint32_t cid = 0; cid < a->plane.maps.nconns; cid++) {
 		struct agent_conn *c = a->conns[cid];
 		const char *at;
 

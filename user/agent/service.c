@@ -44,8 +44,8 @@ static void nothing(void *arg)
 
 void service_run(struct agent *a)
 {
-	for (unsigned int i = 0; i < a->nshards; i++)
-		call_run(&a->shards[i].call, nothing, NULL);
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		call_run(&a->plane.shards[i].call, nothing, NULL);
 	sd_notify(0, "WATCHDOG=1");
 	a->service.next = a->now + a->service.interval;
 }

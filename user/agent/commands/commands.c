@@ -225,7 +225,7 @@ int agent_command(void *arg, struct control_client *cl, json_t *req, int *fds, i
 			return control_error(reply, -EPERM, "%s is for root", op);
 		r.fn = commands[i].fn;
 		if (commands[i].call)
-			agent_call(r.agent, serve, &r);
+			plane_call(&r.agent->plane, serve, &r);
 		else
 			serve(&r);
 		return r.rc;
@@ -269,7 +269,7 @@ void agent_client_gone(void *arg, struct control_client *cl)
 {
 	struct leaving l = { .agent = arg, .client = cl };
 
-	agent_call(l.agent, detach, &l);
+	plane_call(&l.agent->plane, detach, &l);
 }
 
 /* Looking for one that broke the rules. */
@@ -301,7 +301,7 @@ void agent_clients_broken(struct agent *a)
 
 	do {
 		s.found = NULL;
-		agent_call(a, look_at_all, &s);
+		plane_call(&a->plane, look_at_all, &s);
 		if (!s.found)
 			return;
 		log_warn("application detached: impossible ring indexes in the shared memory pid=%d",

@@ -38,7 +38,15 @@ int agent_xlr_add(struct agent *a, struct control_client *cl, json_t *req, int *
 int agent_xlr_del(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		  json_t **reply);
 void agent_show_xlr(struct agent *a, const struct show_query *q, json_t *rows);
-/* pools.c */
+/* pools.c, rue.c: rows of these objects. */
 void agent_show_pool(struct agent *a, const struct show_query *q, json_t *rows);
+void agent_rue_show(struct agent *a, const struct show_query *q, json_t *rows);
+/* rue_trace.c: requests that change connections' congestion control, and trace it. */
+int agent_conn_set(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		   json_t **reply);
+int agent_rue_trace(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
+		    json_t **reply);
+/* |cl| is gone, and with it the trace that it asked for. NULL: end any. */
+void agent_rue_trace_end(const struct control_client *cl);
 
 #endif /* FALCON_AGENT_COMMANDS_H */

@@ -61,6 +61,6 @@ void agent_show_pool(struct agent *a, const struct show_query *q, json_t *rows)
 			show_account(rows, FCORE_LEVEL_CONN, only->cfg.name, acc);
 		return;
 	}
-	for (unsigned int i = 0; i < a->nshards; i++)
-		show_shared(a->shards[i].core, rows);
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		show_shared(a->plane.shards[i].core, rows);
 }

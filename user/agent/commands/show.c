@@ -151,8 +151,8 @@ static void show_key(struct agent *a, const struct show_query *q, json_t *rows)
 static void show_port(struct agent *a, const struct show_query *q, json_t *rows)
 {
 	(void)q;
-	for (unsigned i = 0; i < a->nports; i++) {
-		const struct port *p = &a->ports[i];
+	for (unsigned i = 0; i < a->plane.nports; i++) {
+		const struct port *p = &a->plane.ports[i];
 
 		for (uint32_t q = 0; q < p->nqueues; q++) {
 			const struct xsk *x = &p->xsks[q];
@@ -212,10 +212,10 @@ static void show_counters(struct agent *a, const struct show_query *q, json_t *r
 	struct shard_now now = {};
 
 	(void)q;
-	if (maps_counters(&a->maps, &x) < 0)
+	if (maps_counters(&a->plane.maps, &x) < 0)
 		return;
-	for (unsigned int i = 0; i < a->nshards; i++) {
-		const struct shard *s = &a->shards[i];
+	for (unsigned int i = 0; i < a->plane.nshards; i++) {
+		const struct shard *s = &a->plane.shards[i];
 		struct shard_now n;
 
 		shard_now(s, &n);
@@ -334,8 +334,8 @@ static void show_version(struct agent *a, const struct show_query *q, json_t *ro
 					      "version", FALCON_VERSION_STRING, "schema", SHOW_SCHEMA,
 					      "pid", (int)getpid(),
 					      "config", path ? path : a->config_path,
-					      "maps", a->maps.dir, "rue", a->config.agent.cc.algorithm,
-					      "rue_runs", agent_rue_where(&a->shards[0]), "offload",
+					      "maps", a->plane.maps.dir, "rue", a->config.agent.cc.algorithm,
+					      "rue_runs", agent_rue_where(&a->plane.shards[0]), "offload",
 					      a->offload));
 	free(path);
 }
@@ -371,8 +371,8 @@ static void show_flow(struct agent *a, const struct show_query *q, json_t *rows)
 static void show_shard(struct agent *a, const struct show_query *q, json_t *rows)
 {
 	(void)q;
-	for (unsigned int i = 0; i < a->nshards; i++) {
-		const struct shard *s = &a->shards[i];
+	for (unsigned int i = 0; i < a->plane.nshards; i++) {
+		const struct shard *s = &a->plane.shards[i];
 		json_t *row = json_pack("{s:i, s:s}", "shard", (int)i, "priority",
 					priority_name(priority_granted(&s->priority)));
 		struct shard_now now;
@@ -453,7 +453,7 @@ int agent_show(struct agent *a, json_t *req, uid_t uid, json_t **reply)
 		if (tables[i].by_itself)
 			fill_table(&t);
 		else
-			agent_call(a, fill_table, &t);
+			plane_call(&a->plane, fill_table, &t);
 		*reply = json_pack("{s:o}", "rows", t.rows);
 		if (next)
 			put(*reply, "next", next);

@@ -40,12 +40,12 @@ static void configure(const struct agent *a, const struct peer_config *peer, int
 /* Whose upper layer |proto| is to have what is dialled with |data|. */
 static struct shard *dialled_for(struct agent *a, uint8_t proto, const struct ulp_data *data)
 {
-	const struct ulp *ulp = agent_ulp(&a->shards[0], proto);
+	const struct ulp *ulp = agent_ulp(&a->plane.shards[0], proto);
 	uint32_t i = ulp && ulp->ops->dial_for ? ulp->ops->dial_for(ulp->self, data) : 0;
 
 	if (ulp && ulp->ops->any_shard)
 		return agent_quietest_shard(a);
-	return &a->shards[i < a->nshards ? i : 0];
+	return &a->plane.shards[i < a->plane.nshards ? i : 0];
 }
 
 struct consent {

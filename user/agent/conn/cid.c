@@ -25,7 +25,7 @@ void agent_cid_release(struct agent *a, uint32_t cid)
 
 int agent_cid_take(struct agent *a, char *err, size_t errlen)
 {
-	uint32_t last = a->maps.nconns - 1, cid = __atomic_load_n(&a->last_cid, __ATOMIC_RELAXED);
+	uint32_t last = a->plane.maps.nconns - 1, cid = __atomic_load_n(&a->last_cid, __ATOMIC_RELAXED);
 
 	for (uint32_t n = 0; n < last; n++) {
 		cid = cid % last + 1;

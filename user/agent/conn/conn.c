@@ -31,7 +31,7 @@ enum { REAP_AT_ONCE = 32, FORGET_AT_ONCE = 128 };
 
 struct agent_conn *agent_conn_at(const struct agent *a, uint32_t cid)
 {
-	struct agent_conn *c = cid < a->maps.nconns ? a->conns[cid] : NULL;
+	struct agent_conn *c = cid < a->plane.maps.nconns ? a->conns[cid] : NULL;
 
 	return c && !c->leaving ? c : NULL;
 }
@@ -53,11 +53,11 @@ static int check_conflicts(struct agent *a, const struct conn_config *cfg, char 
 {
 	const struct agent_conn *named, *placed;
 
-	if (cfg->local_cid >= a->maps.nconns) {
+	if (cfg->local_cid >= a->plane.maps.nconns) {
 		snprintf(err, errlen,
 			 "connection %s: local_cid %u is beyond the %u connections that the attached "
 			 "XDP object has room for; falcon-large.bpf.o has more",
-			 cfg->name, cfg->local_cid, a->maps.nconns);
+			 cfg->name, cfg->local_cid, a->plane.maps.nconns);
 		return -ERANGE;
 	}
 	named = agent_conn_named(a, cfg->name);
@@ -69,7 +69,7 @@ static int check_conflicts(struct agent *a, const struct conn_config *cfg, char 
 
 static void init_security(struct agent_conn *c)
 {
-	c->sec.maps = &c->agent->maps;
+	c->sec.maps = &c->agent->plane.maps;
 	c->sec.cid = c->cfg.local_cid;
 	c->sec.encap = config_encap(c->cfg.security);
 	c->sec.tunnel = c->cfg.mode == CONFIG_MODE_TUNNEL;
@@ -93,7 +93,7 @@ static void take_cid(void *arg)
 
 	c->shard->conns[c->cfg.local_cid] = c;
 	c->shard->nconns++;
-	falcon_store(&c->agent->shard_of[c->cfg.local_cid], (uint8_t)c->shard->index);
+	falcon_store(&c->agent->plane.shard_of[c->cfg.local_cid], (uint8_t)c->shard->index);
 	e->rc = agent_rue_select(c, &c->cfg.cc, e->err, e->errlen);
 }
 
@@ -174,7 +174,7 @@ struct agent_conn *agent_conn_new(struct shard *s, const struct conn_config *cfg
 	c->ulp = ulp;
 	c->ulp_data.proto = ulp->ops->proto;
 	init_security(c);
-	c->shared = &a->maps.conns[cfg->local_cid];
+	c->shared = &a->plane.maps.conns[cfg->local_cid];
 	if (enter(c, err, errlen) == 0)
 		return c;
 	hide(c);
@@ -257,11 +257,11 @@ void agent_conn_begin(struct agent_conn *c)
 
 struct shard *agent_quietest_shard(struct agent *a)
 {
-	struct shard *s = &a->shards[0];
+	struct shard *s = &a->plane.shards[0];
 
-	for (unsigned int i = 1; i < a->nshards; i++)
-		if (a->shards[i].nconns < s->nconns)
-			s = &a->shards[i];
+	for (unsigned int i = 1; i < a->plane.nshards; i++)
+		if (a->plane.shards[i].nconns < s->nconns)
+			s = &a->plane.shards[i];
 	return s;
 }
 
@@ -446,17 +446,17 @@ void agent_conns_close(struct agent *a)
 {
 	struct agent_conn *c;
 
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
+	for (uint32_t cid = 0; cid < a->plane.maps.nconns; cid++) {
 		c = agent_conn_at(a, cid);
 		if (c)
 			leave(c, "the agent stops");
 	}
 	maps_quiesce();
-	for (unsigned int i = 0; i < a->nshards; i++)
-		while (shard_receive(&a->shards[i]))
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		while (shard_receive(&a->plane.shards[i]))
 			;
-	for (unsigned int i = 0; i < a->nshards; i++)
-		shard_take_over(&a->shards[i]);
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		shard_take_over(&a->plane.shards[i]);
 	while ((c = TAILQ_FIRST(&a->leaving))) {
 		TAILQ_REMOVE(&a->leaving, c, reap_link);
 		forget(c);

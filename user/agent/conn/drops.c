@@ -22,19 +22,19 @@ static void release(void *arg)
 {
 	struct agent *a = arg;
 
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++)
+	for (uint32_t cid = 0; cid < a->plane.maps.nconns; cid++)
 		if (a->conns[cid] && a->conns[cid]->core)
 			fcore_release_claims(a->conns[cid]->core);
-	for (unsigned int i = 0; i < a->nshards; i++)
-		shard_each_xsk(&a->shards[i], xsk_regrant);
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		shard_each_xsk(&a->plane.shards[i], xsk_regrant);
 }
 
 void agent_recover_drops(struct agent *a)
 {
-	for (unsigned int i = 0; i < a->nshards; i++)
-		call_run(&a->shards[i].call, hold, &a->shards[i]);
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		call_run(&a->plane.shards[i].call, hold, &a->plane.shards[i]);
 	maps_quiesce();
 	agent_drain(a);
-	agent_call(a, release, a);
+	plane_call(&a->plane, release, a);
 	a->stats.drops_recovered++;
 }

@@ -11,8 +11,8 @@ int filter_add(struct agent *a, const struct fcore_xlr_rule *rule)
 {
 	int rc = -ENOSPC;
 
-	for (unsigned int i = 0; i < a->nshards; i++)
-		rc = fcore_xlr_add(a->shards[i].core, rule);
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		rc = fcore_xlr_add(a->plane.shards[i].core, rule);
 	return rc;
 }
 
@@ -20,8 +20,8 @@ int filter_remove(struct agent *a, uint32_t number)
 {
 	int rc = -ENOENT;
 
-	for (unsigned int i = 0; i < a->nshards; i++)
-		rc = fcore_xlr_del(a->shards[i].core, number);
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		rc = fcore_xlr_del(a->plane.shards[i].core, number);
 	return rc;
 }
 
@@ -32,8 +32,8 @@ bool filter_get(const struct agent *a, uint32_t number, struct fcore_xlr_rule *r
 	uint64_t n;
 
 	sum->hits = 0;
-	for (unsigned int i = 0; i < a->nshards; i++) {
-		there = fcore_xlr_get(a->shards[i].core, number, rule, &n) == 0;
+	for (unsigned int i = 0; i < a->plane.nshards; i++) {
+		there = fcore_xlr_get(a->plane.shards[i].core, number, rule, &n) == 0;
 		sum->hits += there ? n : 0;
 	}
 	return there;
@@ -44,7 +44,7 @@ static bool names(struct agent *a, uint32_t number, uint32_t cid)
 	struct fcore_xlr_rule rule;
 	uint64_t hits;
 
-	return fcore_xlr_get(a->shards[0].core, number, &rule, &hits) == 0 &&
+	return fcore_xlr_get(a->plane.shards[0].core, number, &rule, &hits) == 0 &&
 	       rule.fields & FCORE_XLR_CID && rule.cid == cid;
 }
 
@@ -67,5 +67,5 @@ void filters_conn_gone(struct agent_conn *c)
 
 	for (; n.number < FCORE_XLR_RULES; n.number++)
 		if (names(c->agent, n.number, c->cfg.local_cid))
-			agent_call(c->agent, remove_naming, &n);
+			plane_call(&c->agent->plane, remove_naming, &n);
 }

@@ -60,7 +60,7 @@ static bool withdraw(struct shard *s, uint32_t cid)
 static void hangup(void *shard, uint32_t cid, const char *why)
 {
 	struct shard *s = shard;
-	struct agent_conn *c = cid < s->agent->maps.nconns ? s->conns[cid] : NULL;
+	struct agent_conn *c = cid < s->agent->plane.maps.nconns ? s->conns[cid] : NULL;
 
 	if (!withdraw(s, cid) && c && !c->leaving)
 		news_of_conn(c, CONN_NEWS_HUNG_UP, why);

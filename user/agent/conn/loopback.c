@@ -105,9 +105,9 @@ int loopback_start(struct agent_conn *c, char *err, size_t errlen)
 
 void loopback_close(struct agent *a)
 {
-	for (unsigned int i = 0; i < a->nshards; i++) {
-		loopq_destroy(a->shards[i].loopq);
-		a->shards[i].loopq = NULL;
+	for (unsigned int i = 0; i < a->plane.nshards; i++) {
+		loopq_destroy(a->plane.shards[i].loopq);
+		a->plane.shards[i].loopq = NULL;
 	}
 	free(a->loop);
 	a->loop = NULL;

@@ -89,7 +89,7 @@ static void hand_over(void *arg)
 
 static struct shard *shard_at(struct agent *a, int i)
 {
-	return &a->shards[i > 0 && (unsigned int)i < a->nshards ? i : 0];
+	return &a->plane.shards[i > 0 && (unsigned int)i < a->plane.nshards ? i : 0];
 }
 
 /* In a call of all shards. */
@@ -104,16 +104,16 @@ static void find_and_hand_over(void *arg)
 
 static void deliver(struct agent *a, uint8_t proto, const struct ulp_note *note, const char *peer)
 {
-	const struct ulp *first = agent_ulp(&a->shards[0], proto);
+	const struct ulp *first = agent_ulp(&a->plane.shards[0], proto);
 	struct delivery d = { .agent = a, .proto = proto, .ulp = first, .note = note, .peer = peer };
 	int i = 0;
 
 	if (!first || !first->ops->note)
 		return;
-	if (a->nshards > 1 && first->ops->note_for)
+	if (a->plane.nshards > 1 && first->ops->note_for)
 		i = first->ops->note_for(first->self, note, false);
 	if (i < 0)
-		return agent_call(a, find_and_hand_over, &d);
+		return plane_call(&a->plane, find_and_hand_over, &d);
 	d.ulp = agent_ulp(shard_at(a, i), proto);
 	call_run(&shard_at(a, i)->call, hand_over, &d);
 }

@@ -54,11 +54,11 @@ static void make_due(struct agent_conn *c)
 /* One store, so that a packet sees both halves of it, or neither (falcon_rx_check_spi()). */
 static void set_global(struct agent *a, uint32_t generation, bool allow_prev)
 {
-	union falcon_spi_check global = { .word = falcon_load(&a->maps.config->spi_check) };
+	union falcon_spi_check global = { .word = falcon_load(&a->plane.maps.config->spi_check) };
 
 	global.gen = generation;
 	global.allow_prev = allow_prev;
-	falcon_store(&a->maps.config->spi_check, global.word);
+	falcon_store(&a->plane.maps.config->spi_check, global.word);
 }
 
 /*
@@ -67,7 +67,7 @@ static void set_global(struct agent *a, uint32_t generation, bool allow_prev)
  */
 static void begin_all(struct agent *a, uint32_t generation)
 {
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
+	for (uint32_t cid = 0; cid < a->plane.maps.nconns; cid++) {
 		struct agent_conn *c = a->conns[cid];
 
 		if (!c || !c->core)
@@ -229,7 +229,7 @@ static void finish(struct agent *a)
 
 static bool all_current(const struct agent *a)
 {
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
+	for (uint32_t cid = 0; cid < a->plane.maps.nconns; cid++) {
 		const struct agent_conn *c = a->conns[cid];
 
 		if (c && c->core && overtaken(c))

@@ -10,7 +10,7 @@
 
 static struct xsk *shard_xsk(const struct shard *s, const struct port *p, uint32_t cid)
 {
-	uint32_t all = s->agent->nshards, own = (p->nqueues - s->index + all - 1) / all;
+	uint32_t all = s->agent->plane.nshards, own = (p->nqueues - s->index + all - 1) / all;
 
 	return &p->xsks[s->index + cid % own * all];
 }
@@ -72,7 +72,7 @@ void agent_conn_route(struct agent_conn *c)
 		c->route = way ? *way : (struct neigh_entry){};
 	}
 	if (way) {
-		r.port = port_by_ifindex(c->agent->ports, c->agent->nports,
+		r.port = port_by_ifindex(c->agent->plane.ports, c->agent->plane.nports,
 					 (uint32_t)c->route.ifindex);
 		r.routed = r.port && c->route.reachable;
 	}

@@ -31,7 +31,7 @@ bool show_wants(const struct show_query *q, const struct agent_conn *c)
 static void some_conns(void *arg)
 {
 	struct each_conn *e = arg;
-	uint32_t nconns = e->agent->maps.nconns, left = e->at_once;
+	uint32_t nconns = e->agent->plane.maps.nconns, left = e->at_once;
 
 	for (uint32_t n = 0; n < CIDS_AT_ONCE && left && e->cid < nconns; n++, e->cid++) {
 		const struct agent_conn *c = agent_conn_at(e->agent, e->cid);
@@ -48,8 +48,8 @@ void agent_each_conn(struct agent *a, uint32_t at_once, void (*fn)(const struct 
 {
 	struct each_conn e = { .agent = a, .fn = fn, .arg = arg, .at_once = at_once };
 
-	while (e.cid < a->maps.nconns)
-		agent_call(a, some_conns, &e);
+	while (e.cid < a->plane.maps.nconns)
+		plane_call(&a->plane, some_conns, &e);
 }
 
 void agent_show_each(struct agent *a, const struct show_query *q, bool up,
@@ -59,8 +59,8 @@ void agent_show_each(struct agent *a, const struct show_query *q, bool up,
 	size_t most = json_array_size(rows) + SHOW_ROWS;
 
 	e.cid = q->from < UINT32_MAX ? (uint32_t)q->from : UINT32_MAX;
-	for (int i = 0; i < SHOW_LOOKS && e.cid < a->maps.nconns && json_array_size(rows) < most; i++)
-		agent_call(a, some_conns, &e);
-	if (e.cid < a->maps.nconns)
+	for (int i = 0; i < SHOW_LOOKS && e.cid < a->plane.maps.nconns && json_array_size(rows) < most; i++)
+		plane_call(&a->plane, some_conns, &e);
+	if (e.cid < a->plane.maps.nconns)
 		*q->next = e.cid;
 }

@@ -133,7 +133,7 @@ void agent_security_used(void *arg, uint32_t cid, uint32_t generation)
 /* The keys that this incarnation has agreed on may have been overtaken by a rotation. */
 static bool expired(const struct agent *a, uint32_t generation)
 {
-	const struct falcon_config *global = a->maps.config;
+	const struct falcon_config *global = a->plane.maps.config;
 
 	return generation != global->cur_spi_gen &&
 	       !(global->allow_prev_spi_gen && generation == global->cur_spi_gen - 1);
@@ -183,7 +183,7 @@ json_t *agent_keys_json(struct agent *a)
 {
 	json_t *rows = json_array();
 
-	for (uint32_t cid = 0; cid < a->maps.nconns; cid++) {
+	for (uint32_t cid = 0; cid < a->plane.maps.nconns; cid++) {
 		const struct agent_conn *c = a->conns[cid];
 
 		if (!c || !c->core || sec_clear(&c->sec))

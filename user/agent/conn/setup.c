@@ -75,9 +75,9 @@ void agent_conn_take_down(struct agent_conn *c, const char *why)
 void agent_drain(struct agent *a)
 {
 	/* A second time for what was handed over to a shard that had had its turn. */
-	for (unsigned int times = a->nshards > 1 ? 2 : 1; times > 0; times--)
-		for (unsigned int i = 0; i < a->nshards; i++)
-			call_drain(&a->shards[i].call);
+	for (unsigned int times = a->plane.nshards > 1 ? 2 : 1; times > 0; times--)
+		for (unsigned int i = 0; i < a->plane.nshards; i++)
+			call_drain(&a->plane.shards[i].call);
 }
 
 bool agent_conn_settled(struct agent_conn *c)

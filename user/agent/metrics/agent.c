@@ -53,15 +53,15 @@ static void add_ports(struct collection *k)
 {
 	const struct agent *a = k->agent;
 
-	for (unsigned int i = 0; i < a->nports; i++) {
-		for (uint32_t q = 0; q < a->ports[i].nqueues; q++) {
+	for (unsigned int i = 0; i < a->plane.nports; i++) {
+		for (uint32_t q = 0; q < a->plane.ports[i].nqueues; q++) {
 			char labels[METRICS_LABELS_MAX] = "";
 			struct queue_now now;
 
-			metrics_label(labels, "port", a->ports[i].ifname);
+			metrics_label(labels, "port", a->plane.ports[i].ifname);
 			metrics_label_number(labels, "queue", q);
-			queue_now(&a->ports[i].xsks[q], &now);
-			metrics_add(k->m, STAT_XSK, labels, &a->ports[i].xsks[q]);
+			queue_now(&a->plane.ports[i].xsks[q], &now);
+			metrics_add(k->m, STAT_XSK, labels, &a->plane.ports[i].xsks[q]);
 			metrics_add(k->m, STAT_QUEUE, labels, &now);
 		}
 	}
@@ -112,7 +112,7 @@ static void add_shard(void *arg)
 {
 	struct collection *k = arg;
 	unsigned int i = k->shard;
-	const struct shard *s = &k->agent->shards[i];
+	const struct shard *s = &k->agent->plane.shards[i];
 	char labels[METRICS_LABELS_MAX] = "";
 	struct shard_now now;
 
@@ -150,7 +150,7 @@ static void add_nvme(struct collection *k)
 	const struct agent_nvme *n = k->agent->nvme;
 	struct nvme_target_stats sum = {}, one;
 
-	for (unsigned int i = 0; i < k->agent->nshards; i++) {
+	for (unsigned int i = 0; i < k->agent->plane.nshards; i++) {
 		add_devices(k, &n->shards[i]);
 		if (!n->shards[i].ulp.target)
 			continue;
@@ -259,7 +259,7 @@ static void add_conn(const struct agent_conn *c, void *arg)
 
 static void add_sums(struct collection *k)
 {
-	for (unsigned int i = 0; i < k->agent->nshards; i++) {
+	for (unsigned int i = 0; i < k->agent->plane.nshards; i++) {
 		char labels[METRICS_LABELS_MAX] = "";
 
 		metrics_label_number(labels, "shard", i);
@@ -278,14 +278,14 @@ char *agent_metrics_text(struct agent *a, bool connections, uid_t uid, enum metr
 
 	if (!k.m)
 		return NULL;
-	if (maps_counters(&a->maps, &xdp) == 0) {
+	if (maps_counters(&a->plane.maps, &xdp) == 0) {
 		metrics_add(k.m, STAT_VERDICTS, "by=\"xdp\"", &xdp);
 		metrics_add(k.m, STAT_XDP, "", &xdp);
 	}
-	for (k.shard = 0; k.shard < a->nshards; k.shard++)
-		call_run(&a->shards[k.shard].call, add_shard, &k);
+	for (k.shard = 0; k.shard < a->plane.nshards; k.shard++)
+		call_run(&a->plane.shards[k.shard].call, add_shard, &k);
 	metrics_add(k.m, STAT_VERDICTS, "by=\"agent\"", &k.shards);
-	agent_call(a, add_host, &k);
+	plane_call(&a->plane, add_host, &k);
 	agent_each_conn(a, connections ? CONNS_AT_ONCE : SUMS_AT_ONCE, add_conn, &k);
 	add_sums(&k);
 	text = metrics_text(k.m, format, len);

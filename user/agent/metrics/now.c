@@ -10,7 +10,7 @@ void agent_census(const struct agent *a, struct agent_census *out)
 {
 	const struct agent_conn *c;
 
-	*out = (struct agent_census){ .up = a->nup, .room = a->maps.nconns - 1 };
+	*out = (struct agent_census){ .up = a->nup, .room = a->plane.maps.nconns - 1 };
 	TAILQ_FOREACH(c, &a->leaving, reap_link)
 		out->leaving++;
 	out->connections = a->nconns - out->leaving;

@@ -73,10 +73,10 @@ static struct nvme_initiator *initiator_for(const struct agent_nvme *n, const st
 {
 	struct nvme_initiator *in, *best = n->shards[0].ulp.initiator;
 
-	for (unsigned int i = 0; i < n->a->nshards; i++)
+	for (unsigned int i = 0; i < n->a->plane.nshards; i++)
 		if (nvme_dev_find(n->shards[i].ulp.initiator, attr->name))
 			return n->shards[i].ulp.initiator;
-	for (unsigned int i = 0; i < n->a->nshards; i++) {
+	for (unsigned int i = 0; i < n->a->plane.nshards; i++) {
 		in = n->shards[i].ulp.initiator;
 		if (nvme_initiator_has_controller(in, attr))
 			return in;
@@ -117,7 +117,7 @@ static int add(struct agent_nvme *n, const struct nvme_config *cfg, bool by_file
 		m.made->cfg = *cfg;
 		m.made->by_file = by_file;
 		m.attr.cipher = cipher;
-		agent_call(n->a, make, &m);
+		plane_call(&n->a->plane, make, &m);
 	}
 	if (m.rc < 0) {
 		free(m.made);
@@ -201,7 +201,7 @@ void agent_nvme_remove(struct agent *a, const char *name)
 	struct making m = { .nvme = a->nvme };
 
 	snprintf(m.attr.name, sizeof(m.attr.name), "%s", name);
-	agent_call(a, remove_by_file, &m);
+	plane_call(&a->plane, remove_by_file, &m);
 }
 
 const struct nvme_config *agent_nvme_by_command(const struct agent *a, const char *name)
@@ -259,7 +259,7 @@ void agent_show_nvme(struct agent *a, const struct show_query *q, json_t *rows)
 	struct nvme_dev *dev;
 
 	(void)q;
-	for (unsigned int k = 0; k < a->nshards; k++) {
+	for (unsigned int k = 0; k < a->plane.nshards; k++) {
 		const struct shard_nvme *s = &a->nvme->shards[k];
 
 		for (unsigned int i = 0; (dev = nvme_dev_at(s->ulp.initiator, i)); i++)

@@ -164,11 +164,12 @@ static void app_broken(void *arg, struct nvme_app *app, const char *why)
 static int open_shard(struct shard_nvme *s, const uint8_t *id, char *err, size_t errlen)
 {
 	const struct agent *a = s->all->a;
-	unsigned int owners = a->nshards < a->config.nnamespaces ? a->nshards : a->config.nnamespaces;
+	unsigned int nshards = a->plane.nshards, nnamespaces = a->config.nnamespaces;
+	unsigned int owners = nshards < nnamespaces ? nshards : nnamespaces;
 	int rc = 0;
 
 	s->apps = nvme_apps_create(app_broken, s);
-	s->ulp.initiator = nvme_initiator_create(id, s->shard->index, a->nshards);
+	s->ulp.initiator = nvme_initiator_create(id, s->shard->index, a->plane.nshards);
 	if (!s->apps || !s->ulp.initiator)
 		return -ENOMEM;
 	nvme_initiator_set_host(s->ulp.initiator, &shard_ulp_host, s->shard);
@@ -192,12 +193,12 @@ int agent_nvme_open(struct agent *a)
 	uint8_t id[16];
 	int rc = getrandom(id, sizeof(id), 0) == sizeof(id) ? 0 : -errno;
 
-	n->shards = calloc(a->nshards, sizeof(*n->shards));
+	n->shards = calloc(a->plane.nshards, sizeof(*n->shards));
 	if (!n->shards)
 		rc = -ENOMEM;
-	for (unsigned int i = 0; n->shards && i < a->nshards; i++)
-		n->shards[i] = (struct shard_nvme){ .all = n, .shard = &a->shards[i] };
-	for (unsigned int i = 0; i < a->nshards && rc == 0; i++)
+	for (unsigned int i = 0; n->shards && i < a->plane.nshards; i++)
+		n->shards[i] = (struct shard_nvme){ .all = n, .shard = &a->plane.shards[i] };
+	for (unsigned int i = 0; i < a->plane.nshards && rc == 0; i++)
 		rc = open_shard(&n->shards[i], id, err, sizeof(err));
 	if (rc == 0)
 		rc = agent_nvme_open_devices(n, err, sizeof(err));
@@ -212,7 +213,7 @@ void agent_nvme_close(struct agent *a)
 
 	if (!n)
 		return;
-	for (unsigned int i = 0; n->shards && i < a->nshards; i++) {
+	for (unsigned int i = 0; n->shards && i < a->plane.nshards; i++) {
 		nvme_ring_close(n->shards[i].ring);
 		nvme_target_destroy(n->shards[i].ulp.target);
 		nvme_initiator_destroy(n->shards[i].ulp.initiator);
@@ -235,7 +236,7 @@ struct nvme_dev *agent_nvme_find(const struct agent_nvme *n, const char *name, s
 {
 	struct nvme_dev *dev = NULL;
 
-	for (unsigned int i = 0; i < n->a->nshards && !dev; i++) {
+	for (unsigned int i = 0; i < n->a->plane.nshards && !dev; i++) {
 		dev = nvme_dev_find(n->shards[i].ulp.initiator, name);
 		if (dev && s)
 			*s = &n->shards[i];

@@ -21,7 +21,7 @@ struct shard_nvme {
 
 struct agent_nvme {
 	struct agent *a;
-	struct shard_nvme *shards;	/* |a->nshards| */
+	struct shard_nvme *shards;	/* |a->plane.nshards| */
 	struct nvme_store **stores;	/* |config.nnamespaces|, each its owner's; and so are ... */
 	struct nvme_store **metadata;	/* beside |stores|; NULL: no protection information */
 	uint64_t *cuts;			/* bytes that a store is to be cut to; 0: it is not */
@@ -33,7 +33,7 @@ struct agent_nvme {
 /* The shard that serves namespace |i| of the configuration: they are dealt out in turn. */
 static inline struct shard_nvme *agent_namespace_owner(const struct agent_nvme *n, unsigned int i)
 {
-	return &n->shards[i % n->a->nshards];
+	return &n->shards[i % n->a->plane.nshards];
 }
 
 /* nvme.c: by name, and who has it in *|s|, if not NULL; or NULL. In a call of all shards, as what follows. */

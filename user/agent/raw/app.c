@@ -80,8 +80,8 @@ static int attach_to(struct shard *s, const int *fds, uint16_t service, uid_t ui
 static void detach(struct agent *a, struct raw_app *app)
 {
 	for (unsigned int i = 0; i < app->nclients; i++) {
-		shard_unwatch(&a->shards[i], client_doorbell(app->clients[i]));
-		raw_detach(a->shards[i].raw, app->clients[i]);
+		shard_unwatch(&a->plane.shards[i], client_doorbell(app->clients[i]));
+		raw_detach(a->plane.shards[i].raw, app->clients[i]);
 	}
 	free(app);
 }
@@ -90,8 +90,8 @@ static void detach(struct agent *a, struct raw_app *app)
 static int attach_to_all(struct agent *a, struct raw_app *app, const int *fds, uint16_t service, uid_t uid,
 			 char *err, size_t errlen)
 {
-	for (unsigned int i = 0; i < a->nshards; i++) {
-		int rc = attach_to(&a->shards[i], fds, service, uid, &app->clients[i], err, errlen);
+	for (unsigned int i = 0; i < a->plane.nshards; i++) {
+		int rc = attach_to(&a->plane.shards[i], fds, service, uid, &app->clients[i], err, errlen);
 
 		if (rc < 0)
 			return rc;
@@ -129,7 +129,7 @@ static int charge(struct agent *a, uid_t uid, const struct raw_app *app, char *e
 		return rc;
 	}
 	for (unsigned int i = 0; i < app->nclients; i++)
-		raw_on_free(a->shards[i].raw, app->clients[i], uncharge, charge);
+		raw_on_free(a->plane.shards[i].raw, app->clients[i], uncharge, charge);
 	return 0;
 }
 
@@ -137,7 +137,7 @@ int agent_raw_attach(struct agent *a, struct control_client *cl, json_t *req, in
 		     json_t **reply)
 {
 	json_int_t service = json_integer_value(json_object_get(req, "service"));
-	int want = FD_OTHERS + (int)a->nshards - 1;
+	int want = FD_OTHERS + (int)a->plane.nshards - 1;
 	struct raw_app *app;
 	char err[256];
 	int rc;
@@ -171,7 +171,7 @@ int agent_raw_threads(struct agent *a, struct control_client *cl, json_t *req, i
 		      json_t **reply)
 {
 	(void)cl, (void)req, (void)fds, (void)nfds;
-	*reply = json_pack("{s:i}", "threads", (int)a->nshards);
+	*reply = json_pack("{s:i}", "threads", (int)a->plane.nshards);
 	return 0;
 }
 

@@ -252,13 +252,13 @@ static int start(struct rdma_app *app, int *fds, char *err, size_t errlen)
 /* The one that |wanted| numbers, or, if that is NULL, the one with the fewest applications. */
 static struct agent_rdma *choose(const struct agent *a, const json_t *wanted)
 {
-	struct agent_rdma *v = a->shards[0].rdma;
+	struct agent_rdma *v = a->plane.shards[0].rdma;
 
 	if (wanted)
-		return a->shards[json_integer_value(wanted)].rdma;
-	for (unsigned int i = 1; i < a->nshards && v; i++)
-		if (a->shards[i].rdma->napps < v->napps)
-			v = a->shards[i].rdma;
+		return a->plane.shards[json_integer_value(wanted)].rdma;
+	for (unsigned int i = 1; i < a->plane.nshards && v; i++)
+		if (a->plane.shards[i].rdma->napps < v->napps)
+			v = a->plane.shards[i].rdma;
 	return v;
 }
 
@@ -272,9 +272,9 @@ int agent_rdma_attach(struct agent *a, struct control_client *cl, json_t *req, i
 	int rc;
 
 	if (thread && (!json_is_integer(thread) || json_integer_value(thread) < 0 ||
-		       json_integer_value(thread) >= a->nshards))
+		       json_integer_value(thread) >= a->plane.nshards))
 		return control_error(reply, -EINVAL, "thread: this agent has threads 0 to %u",
-				     a->nshards - 1);
+				     a->plane.nshards - 1);
 	v = choose(a, thread);
 	if (!v)
 		return control_error(reply, -EOPNOTSUPP,
@@ -382,7 +382,7 @@ static void carry_out(struct command *c)
 	STAILQ_INIT(&c->let_go);
 	agent_rdma_prepare(app, c->bytes, c->len, c->fd);
 	if (rdma_command_of_group(c->bytes, c->len))
-		agent_call(app->rdma->agent, execute, c);
+		plane_call(&app->rdma->agent->plane, execute, c);
 	else
 		call_run(&app->rdma->shard->call, execute, c);
 	agent_rdma_unprepare(app);

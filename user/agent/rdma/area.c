@@ -61,7 +61,7 @@ void agent_rdma_prepare(struct rdma_app *app, const void *msg, size_t len, int f
 	case RDMA_AREA_OFFLOAD:
 		if (!affordable(app, size))
 			return;
-		p->index = memory_new(&v->agent->maps, size, &p->base, &p->fd, p->err, sizeof(p->err));
+		p->index = memory_new(&v->agent->plane.maps, size, &p->base, &p->fd, p->err, sizeof(p->err));
 		p->size = size;
 		p->kind = RDMA_AREA_OFFLOAD;
 		break;
@@ -78,7 +78,7 @@ void agent_rdma_unprepare(struct rdma_app *app)
 	if (p->kind == RDMA_AREA_SHARED && p->base)
 		munmap(p->base, p->size);
 	if (p->kind == RDMA_AREA_OFFLOAD && p->index >= 0) {
-		memory_free(&v->agent->maps, (uint32_t)p->index, p->base, p->size);
+		memory_free(&v->agent->plane.maps, (uint32_t)p->index, p->base, p->size);
 		deferred_close(p->fd, app->uid);
 	}
 	p->kind = RDMA_AREA_NONE;
@@ -118,7 +118,7 @@ static void give_back(struct agent_rdma *v, const struct rdma_let_go *l)
 	if (l->fd >= 0)
 		deferred_close(l->fd, l->uid);
 	else if (l->offload)
-		memory_free(&v->agent->maps, l->index, l->base, l->size);
+		memory_free(&v->agent->plane.maps, l->index, l->base, l->size);
 	else
 		munmap(l->base, l->size);
 }

@@ -138,8 +138,8 @@ unsigned int agent_rdma_look(const struct agent *a, struct fverbs_device *out)
 
 	if (getifaddrs(&all) < 0)
 		all = NULL;
-	for (; n < a->nports && n < FVERBS_DEVICES_MAX; n++)
-		fill(&a->ports[n], n, all, &out[n]);
+	for (; n < a->plane.nports && n < FVERBS_DEVICES_MAX; n++)
+		fill(&a->plane.ports[n], n, all, &out[n]);
 	freeifaddrs(all);
 	return n;
 }

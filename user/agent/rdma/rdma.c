@@ -137,14 +137,14 @@ static int host_region_add(void *arg, uint32_t key, const struct falcon_region *
 {
 	const struct agent_rdma *v = arg;
 
-	return memory_region_add(&v->agent->maps, key, region);
+	return memory_region_add(&v->agent->plane.maps, key, region);
 }
 
 static void host_region_del(void *arg, uint32_t key)
 {
 	const struct agent_rdma *v = arg;
 
-	memory_region_del(&v->agent->maps, key);
+	memory_region_del(&v->agent->plane.maps, key);
 }
 
 static const enum quota_kind quota_kinds[RDMA_CHARGES] = {
@@ -212,8 +212,8 @@ static int make_layer(struct agent_rdma *v)
 		.arg = v,
 	};
 
-	for (unsigned int i = 0; i < v->agent->nports; i++)
-		host.tight |= v->agent->ports[i].tight;
+	for (unsigned int i = 0; i < v->agent->plane.nports; i++)
+		host.tight |= v->agent->plane.ports[i].tight;
 	v->layer = rdma_create(&host);
 	return v->layer ? 0 : -ENOMEM;
 }
@@ -225,9 +225,9 @@ static int share(struct agent *a)
 
 	if (!a->boot && getrandom(&a->boot, sizeof(a->boot), 0) != (ssize_t)sizeof(a->boot))
 		return -EIO;
-	if (a->nshards > 1 && !a->rdma_group)
+	if (a->plane.nshards > 1 && !a->rdma_group)
 		a->rdma_group = calloc(1, sizeof(*a->rdma_group));
-	return a->nshards > 1 && !a->rdma_group ? -ENOMEM : 0;
+	return a->plane.nshards > 1 && !a->rdma_group ? -ENOMEM : 0;
 }
 
 static void set_cpu_pressure(struct shard *s, bool pressure)

@@ -113,11 +113,11 @@ static void each(struct agent *a, const struct show_query *q, uint32_t kinds, ro
 		w.app = (uint32_t)(q->from >> HANDLE_BITS);
 		w.handle = q->from & ((1U << HANDLE_BITS) - 1);
 	}
-	for (; shard < a->nshards; shard++, w.app = UINT32_MAX, w.handle = 1) {
-		w.v = a->shards[shard].rdma;
+	for (; shard < a->plane.nshards; shard++, w.app = UINT32_MAX, w.handle = 1) {
+		w.v = a->plane.shards[shard].rdma;
 		w.through = !w.v;
 		while (!w.through && looks++ < SHOW_LOOKS && json_array_size(rows) < SHOW_ROWS)
-			call_run(&a->shards[shard].call, some_objects, &w);
+			call_run(&a->plane.shards[shard].call, some_objects, &w);
 		if (w.through)
 			continue;
 		*q->next = shard << (HANDLE_BITS + APP_BITS) | (uint64_t)w.app << HANDLE_BITS | w.handle;
@@ -264,8 +264,8 @@ static unsigned int applications(const struct agent *a)
 {
 	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < a->nshards; i++)
-		n += a->shards[i].rdma->napps;
+	for (unsigned int i = 0; i < a->plane.nshards; i++)
+		n += a->plane.shards[i].rdma->napps;
 	return n;
 }
 
@@ -273,10 +273,11 @@ static unsigned int applications(const struct agent *a)
 void agent_show_device(struct agent *a, const struct show_query *q, json_t *rows)
 {
 	static const uint8_t none[16];
+	const struct agent_rdma *v = a->plane.shards[0].rdma;
 	const struct fverbs_device *d;
 
 	(void)q;
-	for (uint32_t i = 0; a->shards[0].rdma && (d = rdma_device(a->shards[0].rdma->layer, i)); i++) {
+	for (uint32_t i = 0; v && (d = rdma_device(v->layer, i)); i++) {
 		for (uint32_t g = 0; g < d->ngids; g++) {
 			json_t *row;
 

@@ -6,11 +6,11 @@
  */
 #include "agent/rue/rue.h"
 
-#include "agent/agent.h"
+#include "agent/shard/plane.h"
 
 void agent_rx_level_init(const struct shard *s, struct fcore_occupancy *ring)
 {
-	fcore_occupancy_init(ring, XSK_FILL_TARGET, s->agent->config.agent.rx_ema_ring);
+	fcore_occupancy_init(ring, XSK_FILL_TARGET, s->plane->config->agent.rx_ema_ring);
 }
 
 void agent_rx_level_set(struct shard *s, struct fcore_occupancy *ring, uint32_t n)
@@ -19,9 +19,9 @@ void agent_rx_level_set(struct shard *s, struct fcore_occupancy *ring, uint32_t 
 
 	if (!fcore_occupancy_set(ring, n))
 		return;
-	for (unsigned i = 0; i < s->agent->nports; i++)
-		for (uint32_t q = s->index; q < s->agent->ports[i].nqueues; q += s->agent->nshards)
-			if (s->agent->ports[i].waiting[q].level > level)
-				level = s->agent->ports[i].waiting[q].level;
+	for (unsigned i = 0; i < s->plane->nports; i++)
+		for (uint32_t q = s->index; q < s->plane->ports[i].nqueues; q += s->plane->nshards)
+			if (s->plane->ports[i].waiting[q].level > level)
+				level = s->plane->ports[i].waiting[q].level;
 	fcore_rx_waiting(s->core, level);
 }

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/shard/plane.h"
 #include "agent/shard/conn.h"
 #include "agent/shard/shard.h"
 #include "base/log.h"
@@ -48,7 +48,7 @@ static void forget_process(struct shard *s)
 static void part(struct shard *s, const char *why)
 {
 	log_warn("the rate update engine at %s is lost: %s; computing without it",
-		 s->agent->config.agent.rue_socket, why);
+		 s->plane->config->agent.rue_socket, why);
 	forget_process(s);
 	s->rue->next_try = s->now + RETRY_NS;
 }
@@ -83,7 +83,7 @@ static void join(struct shard *s)
 	rue->stalled_since = s->now;
 	shard_watch(s, rue_worker_fd(rue->worker));
 	rue_host_swift_memory(rue->host, rue_worker_states(rue->worker), false);
-	log_info("rate updates are computed by the engine at %s", s->agent->config.agent.rue_socket);
+	log_info("rate updates are computed by the engine at %s", s->plane->config->agent.rue_socket);
 	agent_rue_share_engines(s);
 }
 
@@ -134,8 +134,8 @@ static void find_process(struct shard *s)
 	if (s->now < rue->next_try)
 		return;
 	rue->next_try = s->now + RETRY_NS;
-	rue->joining = rue_worker_connect(rue->host, s->agent->config.agent.rue_socket,
-					  agent_rue_flows(s), s->agent->maps.nconns, err, sizeof(err));
+	rue->joining = rue_worker_connect(rue->host, s->plane->config->agent.rue_socket,
+					  agent_rue_flows(s), s->plane->maps.nconns, err, sizeof(err));
 	if (rue->joining)
 		shard_watch(s, rue_worker_sock(rue->joining));
 	else
@@ -144,7 +144,7 @@ static void find_process(struct shard *s)
 
 void agent_rue_tick(struct shard *s)
 {
-	if (s->agent->config.agent.rue_mode != CONFIG_RUE_PROCESS)
+	if (s->plane->config->agent.rue_mode != CONFIG_RUE_PROCESS)
 		return;
 	if (s->rue->worker)
 		look_at_process(s);

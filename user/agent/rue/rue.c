@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/shard/plane.h"
 #include "agent/shard/conn.h"
 #include "agent/shard/shard.h"
 #include "base/log.h"
@@ -31,7 +31,7 @@ static uint32_t index_of(uint32_t cid, uint32_t flow)
 
 uint32_t agent_rue_flows(const struct shard *s)
 {
-	return index_of(s->agent->maps.nconns, 0);
+	return index_of(s->plane->maps.nconns, 0);
 }
 
 static struct flow *flow_of(const struct shard *s, uint32_t cid, uint32_t flow)
@@ -62,15 +62,15 @@ const struct rue_flow_stats *agent_rue_past(const struct shard *s)
 
 static int start_thread(struct shard *s, char *err, size_t errlen)
 {
-	s->rue->worker = rue_worker_start(s->rue->host, s->agent->maps.nconns, err, errlen);
+	s->rue->worker = rue_worker_start(s->rue->host, s->plane->maps.nconns, err, errlen);
 	return s->rue->worker ? shard_watch(s, rue_worker_fd(s->rue->worker)) : -ENOMEM;
 }
 
 int agent_rue_open(struct shard *s, char *err, size_t errlen)
 {
-	const struct rue_settings *set = &s->agent->config.rue;
+	const struct rue_settings *set = &s->plane->config->rue;
 	uint32_t flows = agent_rue_flows(s);
-	enum config_rue_mode mode = s->agent->config.agent.rue_mode;
+	enum config_rue_mode mode = s->plane->config->agent.rue_mode;
 
 	s->rue = calloc(1, sizeof(*s->rue));
 	if (s->rue) {
@@ -83,7 +83,7 @@ int agent_rue_open(struct shard *s, char *err, size_t errlen)
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < THRESHOLDS; i++)
-		s->rue->threshold[i] = s->agent->maps.nconns / (THRESHOLDS + 1) * (i + 1);
+		s->rue->threshold[i] = s->plane->maps.nconns / (THRESHOLDS + 1) * (i + 1);
 	if (mode == CONFIG_RUE_THREAD)
 		return start_thread(s, err, errlen);
 	agent_rue_tick(s);
@@ -105,7 +105,7 @@ void agent_rue_close(struct shard *s)
 void agent_rue_params(const struct shard *s, const char *name,
 		      const char *params[CONFIG_RUE_PARAMS + 1])
 {
-	const struct rue_settings *set = &s->agent->config.rue;
+	const struct rue_settings *set = &s->plane->config->rue;
 
 	params[0] = NULL;
 	for (unsigned int i = 0; i < set->nengines; i++) {
@@ -367,7 +367,7 @@ void agent_rue_core_event(struct shard *s, struct agent_conn *c, const struct fa
 	struct flow *f = flow_of(s, c->cfg.local_cid,
 				 falcon_rue_flow((uint32_t)falcon_ev_get(e, connection_id)));
 
-	if (!wanted(s, s->now - f->last_ns > s->agent->config.agent.rue_p1_ns, false)) {
+	if (!wanted(s, s->now - f->last_ns > s->plane->config->agent.rue_p1_ns, false)) {
 		withhold(f, e);
 		return;
 	}
@@ -386,8 +386,8 @@ void agent_rue_ack(struct shard *s, struct agent_conn *c, uint32_t flow,
 	/* An EACK overtaken by its successor counts fewer packets than are known. */
 	if (acked < 0)
 		acked = 0;
-	if (!wanted(s, now_ns - ev->last_ns > s->agent->config.agent.rue_p1_ns,
-		    (uint32_t)acked >= s->agent->config.agent.rue_p2_packets)) {
+	if (!wanted(s, now_ns - ev->last_ns > s->plane->config->agent.rue_p1_ns,
+		    (uint32_t)acked >= s->plane->config->agent.rue_p2_packets)) {
 		ev->suppressed++;
 		return;
 	}
@@ -404,7 +404,7 @@ void agent_rue_ack(struct shard *s, struct agent_conn *c, uint32_t flow,
 static void take(struct shard *s, const struct falcon_rue_result *r)
 {
 	uint32_t id = (uint32_t)falcon_res_get(r, connection_id), flow = falcon_rue_flow(id);
-	struct flow *f = flow_of(s, id % s->agent->maps.nconns, flow);
+	struct flow *f = flow_of(s, id % s->plane->maps.nconns, flow);
 	struct agent_conn *c = agent_rue_conn(s, id);
 	bool stale = f->stale;
 
@@ -429,7 +429,7 @@ uint32_t agent_rue_poll(struct shard *s)
 
 	if (!s->rue->worker)
 		return 0;
-	for (; n < s->agent->maps.nconns && rue_worker_get(s->rue->worker, &r); n++)
+	for (; n < s->plane->maps.nconns && rue_worker_get(s->rue->worker, &r); n++)
 		take(s, &r);
 	s->rue->taken += n;
 	rue_worker_flush(s->rue->worker);

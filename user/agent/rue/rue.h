@@ -6,24 +6,20 @@
 #ifndef FALCON_AGENT_RUE_H
 #define FALCON_AGENT_RUE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "falcon/abi/stats.h"
 
-struct agent;
 struct agent_conn;
 struct cc_options;
-struct control_client;
 struct falcon_ack;
 struct falcon_rue_event;
 struct fcore_occupancy;
 struct rue_host;
 struct rue_trace;
 struct shard;
-struct show_query;	/* agent/conn/rows.h */
 
 /* Of one flow while its connection is set up (stats.h). */
 #define RUE_FLOW_STATS(V)										\
@@ -82,21 +78,12 @@ bool agent_rue_trace_set(struct shard *s, struct rue_trace *t, int fd, uint32_t 
 void agent_rx_level_init(const struct shard *s, struct fcore_occupancy *ring);
 void agent_rx_level_set(struct shard *s, struct fcore_occupancy *ring, uint32_t n);
 
-/* show.c: what "show rue" shows. */
-void agent_rue_show(struct agent *a, const struct show_query *q, json_t *rows);
+/* What |flow| of |c| has counted. */
 const struct rue_flow_stats *agent_rue_stats(const struct agent_conn *c, uint32_t flow);
 /* What connections had counted when they were closed, all together; the rest of it means nothing. */
 const struct rue_flow_stats *agent_rue_past(const struct shard *s);
 /* What identifies the flow, and its profile, to engines: base_delay_target. */
 uint32_t agent_rue_base(const struct agent_conn *c, uint32_t flow);
 struct rue_host *agent_rue_host(const struct shard *s);
-
-/* commands.c: requests that change connections' congestion control, and trace it. */
-int agent_conn_set(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
-		   json_t **reply);
-int agent_rue_trace(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
-		    json_t **reply);
-/* |cl| is gone, and with it the trace that it asked for. NULL: end any. */
-void agent_rue_trace_end(const struct control_client *cl);
 
 #endif /* FALCON_AGENT_RUE_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "agent/shard/handover.h"
 
-#include "agent/agent.h"
+#include "agent/shard/plane.h"
 #include "agent/shard/shard.h"
 
 void handover_add(struct shard *from, unsigned int to, struct xsk_frame *f)
@@ -22,7 +22,7 @@ void handover_flush(struct shard *from)
 
 	for (; h->filled; h->filled &= h->filled - 1) {
 		unsigned int to = (unsigned int)__builtin_ctz(h->filled);
-		struct shard *s = &from->agent->shards[to];
+		struct shard *s = &from->plane->shards[to];
 
 		pile_put(&s->handover.inbox, h->out[to].first, h->out[to].last);
 		h->out[to].first = NULL;
@@ -45,5 +45,5 @@ void handover_release(struct shard *s, struct xsk_frame *f)
 	if (f->xsk->thread == s->index)
 		xsk_frame_put(f);
 	else if (xsk_frame_return(f))
-		call_nudge(&s->agent->shards[f->xsk->thread].call);
+		call_nudge(&s->plane->shards[f->xsk->thread].call);
 }

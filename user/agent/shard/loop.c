@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
+#include "agent/shard/plane.h"
 #include "agent/config/ranges.h"
 #include "agent/rue/rue.h"
 #include "agent/shard/loopback.h"
@@ -149,9 +149,9 @@ static void kick(struct xsk *x)
  */
 static uint32_t budget(struct shard *s)
 {
-	const struct agent *a = s->agent;
+	const struct plane *p = s->plane;
 
-	if (quota_tenants(a->quota) + (a->config.nnamespaces > 0) < 2)
+	if (quota_tenants(p->quota) + (p->config->nnamespaces > 0) < 2)
 		return LOOP_BUDGET;
 	s->stats.shared_turns++;
 	return LOOP_SHARED_BUDGET;
@@ -204,7 +204,7 @@ static uint32_t turn(struct shard *s)
 	work += loopback_run(s);
 	work += shard_take_dirty(s);
 	/* What it hears for the rate update engine alone is no reason to stay awake. */
-	maps_consume(&s->agent->maps, s->index);
+	maps_consume(&s->plane->maps, s->index);
 	agent_rue_poll(s);
 	work += fcore_exec_chasing(s->core) ? catch_up(s) : serve(s);
 	fcore_exec_run(s->core);
@@ -215,16 +215,16 @@ static uint32_t turn(struct shard *s)
 
 static bool data_waiting(struct shard *s)
 {
-	struct agent *a = s->agent;
+	struct plane *p = s->plane;
 
 	if (loopback_waiting(s) || handover_waiting(s))
 		return true;
-	for (unsigned i = 0; i < a->nports; i++)
-		for (uint32_t q = s->index; q < a->ports[i].nqueues; q += a->nshards)
-			if (xsk_rx_ready(&a->ports[i].xsks[q]) || xsk_refillable(&a->ports[i].xsks[q]))
+	for (unsigned i = 0; i < p->nports; i++)
+		for (uint32_t q = s->index; q < p->ports[i].nqueues; q += p->nshards)
+			if (xsk_rx_ready(&p->ports[i].xsks[q]) || xsk_refillable(&p->ports[i].xsks[q]))
 				return true;
-	for (uint32_t w = 0; w * 4096 < a->maps.nconns; w++)
-		if (falcon_load(&a->maps.dirty[s->index].summary[w]))
+	for (uint32_t w = 0; w * 4096 < p->maps.nconns; w++)
+		if (falcon_load(&p->maps.dirty[s->index].summary[w]))
 			return true;
 	return false;
 }
@@ -248,14 +248,14 @@ static uint64_t until_deadline(struct shard *s)
  */
 static void watch_sockets(struct shard *s, bool on)
 {
-	struct agent *a = s->agent;
+	struct plane *p = s->plane;
 
 	if (s->sockets_watched == on)
 		return;
 	s->sockets_watched = on;
-	for (unsigned i = 0; i < a->nports; i++)
-		for (uint32_t q = s->index; q < a->ports[i].nqueues; q += a->nshards) {
-			int fd = xsk_fd(&a->ports[i].xsks[q]);
+	for (unsigned i = 0; i < p->nports; i++)
+		for (uint32_t q = s->index; q < p->ports[i].nqueues; q += p->nshards) {
+			int fd = xsk_fd(&p->ports[i].xsks[q]);
 
 			if (on)
 				shard_watch(s, fd);
@@ -282,7 +282,7 @@ static void sleep_until(struct shard *s, struct spin *spin)
 
 static void rest(struct shard *s, struct spin *spin)
 {
-	struct falcon_shard *told = &s->agent->maps.config->shard[s->index];
+	struct falcon_shard *told = &s->plane->maps.config->shard[s->index];
 
 	watch_sockets(s, true);
 	priority_sleeps(&s->priority);
@@ -327,7 +327,7 @@ static void name_thread(const struct shard *s)
 
 static void place_thread(const struct shard *s)
 {
-	const char *cpus = s->agent->config.agent.cpus;
+	const char *cpus = s->plane->config->agent.cpus;
 	cpu_set_t set;
 	int rc, cpu;
 
@@ -343,7 +343,7 @@ static void place_thread(const struct shard *s)
 
 static void take_priority(struct shard *s)
 {
-	enum priority_level wanted = s->agent->config.agent.priority;
+	enum priority_level wanted = s->plane->config->agent.priority;
 	int rc = priority_take(&s->priority, wanted, s->now);
 
 	if (rc < 0)
@@ -419,11 +419,12 @@ static void *run_loop(void *arg)
 	return NULL;
 }
 
-int shard_open(struct shard *s, struct agent *a, unsigned int index)
+int shard_open(struct shard *s, struct plane *p, struct agent *a, unsigned int index)
 {
+	s->plane = p;
 	s->agent = a;
 	s->index = index;
-	a->calls[index] = &s->call;
+	p->calls[index] = &s->call;
 	s->pressure.fd = -1;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	s->stall = stall_open();
@@ -447,7 +448,7 @@ int shard_start(struct shard *s)
 	sigset_t all, before;
 	int rc;
 
-	rc = shard_watch(s, maps_fd(&s->agent->maps, s->index));
+	rc = shard_watch(s, maps_fd(&s->plane->maps, s->index));
 	if (rc == 0)
 		rc = shard_watch(s, stall_fd(s->stall));
 	if (rc < 0)

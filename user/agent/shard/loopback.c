@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "agent/agent.h"
+#include "agent/shard/plane.h"
 #include "agent/shard/conn.h"
 #include "agent/shard/loopq.h"
 #include "agent/shard/shard.h"
@@ -78,5 +78,5 @@ void loopback_release(struct shard *s, struct xsk_frame *f)
 	if (frame->shard == s->index)
 		loopq_put(frame);
 	else if (loopq_return(frame))
-		call_nudge(&s->agent->shards[frame->shard].call);
+		call_nudge(&s->plane->shards[frame->shard].call);
 }

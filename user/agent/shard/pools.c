@@ -9,20 +9,20 @@
  */
 #include "agent/shard/shard.h"
 
-#include <stdio.h>
+#include "agent/shard/plane.h"
 
-#include "agent/agent.h"
+#include <stdio.h>
 
 enum { FRAMES_NET = 5, FRAMES_ALL = 8 };	/* of frames, so many eighths for network requests */
 
 /* Frames of all sockets that one shard may hold without starving their fill rings. */
-static uint64_t frames_to_hold(const struct agent *a)
+static uint64_t frames_to_hold(const struct plane *p)
 {
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < a->nports; i++)
-		n += (uint64_t)a->ports[i].nqueues * (XSK_RX_FRAMES - XSK_FILL_TARGET);
-	return n / a->nshards;
+	for (unsigned i = 0; i < p->nports; i++)
+		n += (uint64_t)p->ports[i].nqueues * (XSK_RX_FRAMES - XSK_FILL_TARGET);
+	return n / p->nshards;
 }
 
 /* A packet takes at least one cell, and a frame holds so many. */
@@ -36,30 +36,30 @@ static void set(uint32_t *total, uint64_t value)
 	*total = (uint32_t)(value < FCORE_NO_LIMIT ? value : FCORE_NO_LIMIT);
 }
 
-void agent_pools_config(const struct agent *a, struct fcore_config *cfg)
+void agent_pools_config(const struct plane *p, struct fcore_config *cfg)
 {
-	const struct pool_options *opt = &a->config.agent.pools;
-	uint64_t frames = frames_to_hold(a), net = frames * FRAMES_NET / FRAMES_ALL;
+	const struct pool_options *opt = &p->config->agent.pools;
+	uint64_t frames = frames_to_hold(p), net = frames * FRAMES_NET / FRAMES_ALL;
 
-	fcore_config_default(cfg, a->maps.nconns);
+	fcore_config_default(cfg, p->maps.nconns);
 	cfg->tx_cell = FCORE_MIN_CELL << opt->tx_cell;
 	cfg->rx_cell = FCORE_MIN_CELL << opt->rx_cell;
 	cfg->max_len = XSK_MAX_FRAME;
 	cfg->functions = CONFIG_FUNCTIONS;
 	cfg->red_percent = opt->red_percent;
-	cfg->rx_ema[0] = a->config.agent.rx_ema_packets;
-	cfg->rx_ema[1] = a->config.agent.rx_ema_buffers;
+	cfg->rx_ema[0] = p->config->agent.rx_ema_packets;
+	cfg->rx_ema[1] = p->config->agent.rx_ema_buffers;
 	set(&cfg->total[FCORE_NET_PKT_RX], net);
 	set(&cfg->total[FCORE_NET_BUF_RX], cells(net, cfg->rx_cell));
 	set(&cfg->total[FCORE_REQ_BUF_RX], cells(frames - net, cfg->rx_cell));
 	for (int r = 0; r < FCORE_RESOURCES; r++)
 		if (opt->total[r])
-			cfg->total[r] = (opt->total[r] + a->nshards - 1) / a->nshards;
+			cfg->total[r] = (opt->total[r] + p->nshards - 1) / p->nshards;
 }
 
 void agent_pools_limit(struct shard *s, const struct fcore_config *cfg)
 {
-	const struct pool_options *opt = &s->agent->config.agent.pools;
+	const struct pool_options *opt = &s->plane->config->agent.pools;
 	uint32_t host[FCORE_RESOURCES], function[FCORE_RESOURCES];
 
 	for (int r = 0; r < FCORE_RESOURCES; r++) {

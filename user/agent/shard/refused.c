@@ -6,7 +6,7 @@
  */
 #include "agent/shard/shard.h"
 
-#include "agent/agent.h"
+#include "agent/shard/plane.h"
 #include "base/log.h"
 
 static const struct {
@@ -30,7 +30,7 @@ void shard_log_refused(struct shard *s)
 	__u64 *total = (__u64 *)&sum;
 
 	/* One shard tells of XDP's, for all. */
-	if (s->index == 0 && maps_counters(&s->agent->maps, &sum) < 0)
+	if (s->index == 0 && maps_counters(&s->plane->maps, &sum) < 0)
 		return;
 	for (unsigned int v = 0; v < FALCON_VERDICT_COUNT; v++) {
 		total[v] += own[v];

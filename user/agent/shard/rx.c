@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/shard/plane.h"
 #include "agent/rue/rue.h"
 #include "agent/shard/conn.h"
 #include "agent/shard/loopback.h"
@@ -21,7 +21,7 @@ static void count(struct shard *s, enum falcon_verdict v)
 
 void shard_mark_dirty(struct shard *s, uint32_t cid)
 {
-	struct falcon_dirty *d = &s->agent->maps.dirty[s->index];
+	struct falcon_dirty *d = &s->plane->maps.dirty[s->index];
 
 	falcon_fetch_or(&d->word[cid / 64], 1ULL << (cid % 64));
 	falcon_fetch_or(&d->summary[cid / 4096], 1ULL << (cid / 64 % 64));
@@ -29,7 +29,7 @@ void shard_mark_dirty(struct shard *s, uint32_t cid)
 
 static uint32_t take_word(struct shard *s, uint32_t index)
 {
-	struct falcon_dirty *d = &s->agent->maps.dirty[s->index];
+	struct falcon_dirty *d = &s->plane->maps.dirty[s->index];
 	__u64 bits = __atomic_exchange_n(&d->word[index], 0, __ATOMIC_ACQ_REL);
 	uint32_t n = 0;
 
@@ -46,8 +46,8 @@ uint32_t shard_take_dirty(struct shard *s)
 {
 	uint32_t n = 0;
 
-	for (uint32_t w = 0; w * 4096 < s->agent->maps.nconns; w++) {
-		__u64 *summary = &s->agent->maps.dirty[s->index].summary[w];
+	for (uint32_t w = 0; w * 4096 < s->plane->maps.nconns; w++) {
+		__u64 *summary = &s->plane->maps.dirty[s->index].summary[w];
 		__u64 bits;
 
 		if (!falcon_load(summary))
@@ -107,10 +107,10 @@ static void sort(struct shard *s, const struct xsk_rx_item *it)
 	const struct falcon_meta *m = meta_of(it);
 	uint8_t to;
 
-	if (m->magic != FALCON_META_MAGIC || m->cid >= s->agent->maps.nconns ||
+	if (m->magic != FALCON_META_MAGIC || m->cid >= s->plane->maps.nconns ||
 	    (uint32_t)m->falcon_off + m->falcon_len > it->len)
 		return xsk_frame_put(it->frame);
-	to = falcon_load(&s->agent->shard_of[m->cid]);
+	to = falcon_load(&s->plane->shard_of[m->cid]);
 	if (to == s->index)
 		return shard_handle(s, it);
 	it->frame->data = it->data;
@@ -138,12 +138,12 @@ static uint32_t receive_burst(struct shard *s, struct xsk *x, struct fcore_occup
 
 uint32_t shard_receive(struct shard *s)
 {
-	struct agent *a = s->agent;
+	struct plane *p = s->plane;
 	uint32_t n = 0;
 
-	for (unsigned i = 0; i < a->nports; i++)
-		for (uint32_t q = s->index; q < a->ports[i].nqueues; q += a->nshards)
-			n += receive_burst(s, &a->ports[i].xsks[q], &a->ports[i].waiting[q]);
+	for (unsigned i = 0; i < p->nports; i++)
+		for (uint32_t q = s->index; q < p->ports[i].nqueues; q += p->nshards)
+			n += receive_burst(s, &p->ports[i].xsks[q], &p->ports[i].waiting[q]);
 	s->rx_waiting = 0;
 	s->stats.rx_frames += n;
 	return n;
@@ -151,11 +151,11 @@ uint32_t shard_receive(struct shard *s)
 
 void shard_each_xsk(struct shard *s, void (*fn)(struct xsk *x))
 {
-	struct agent *a = s->agent;
+	struct plane *p = s->plane;
 
-	for (unsigned i = 0; i < a->nports; i++)
-		for (uint32_t q = s->index; q < a->ports[i].nqueues; q += a->nshards)
-			fn(&a->ports[i].xsks[q]);
+	for (unsigned i = 0; i < p->nports; i++)
+		for (uint32_t q = s->index; q < p->ports[i].nqueues; q += p->nshards)
+			fn(&p->ports[i].xsks[q]);
 }
 
 uint32_t shard_take_over(struct shard *s)
@@ -175,12 +175,12 @@ uint32_t shard_take_over(struct shard *s)
 
 void shard_look_for_drops(struct shard *s)
 {
-	struct agent *a = s->agent;
+	struct plane *p = s->plane;
 	bool dropped = false;
 
-	for (unsigned i = 0; i < a->nports; i++)
-		for (uint32_t q = s->index; q < a->ports[i].nqueues; q += a->nshards)
-			dropped |= xsk_dropped(&a->ports[i].xsks[q]);
+	for (unsigned i = 0; i < p->nports; i++)
+		for (uint32_t q = s->index; q < p->ports[i].nqueues; q += p->nshards)
+			dropped |= xsk_dropped(&p->ports[i].xsks[q]);
 	if (dropped)
 		news_drops(s);
 }

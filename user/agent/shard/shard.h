@@ -2,8 +2,7 @@
 /*
  * A shard: one thread, and all that it needs to carry packets: the core, its upper layers, and the engines
  * that compute rates. It waits for nobody. What control wants of it comes as calls (call.h), what it has to
- * tell control it leaves as news (news.h), and frames for another shard it hands over (handover.h). Of struct
- * agent it reads what changes in calls of all shards only (maps, ports, the configuration), and |shard_of|.
+ * tell control it leaves as news (news.h), and frames for another shard it hands over (handover.h).
  */
 #ifndef FALCON_AGENT_SHARD_H
 #define FALCON_AGENT_SHARD_H
@@ -31,6 +30,7 @@ struct agent_rdma;
 struct agent_rue;
 struct falcon_frame;
 struct loopq;
+struct plane;
 struct stall;
 struct stall_call;
 
@@ -79,7 +79,8 @@ struct shard_memory_ops {
 };
 
 struct shard {
-	struct agent *agent;
+	struct plane *plane;		/* plane.h */
+	struct agent *agent;		/* for those above shards, as |rdma| is */
 	unsigned int index;		/* in agent.shards, and as XDP knows it */
 	struct fcore *core;
 	struct raw_ulp *raw;
@@ -136,7 +137,7 @@ void shard_mark_dirty(struct shard *s, uint32_t cid);
 void shard_log_refused(struct shard *s);
 
 /* pools.c: sizes of the core's pools, from configuration and sockets, which are open. */
-void agent_pools_config(const struct agent *a, struct fcore_config *cfg);
+void agent_pools_config(const struct plane *p, struct fcore_config *cfg);
 /* pools.c: limits of hosts and functions in a core made with |cfg|. */
 void agent_pools_limit(struct shard *s, const struct fcore_config *cfg);
 
@@ -175,8 +176,8 @@ bool shard_ulps_sleep_begin(struct shard *s);
 void shard_ulps_sleep_end(struct shard *s);
 uint64_t shard_ulps_deadline(const struct shard *s);
 
-/* loop.c: what the thread of |a|'s shard needs around it. 0, or a negative errno. */
-int shard_open(struct shard *s, struct agent *a, unsigned int index);
+/* loop.c: what the thread of shard |index| needs around it. 0, or a negative errno. */
+int shard_open(struct shard *s, struct plane *p, struct agent *a, unsigned int index);
 void shard_close(struct shard *s);
 /* loop.c: turn, in a thread of its own, until shard_stop(). 0, or a negative errno. */
 int shard_start(struct shard *s);

@@ -9,7 +9,7 @@
  */
 #include "agent/shard/shard.h"
 
-#include "agent/agent.h"
+#include "agent/shard/plane.h"
 #include "agent/rue/rue.h"
 #include "agent/shard/conn.h"
 #include "falcon/receive/receive.h"
@@ -65,7 +65,7 @@ void agent_give(struct agent_conn *c, const struct falcon_hdr *h, const struct f
 /* A key carries only so much. */
 static void look_at_key(struct agent_conn *c)
 {
-	const struct agent_options *o = &c->agent->config.agent;
+	const struct agent_options *o = &c->shard->plane->config->agent;
 
 	if (c->noted.rekey || !sec_worn(&c->sec, o->key_packets, o->key_bytes))
 		return;
@@ -188,7 +188,7 @@ enum falcon_verdict agent_checked(struct agent_conn *c, const struct falcon_fram
 {
 	struct steered s = {
 		.rx = {
-			.config = c->agent->maps.config,
+			.config = c->shard->plane->maps.config,
 			.conn = fcore_conn_shared(c->core),
 			.now = now,
 			.frame = *f,
@@ -208,7 +208,7 @@ enum falcon_verdict agent_steered(struct agent_conn *c, const struct falcon_meta
 {
 	struct steered s = {
 		.rx = {
-			.config = c->agent->maps.config,
+			.config = c->shard->plane->maps.config,
 			.conn = fcore_conn_shared(c->core),
 			.now = m->rx_ns,
 		},

@@ -7,7 +7,7 @@
 
 #include <sys/mman.h>
 
-#include "agent/agent.h"
+#include "agent/shard/plane.h"
 #include "agent/rue/rue.h"
 #include "agent/shard/conn.h"
 #include "agent/shard/loopback.h"
@@ -129,14 +129,14 @@ static void on_zone(void *arg, enum falcon_zone zone)
 {
 	struct shard *s = arg;
 
-	falcon_store(&s->agent->maps.config->shard[s->index].zone, (__u32)zone);
+	falcon_store(&s->plane->maps.config->shard[s->index].zone, (__u32)zone);
 }
 
 static void on_rx_level(void *arg, uint32_t level)
 {
 	struct shard *s = arg;
 
-	falcon_store(&s->agent->maps.config->shard[s->index].rx_level, level);
+	falcon_store(&s->plane->maps.config->shard[s->index].rx_level, level);
 }
 
 /* Only what is in the clear, and does not go through the agent anyway. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Requests on the control socket that change connections' congestion control, and trace it. */
-#include "agent/rue/rue.h"
+#include "agent/commands/commands.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "agent/config/keys.h"
 #include "agent/conn/conn.h"
 #include "agent/control/control.h"
+#include "agent/rue/rue.h"
 #include "base/log.h"
 #include "ulp/client.h"
 
@@ -122,7 +123,7 @@ int agent_rue_trace(struct agent *a, struct control_client *cl, json_t *req, int
 {
 	const char *name = json_string_value(json_object_get(req, "name"));
 	const struct agent_conn *c = name ? agent_conn_find(a, name) : NULL;
-	struct shard *shard = c ? c->shard : &a->shards[0];
+	struct shard *shard = c ? c->shard : &a->plane.shards[0];
 	char err[256];
 	int rc;
 

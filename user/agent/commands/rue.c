@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* "show rue": congestion control flow by flow, in microseconds and packets. */
-#include "agent/rue/rue.h"
+#include "agent/commands/commands.h"
 
 #include "agent/conn/conn.h"
 #include "agent/conn/rows.h"
+#include "agent/rue/rue.h"
 #include "agent/stats/stat.h"
 
 static const double FU_US = 0.131072;	/* a Falcon time unit */
