@@ -94,6 +94,7 @@ bench: deps-bench
 	@selftests/bench/run.sh
 	@selftests/bench/congestion.sh
 	@selftests/bench/nvme.sh
+	@selftests/bench/hosts.sh
 	@selftests/bench/verbs.sh
 	@selftests/bench/offload.sh
 	@selftests/bench/scale.sh
