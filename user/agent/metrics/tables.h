@@ -28,7 +28,6 @@ struct stat_desc {
 
 enum {
 	STAT_MAX = 64,		/* of a table */
-	STAT_NAME_MAX = 96,	/* bytes of a metric's name, with the final 0 */
 };
 
 enum stat_table_id {

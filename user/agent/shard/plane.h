@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The data plane: the shards of an agent, and what they have in common. It changes in calls of all shards
- * only, but for |shard_of|.
+ * The data plane: the shards of an agent, and what they have in common. That changes in calls of all shards
+ * only, but for |shard_of|; a shard's own state is its own.
  */
 #ifndef FALCON_AGENT_SHARD_PLANE_H
 #define FALCON_AGENT_SHARD_PLANE_H

@@ -81,7 +81,7 @@ struct shard_memory_ops {
 struct shard {
 	struct plane *plane;		/* plane.h */
 	struct agent *agent;		/* for those above shards, as |rdma| is */
-	unsigned int index;		/* in agent.shards, and as XDP knows it */
+	unsigned int index;		/* in plane.shards, and as XDP knows it */
 	struct fcore *core;
 	struct raw_ulp *raw;
 	struct agent_conn **conns;	/* its own by local CID, FALCON_MAX_CONNS; changed in its calls */

@@ -17,7 +17,7 @@ size_t stat_stem(const char *name, enum stat_unit unit)
 
 void stat_put(json_t *row, const char *name, enum stat_unit unit, uint64_t value)
 {
-	char key[96];
+	char key[STAT_NAME_MAX];
 
 	if (unit != STAT_ns_us) {
 		json_object_set_new(row, name, json_integer((json_int_t)value));

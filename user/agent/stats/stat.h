@@ -16,6 +16,8 @@ enum stat_unit {
 	STAT_ns_us,		/* ns, as rows have it us */
 };
 
+enum { STAT_NAME_MAX = 96 };	/* bytes of a column or a metric, with the final 0 */
+
 /* All of |base|, a structure with the counters of |LIST|, as members of |row|. */
 #define STAT_PUT(row, LIST, base)                                                                         \
 	do {                                                                                              \
