@@ -32,3 +32,23 @@ $(BENCH)/misbehave: $(MISBEHAVE_SRC:%.c=$(B)/obj/%.o) $(B)/libfalcon.a
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(B)/libfalcon.a -libverbs -ljansson -lcmocka -lpthread
 
 TESTS += $(BENCH)/misbehave
+
+# What walk.sh runs: an agent and a verbs library that write down their calls. Nothing is inline, so that a call in
+# the source is a call; helpers of other projects' headers are left out. Built only for that.
+WALK := -O1 -g1 -fPIC -fno-inline -fno-optimize-sibling-calls -fno-omit-frame-pointer -finstrument-functions \
+	-finstrument-functions-exclude-file-list=/usr/include,/usr/lib
+WALK_AGENT := $(AGENT_SRCS) $(wildcard user/core/*.c user/crypto/*.c)
+$(eval $(call c_rule,walk,$(WALK)))
+
+$(B)/walk/falcond: $(WALK_AGENT:%.c=$(B)/walk/%.o) $(B)/pic/selftests/bench/walk.o
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(TEST_LD) -rdynamic -o $@ $^ $(AGENT_LIBS)
+
+$(VERBS_SRC:%.c=$(B)/walk/%.o): CPPFLAGS += -fvisibility=hidden
+
+$(B)/walk/libfalcon_verbs.so: $(VERBS_SRC:%.c=$(B)/walk/%.o) $(VERBS_SHARED:%.c=$(B)/walk/%.o) \
+		$(B)/pic/selftests/bench/walk.o $(VERBS_MAP)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libfalcon_verbs.so.$(ABI) -Wl,--no-undefined -Wl,-z,now \
+		-Wl,--version-script=$(VERBS_MAP) $(LDFLAGS) $(TEST_LD) -o $@ $(filter %.o,$^) \
+		-Wl,--no-as-needed -libverbs -lrdmacm -Wl,--as-needed -ljansson -lpthread
