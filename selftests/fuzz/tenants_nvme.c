@@ -135,8 +135,10 @@ static void add_namespace(struct nvme_target *t, unsigned int disk)
 static void add_device(struct disk_agent *a, unsigned int disk)
 {
 	struct nvme_dev_attr attr = { .nsid = 1, .ntargets = 1, .timeout_ns = DEVICE_TIMEOUT_NS,
-				      .targets[0] = { .nsid = disk + 1, .ends.family = AF_INET } };
-	struct ulp_ends *ends = &attr.targets[0].ends;
+				      .targets[0] = { .npaths = 1,
+						      .paths[0] = { .nsid = disk + 1,
+								    .ends.family = AF_INET } } };
+	struct ulp_ends *ends = &attr.targets[0].paths[0].ends;
 	char err[256];
 
 	strcpy(attr.name, disk_names[disk]);

@@ -56,3 +56,31 @@ patterns()
 		-c 'read -P 1 3584k 512k' \$uri" >"$SCRATCH/patterns" 2>&1 &&
 		! grep -qi 'pattern verification failed\|error' "$SCRATCH/patterns"
 }
+
+writer=
+
+# start_writer DEVICE FILE: durable writes, and checks $SCRATCH/FILE in the end: stop_writer.
+start_writer()
+{
+	mkfifo "$SCRATCH/orders" && : >"$SCRATCH/says" || return
+	on a durable "$1" "$SCRATCH/$2" <"$SCRATCH/orders" >"$SCRATCH/says" 2>&1 &
+	writer=$!
+	exec 9>"$SCRATCH/orders"
+}
+
+stop_writer()
+{
+	echo stop >&9
+	exec 9>&-
+	wait "$writer"
+	local rc=$?
+	tap_note "$(tail -n 1 "$SCRATCH/says")"
+	rm "$SCRATCH/orders"
+	return $rc
+}
+
+# writes_beyond DEVICE N: more than N writes have ended.
+writes_beyond()
+{
+	[ "$(device "$1" writes)" -gt "$2" ]
+}

@@ -16,36 +16,10 @@ MB=16
 
 # ---- power loss ------------------------------------------------------------------------------
 
-writer=
-
-start_writer()
-{
-	mkfifo "$SCRATCH/orders" && : >"$SCRATCH/says" || return
-	on a durable "$1" "$SCRATCH/$2" <"$SCRATCH/orders" >"$SCRATCH/says" 2>&1 &
-	writer=$!
-	exec 9>"$SCRATCH/orders"
-}
-
-stop_writer()
-{
-	echo stop >&9
-	exec 9>&-
-	wait "$writer"
-	local rc=$?
-	tap_note "$(tail -n 1 "$SCRATCH/says")"
-	rm "$SCRATCH/orders"
-	return $rc
-}
-
 # answers N: the writer has answered so often.
 answers()
 {
 	[ "$(wc -l <"$SCRATCH/says")" -ge "$1" ]
-}
-
-writes_beyond()
-{
-	[ "$(device "$1" writes)" -gt "$2" ]
 }
 
 # killed DEVICE FILE: the target is killed while writes go on; what was flushed is on the medium each

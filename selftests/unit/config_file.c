@@ -258,15 +258,24 @@ static void nvme_sections(void **state)
 		"[namespace a]\npath = /srv/a\npeers = x.example y\nnsid = 7\nblock_size = 512\n"
 		"read_only = on\niops = 1000\nmbytes_per_s = 5\nprotection_check = off\n"
 		"[namespace b]\npath = b\npeers = any\nmemory_mbytes = 96\npage_cache = on\n"
-		"[nvme d]\nlocal = fd00::1\ntargets = fd00::2/1, fd00::3/65535\npeer = x\nnsid = 3\n"
+		"ana = inaccessible\nnguid = 01234567-89ab-CDEF-0000-0000000000ff\n"
+		"[nvme d]\nlocal = fd00::1\ntargets = fd00::2/1|fd01::2/4@fd01::1, fd00::3/65535\n"
+		"peer = x\nnsid = 3\n"
 		"function = 4\nstripe_kbytes = 1024\nchunk_gbytes = 32\ntimeout_ms = 200\n"
 		"read_only = on\n";
+	static const uint8_t nguid[16] = { 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, [15] = 0xff };
+	uint8_t read[NVME_NGUID_BYTES];
 	struct nvme_dev_attr dev;
 	struct agent_config cfg;
 
 	(void)state;
 	assert_int_equal(load(text, &cfg), 0);
 	assert_int_equal(cfg.nnamespaces, 2);
+	assert_int_equal(cfg.namespaces[0].ana, CONFIG_ANA_OPTIMIZED);
+	assert_int_equal(cfg.namespaces[1].ana, CONFIG_ANA_INACCESSIBLE);
+	assert_true(config_nguid(cfg.namespaces[1].nguid, read));
+	assert_memory_equal(read, nguid, sizeof(nguid));
+	assert_true(config_nguid(cfg.namespaces[0].nguid, read) && !read[0]);
 	assert_string_equal(cfg.namespaces[0].path, "/srv/a");
 	assert_string_equal(cfg.namespaces[0].peers, "x.example y");
 	assert_int_equal(cfg.namespaces[0].nsid, 7);
@@ -289,11 +298,18 @@ static void nvme_sections(void **state)
 	assert_int_equal(dev.chunk_shift, 5);
 	assert_int_equal(dev.timeout_ns, 200000000);
 	assert_true(dev.read_only);
-	assert_int_equal(dev.targets[1].nsid, 65535);
-	assert_int_equal(dev.targets[1].ends.family, AF_INET6);
-	assert_int_equal(dev.targets[1].ends.remote.b[15], 3);
-	assert_int_equal(dev.targets[1].ends.function, 4);
-	assert_string_equal(dev.targets[1].peer, "x");
+	assert_int_equal(dev.targets[0].npaths, 2);
+	assert_int_equal(dev.targets[0].paths[0].ends.local.b[1], 0);
+	assert_int_equal(dev.targets[0].paths[1].nsid, 4);
+	assert_int_equal(dev.targets[0].paths[1].ends.remote.b[1], 1);
+	assert_int_equal(dev.targets[0].paths[1].ends.local.b[1], 1);
+	assert_string_equal(dev.targets[0].paths[1].peer, "x");
+	assert_int_equal(dev.targets[1].npaths, 1);
+	assert_int_equal(dev.targets[1].paths[0].nsid, 65535);
+	assert_int_equal(dev.targets[1].paths[0].ends.family, AF_INET6);
+	assert_int_equal(dev.targets[1].paths[0].ends.remote.b[15], 3);
+	assert_int_equal(dev.targets[1].paths[0].ends.function, 4);
+	assert_string_equal(dev.targets[1].paths[0].peer, "x");
 	config_free(&cfg);
 }
 
@@ -421,6 +437,17 @@ static void refusals_of_disks(void **state)
 		{"[nvme d]\ntargets = 10.0.0.1/1\n", 1, "[nvme d]: local is missing"},
 		{"[nvme d]\nlocal = 10.0.0.1\n", 1, "needs 1, 2, 4, 8 or 16 targets, not 0"},
 		{"[nvme d]\nlocal = 10.0.0.1\ntargets = 10.0.0.2\n", 1, "\"10.0.0.2\" is not"},
+		{"[nvme d]\nlocal = 10.0.0.1\ntargets = 10.0.0.2/1|\n", 1, "\"10.0.0.2/1|\" is not"},
+		{"[nvme d]\nlocal = 10.0.0.1\ntargets = 10.0.0.2/1@fd00::1\n", 1, "is not"},
+		{"[nvme d]\nlocal = 10.0.0.1\ntargets = 1.1.1.1/1|1.1.1.2/1|1.1.1.3/1|1.1.1.4/1|1.1.1.5/1\n",
+		 1, "up to 4 paths"},
+		{"[namespace a]\npath = a\npeers = any\nnguid = 0123\n", 1, "\"0123\" is not"},
+		{"[namespace a]\npath = a\npeers = any\nnguid = 0123456789abcdef0123456789abcdeg\n",
+		 1, "is not"},
+		{"[namespace a]\npath = a\npeers = any\nnguid = 0123456789abcdef0123456789abcdef\n"
+		 "[namespace b]\npath = b\npeers = any\nnsid = 2\n"
+		 "nguid = 01234567-89ABCDEF0123456789abcdef\n",
+		 5, "[namespace b]: nguid is that of [namespace a]"},
 		{"[nvme d]\nlocal = 10.0.0.1\ntargets = fd00::1/1\n", 1, "\"fd00::1/1\" is not"},
 		{"[nvme d]\nlocal = 10.0.0.1\ntargets = 10.0.0.2/0\n", 1, "is not"},
 		{"[nvme d]\nlocal = 10.0.0.1\nstripe_kbytes = 300\n", 1, "powers of two"},

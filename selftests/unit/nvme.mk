@@ -5,7 +5,7 @@ NVME_DIR := $(B)/selftests/unit
 # Those with initiators and targets in one process.
 NVME_ENV_TESTS := nvme_engine nvme_pi nvme_pi_ends nvme_pi_model nvme_xts nvme_app nvme_status nvme_resize \
 	nvme_attack nvme_requests nvme_filtered nvme_combined \
-	nvme_hosts nvme_discover nvme_admin
+	nvme_hosts nvme_paths nvme_discover nvme_admin
 NVME_TESTS := nvme_lba nvme_store $(NVME_ENV_TESTS)
 NVME_BINS := $(NVME_TESTS:%=$(NVME_DIR)/%.t)
 NVME_SRC := $(wildcard user/ulp/nvme/*.c) user/base/pi.c

@@ -220,7 +220,7 @@ static struct nvme_dev *add_second(struct world *w)
 	strcpy(attr.controller, "d");
 	assert_int_equal(nvme_initiator_add(w->e->near.initiator, &attr, err, sizeof(err)), -EINVAL);
 	attr.nsid = 2;
-	attr.targets[0].nsid = 8;
+	attr.targets[0].paths[0].nsid = 8;
 	assert_int_equal(nvme_initiator_add(w->e->near.initiator, &attr, err, sizeof(err)), 0);
 	dev = nvme_dev_find(w->e->near.initiator, "second");
 	for (int i = 0; i < 10000 && !nvme_dev_ready(dev); i++)

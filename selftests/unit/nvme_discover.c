@@ -32,7 +32,8 @@ static int discover(struct env *e, uint8_t target, struct nvme_dev **dev, const 
 {
 	const struct nvme_dev_attr attr = { .name = "d", .nsid = 1, .ntargets = 1,
 					    .timeout_ns = 30000000000ULL,
-					    .targets[0].ends.remote.b[3] = target };
+					    .targets[0] = { .npaths = 1,
+							    .paths[0].ends.remote.b[3] = target } };
 	char err[160];
 	int rc = -EAGAIN;
 
@@ -114,7 +115,7 @@ static void knows_of_other_shards(void **state)
 	assert_int_equal(found[1].blocks, MIB / 2 / 512);
 	nvme_initiator_remove(dev);
 	strcpy(attr.name, "elsewhere");
-	attr.targets[0].nsid = 8;
+	attr.targets[0].paths[0].nsid = 8;
 	assert_int_equal(nvme_initiator_add(e->near.initiator, &attr, err, sizeof(err)), 0);
 	dev = nvme_dev_find(e->near.initiator, "elsewhere");
 	for (int i = 0; i < 100000 && !info.ready; i++) {

@@ -399,7 +399,7 @@ static void stays_refused(void **state)
 
 	(void)state;
 	strcpy(attr.name, "absent");
-	attr.targets[0].nsid = 9;
+	attr.targets[0].paths[0].nsid = 9;
 	assert_int_equal(nvme_initiator_add(e->near.initiator, &attr, err, sizeof(err)), 0);
 	dev = nvme_dev_find(e->near.initiator, "absent");
 	while (info.resets < 3) {

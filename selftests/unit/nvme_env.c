@@ -183,6 +183,15 @@ void env_cut(struct env *e, unsigned int i)
 	end_conn(&l->far);
 }
 
+void env_dark(struct env *e, unsigned int i, bool dark)
+{
+	e->dark &= ~(1U << i);
+	e->dark |= (uint32_t)dark << i;
+	for (unsigned int k = 0; dark && k < ENV_CONNS; k++)
+		if (e->links[k].target == (int)i)
+			env_cut(e, k);
+}
+
 static int dial(void *agent, const struct ulp_dial *d, char *err, size_t errlen)
 {
 	struct env *e = agent;
@@ -225,8 +234,8 @@ static void establish(struct env *e, unsigned int i)
 			far = { .core = &l->far, .cid = req.cid, .max_len = e->max_len };
 	char err[160];
 
-	if (e->refuse || nvme_ulp_ops.accept(&e->far[l->target], &req, &near.data, err,
-					     sizeof(err)))
+	if (e->refuse || e->dark >> l->target & 1 ||
+	    nvme_ulp_ops.accept(&e->far[l->target], &req, &near.data, err, sizeof(err)))
 		return;
 	if (e->old_targets)
 		near.data.bytes[offsetof(struct falcon_nvme_offer, flags)] &= ~FALCON_NVME_KNOWS_COMBINED;
@@ -236,6 +245,13 @@ static void establish(struct env *e, unsigned int i)
 				      .cid = req.cid, .up = true };
 	assert_int_equal(nvme_ulp_ops.conn_up(l->far.ulp, &far), 0);
 	assert_int_equal(nvme_ulp_ops.conn_up(l->near.ulp, &near), 0);
+}
+
+void env_new_target(struct env *e, unsigned int i)
+{
+	nvme_target_destroy(e->far[i].target);
+	e->far[i].target = nvme_target_create(0, 0);
+	nvme_target_set_host(e->far[i].target, &host, e);
 }
 
 static int store_submit(struct nvme_io *io)
@@ -385,8 +401,9 @@ static struct env *open_env(unsigned int n, uint64_t bytes, uint8_t shift, uint6
 		nvme_target_set_host(e->far[i].target, &host, e);
 		assert_int_equal(nvme_target_add(e->far[i].target, &ns, err, sizeof(err)), 0);
 		if (i < n) {
-			dev.targets[i].nsid = 7;
-			dev.targets[i].ends.remote.b[3] = (uint8_t)i;
+			dev.targets[i].npaths = 1;
+			dev.targets[i].paths[0].nsid = 7;
+			dev.targets[i].paths[0].ends.remote.b[3] = (uint8_t)i;
 		}
 	}
 	assert_int_equal(nvme_initiator_add(e->near.initiator, &dev, err, sizeof(err)), 0);

@@ -75,6 +75,7 @@ struct env {
 	uint32_t max_len;			/* of connections */
 	unsigned int limit;			/* transactions a connection and end */
 	bool refuse;				/* targets' agents accept nobody */
+	uint32_t dark;				/* targets that do not answer, a bit each: env_dark() */
 	bool old_targets;			/* they do not know the combined packets */
 	bool hangs_up_at_once;			/* not in the next step */
 	/* Of the pulls and pushes of either end, percent: they end as filtered before they are submitted. */
@@ -114,6 +115,11 @@ void env_step(struct env *e);
 void env_until(struct env *e, const unsigned int *done, unsigned int n);
 /* Lose link |i|, if it is up: it is dialled again by itself. */
 void env_cut(struct env *e, unsigned int i);
+
+/* Target |i| answers no more, and its connections are lost; or it answers again. */
+void env_dark(struct env *e, unsigned int i, bool dark);
+/* Another target, without namespaces, in the place of target |i|, which is dark and idle. */
+void env_new_target(struct env *e, unsigned int i);
 
 /* A command with its result. */
 struct env_cmd {

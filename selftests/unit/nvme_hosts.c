@@ -146,7 +146,7 @@ static struct nvme_dev *add_second(struct stage *s)
 
 	assert_int_equal(nvme_target_add(s->e->far[0].target, &ns, err, sizeof(err)), 0);
 	strcpy(attr.name, "second");
-	attr.targets[0].nsid = 9;
+	attr.targets[0].paths[0].nsid = 9;
 	assert_int_equal(nvme_initiator_add(s->e->near.initiator, &attr, err, sizeof(err)), 0);
 	return nvme_dev_find(s->e->near.initiator, "second");
 }

@@ -314,7 +314,7 @@ static void waits_alone(void **state)
 
 	(void)state;
 	strcpy(attr.name, "plain");
-	attr.targets[0].nsid = 8;
+	attr.targets[0].paths[0].nsid = 8;
 	assert_int_equal(nvme_target_add(e->far[0].target, &ns, err, sizeof(err)), 0);
 	assert_int_equal(nvme_initiator_add(e->near.initiator, &attr, err, sizeof(err)), 0);
 	assert_int_equal(env_do(e, nvme_cmd_flush, 0, 0, NULL), 0);

@@ -96,13 +96,14 @@ static const struct ctl_column rue_columns[] = {
 static const struct ctl_column nvme_columns[] = {
 	{"name", "NAME"},	    {"ready", "READY"},		{"nsid", "NSID"},
 	{"bytes", "BYTES"},	    {"block_size", "BLOCK"},	{"targets", "TARGETS"},
-	{"connected", "CONNECTED"}, {"reads", "READS"},		{"writes", "WRITES"},
-	{"errors", "ERRORS"},	    {"damaged", "DAMAGED"},	{"retried", "RETRIED"},
-	{"resets", "RESETS"},	    {"reason", "REASON"},	{NULL, NULL},
+	{"connected", "CONNECTED"}, {"paths", "PATHS"},		{"reads", "READS"},
+	{"writes", "WRITES"},	    {"errors", "ERRORS"},	{"damaged", "DAMAGED"},
+	{"retried", "RETRIED"},	    {"resets", "RESETS"},	{"failovers", "FAILOVERS"},
+	{"reason", "REASON"},	    {NULL, NULL},
 };
 static const struct ctl_column namespace_columns[] = {
 	{"name", "NAME"},	{"nsid", "NSID"},   {"bytes", "BYTES"},	  {"block_size", "BLOCK"},
-	{"read_only", "RO"},	{"peers", "PEERS"}, {"initiators", "INITIATORS"},
+	{"read_only", "RO"},	{"ana", "ANA"},	    {"peers", "PEERS"}, {"initiators", "INITIATORS"},
 	{"reads", "READS"},	{"writes", "WRITES"}, {"errors", "ERRORS"}, {"limited", "LIMITED"},
 	{"path", "PATH"},	{NULL, NULL},
 };
@@ -194,7 +195,8 @@ const struct object ctl_objects[] = {
 	  {"reset", "NAME", "end all commands of its controller", ctl_nvme_reset}}},
 	{"namespace", "NVMe namespaces that are exported here", namespace_columns,
 	 {SHOW(ctl_show_all, "", "list namespaces"),
-	  {"set", "NAME iops=N mbytes_per_s=MB/s", "change its limits", ctl_namespace_set},
+	  {"set", "NAME iops=N mbytes_per_s=MB/s ana=STATE", "change its limits, or its ANA state",
+	   ctl_namespace_set},
 	  {"resize", "NAME BYTES[K|M|G|T]", "make its file longer or shorter", ctl_namespace_resize}}},
 	{"device", "devices of verbs applications", device_columns,
 	 {SHOW(ctl_show_all, "", "list devices with their addresses and GID indexes")}},

@@ -113,8 +113,8 @@ static void tell_waiting(const struct list *old, const struct list *new)
 				 old->base + i * old->size);
 }
 
-/* Limits are as the file says, also if falconctl has set others. */
-static void take_limits(struct agent *a, const struct agent_config *new)
+/* Limits and ANA states are as the file says, also if falconctl has set others. */
+static void take_changes(struct agent *a, const struct agent_config *new)
 {
 	const struct list now = LIST(CONFIG_NAMESPACE, new->namespaces, new->nnamespaces);
 
@@ -122,11 +122,13 @@ static void take_limits(struct agent *a, const struct agent_config *new)
 		const struct namespace_config *was = &a->config.namespaces[i];
 		const struct namespace_config *is = (const void *)find(&now, was->name);
 
-		if (!is || (is->iops == was->iops && is->bytes_per_s == was->bytes_per_s))
+		if (!is || (is->iops == was->iops && is->bytes_per_s == was->bytes_per_s &&
+				    is->ana == was->ana))
 			continue;
-		agent_namespace_limit(a, i, is->iops, is->bytes_per_s);
-		log_info("changed section=\"namespace %s\" iops=%llu bytes_per_s=%llu", is->name,
-			 (unsigned long long)is->iops, (unsigned long long)is->bytes_per_s);
+		agent_namespace_change(a, i, is);
+		log_info("changed section=\"namespace %s\" iops=%llu bytes_per_s=%llu ana=%s", is->name,
+			 (unsigned long long)is->iops, (unsigned long long)is->bytes_per_s,
+			 is->ana == CONFIG_ANA_INACCESSIBLE ? "inaccessible" : "optimized");
 	}
 }
 
@@ -351,7 +353,7 @@ static void reload(struct agent *a)
 		return;
 	}
 	take_agent_keys(a, &new->agent);
-	take_limits(a, new);
+	take_changes(a, new);
 	take_users(a, new);
 	tell_all_waiting(&a->config, new);
 	take_peers(a, new);

@@ -25,6 +25,7 @@
 enum config_const {
 	CONFIG_THREADS_MAX = 8,		/* that carry packets */
 	CONFIG_PEERS_MAX = 256,		/* [peer] sections */
+	CONFIG_NGUID_MAX = 37,		/* digits and dashes of an NGUID, with the final 0 */
 	CONFIG_NAME_MAX = 64,		/* bytes of a connection's name, with the final 0 */
 	CONFIG_PATH_MAX = 256,
 	CONFIG_SOCKET_MAX = 108,	/* sockaddr_un.sun_path */
@@ -167,6 +168,8 @@ struct namespace_config {
 	char protection[CONFIG_PATH_MAX];	/* file of protection information; "": none */
 	bool protection_check;			/* it is checked here */
 	uint32_t nsid;
+	char nguid[CONFIG_NGUID_MAX];		/* as config_nguid() reads it; "": none */
+	uint32_t ana;				/* enum config_ana */
 	uint32_t block_size;			/* enum config_block_size */
 	bool read_only;
 	bool page_cache;			/* the file is used through it */
@@ -176,6 +179,12 @@ struct namespace_config {
 	uint64_t memory;			/* bytes for data under way; the largest counts */
 	struct config_set set;
 	unsigned int line;
+};
+
+/* Asymmetric namespace access: whether initiators are to use this path to the namespace. */
+enum config_ana {
+	CONFIG_ANA_OPTIMIZED,
+	CONFIG_ANA_INACCESSIBLE,
 };
 
 enum config_block_size {
@@ -188,7 +197,7 @@ struct nvme_config {
 	char name[CONFIG_NAME_MAX];
 	int family;				/* AF_INET or AF_INET6 */
 	struct falcon_addr local;		/* as conn_config.local */
-	char targets[CONFIG_PATH_MAX];		/* "ADDRESS/NSID ..." */
+	char targets[CONFIG_PATH_MAX];		/* "PATH[|PATH...] ...", a PATH "ADDRESS/NSID[@LOCAL]" */
 	char peer[CHAN_NAME_MAX];		/* as conn_config.peer */
 	uint32_t nsid;
 	uint32_t function;
@@ -244,8 +253,11 @@ int config_conn_from_json(const json_t *obj, const struct agent_options *default
  */
 int config_nvme_from_json(const json_t *obj, struct nvme_config *out, char *err, size_t errlen);
 
-/* The members of |obj| that are limits, into |ns|. 0, or -EINVAL with a sentence in |err|. */
-int config_namespace_limits(const json_t *obj, struct namespace_config *ns, char *err,
+/*
+ * The members of |obj| that may change, limits and ANA state, into |ns|. 0, or -EINVAL with a sentence in
+ * |err|.
+ */
+int config_namespace_changed(const json_t *obj, struct namespace_config *ns, char *err,
 			    size_t errlen);
 
 /* 0 if |a| and |b| may exist side by side, else -EEXIST with a sentence about |a| in |err|. */

@@ -79,7 +79,7 @@ int config_nvme_from_json(const json_t *obj, struct nvme_config *out, char *err,
 	return set_members(obj, &config_sections[CONFIG_NVME], out, &out->set, err, errlen);
 }
 
-int config_namespace_limits(const json_t *obj, struct namespace_config *ns, char *err,
+int config_namespace_changed(const json_t *obj, struct namespace_config *ns, char *err,
 			    size_t errlen)
 {
 	struct namespace_config changed = *ns;
@@ -88,9 +88,9 @@ int config_namespace_limits(const json_t *obj, struct namespace_config *ns, char
 
 	json_object_foreach((json_t *)obj, key, value) {
 		if (!strcmp(key, "op") || !strcmp(key, "name") || !strcmp(key, "iops") ||
-		    !strcmp(key, "mbytes_per_s"))
+		    !strcmp(key, "mbytes_per_s") || !strcmp(key, "ana"))
 			continue;
-		snprintf(err, errlen, "iops and mbytes_per_s can be changed, %s cannot", key);
+		snprintf(err, errlen, "iops, mbytes_per_s and ana can be changed, %s cannot", key);
 		return -EINVAL;
 	}
 	if (set_members(obj, &config_sections[CONFIG_NAMESPACE], &changed, &changed.set, err, errlen))

@@ -24,6 +24,7 @@ static const char *const off_on[] = {"off", "on", NULL};
 static const char *const on_off[] = {"on", "off", NULL};	/* of fields that say "no" */
 static const char *const sandboxes[] = {"off", "on", "strict", NULL};
 static const char *const protections[] = {"off", "type1", "type2", "type3", NULL};
+static const char *const anas[] = {"optimized", "inaccessible", NULL};	/* enum config_ana */
 static const char *const block_sizes[] = {"512", "4096", NULL};
 static const char *const orderings[] = {"unordered", "ordered", NULL};
 static const char *const log_levels[] = {"error", "warn", "info", "debug", NULL};
@@ -257,6 +258,10 @@ static const struct config_key namespace_keys[] = {
 	 .help = "file or block device that holds the blocks"},
 	{"nsid", UINT(1, 65535), AT(struct namespace_config, nsid), .def = "1",
 	 .help = "NVMe namespace identifier by which initiators ask for it"},
+	{"nguid", STRING, AT(struct namespace_config, nguid), .def = "",
+	 .help = "globally unique identifier, 32 hexadecimal digits: the same at all agents with its medium"},
+	{"ana", ENUM(anas), AT(struct namespace_config, ana), .def = "optimized",
+	 .help = "inaccessible: initiators are to take another path to the namespace"},
 	{"block_size", ENUM(block_sizes), AT(struct namespace_config, block_size), .def = "4096",
 	 .unit = "bytes", .help = "logical block"},
 	{"read_only", ENUM(off_on), AT(struct namespace_config, read_only), .def = "off",
@@ -283,7 +288,8 @@ static const struct config_key nvme_keys[] = {
 	{"local", .type = CONFIG_ADDR, .family_offset = offsetof(struct nvme_config, family),
 	 AT(struct nvme_config, local), .help = "our address"},
 	{"targets", STRING, AT(struct nvme_config, targets), .def = "",
-	 .help = "ADDRESS/NSID of each target, 1, 2, 4, 8 or 16; more than one: striped"},
+	 .help = "ADDRESS/NSID of each target, 1, 2, 4, 8 or 16, or several paths to it with | between; "
+		 "more than one: striped"},
 	{"peer", STRING, AT(struct nvme_config, peer), .def = "",
 	 .help = "name in the targets' certificates; empty: their addresses must be"},
 	{"nsid", UINT(1, 65535), AT(struct nvme_config, nsid), .def = "1",

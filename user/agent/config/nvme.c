@@ -2,6 +2,7 @@
 #include "agent/config/nvme.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,19 +33,45 @@ static int shift_of(uint64_t v, unsigned int unit)
 	return v == 1ULL << (unit + (unsigned int)shift) ? shift : -1;
 }
 
-/* "ADDRESS/NSID" of |word|, |len| bytes. */
-static bool parse_target(const struct nvme_config *cfg, const char *word, size_t len,
-			 struct nvme_target_attr *out)
+bool config_nguid(const char *text, uint8_t out[NVME_NGUID_BYTES])
 {
-	char text[INET6_ADDRSTRLEN + 8], *slash, *end;
+	static const char digits[] = "0123456789abcdef";
+	const char *start = text;
+	unsigned int n = 0;
+
+	memset(out, 0, NVME_NGUID_BYTES);
+	for (; *text; text++) {
+		const char *digit = strchr(digits, *text | 0x20);
+
+		if (*text == '-')
+			continue;
+		if (!isxdigit((unsigned char)*text) || n == NVME_NGUID_BYTES * 2)
+			return false;
+		out[n / 2] = (uint8_t)(out[n / 2] << 4 | (digit - digits));
+		n++;
+	}
+	return n == NVME_NGUID_BYTES * 2 || !*start;
+}
+
+/* "ADDRESS/NSID" or "ADDRESS/NSID@LOCAL" of |word|, |len| bytes. */
+static bool parse_path(const struct nvme_config *cfg, const char *word, size_t len,
+		       struct nvme_path_attr *out)
+{
+	char text[2 * INET6_ADDRSTRLEN + 8], *slash, *local, *end;
 	unsigned long nsid;
 
 	if (len >= sizeof(text))
 		return false;
 	memcpy(text, word, len);
 	text[len] = '\0';
+	out->ends.family = cfg->family;
+	out->ends.function = cfg->function;
+	out->ends.local = cfg->local;
+	local = strchr(text, '@');
+	if (local)
+		*local++ = '\0';
 	slash = strchr(text, '/');
-	if (!slash)
+	if (!slash || (local && inet_pton(cfg->family, local, out->ends.local.b) != 1))
 		return false;
 	*slash = '\0';
 	nsid = strtoul(slash + 1, &end, 10);
@@ -52,11 +79,26 @@ static bool parse_target(const struct nvme_config *cfg, const char *word, size_t
 	    inet_pton(cfg->family, text, out->ends.remote.b) != 1)
 		return false;
 	out->nsid = (uint32_t)nsid;
-	out->ends.family = cfg->family;
-	out->ends.function = cfg->function;
-	out->ends.local = cfg->local;
 	snprintf(out->peer, sizeof(out->peer), "%.*s", NVME_NAME_MAX - 1, cfg->peer);
 	return true;
+}
+
+/* Paths of |word|, |len| bytes, with "|" between them. */
+static bool parse_target(const struct nvme_config *cfg, const char *word, size_t len,
+			 struct nvme_target_attr *out)
+{
+	const char *end = word + len;
+	size_t n;
+
+	for (out->npaths = 0; out->npaths < NVME_MAX_PATHS; word += n + 1) {
+		n = strcspn(word, "|");
+		n = n < (size_t)(end - word) ? n : (size_t)(end - word);
+		if (!parse_path(cfg, word, n, &out->paths[out->npaths++]))
+			return false;
+		if (word + n == end)
+			return true;
+	}
+	return false;
 }
 
 static int parse_targets(const struct nvme_config *cfg, struct nvme_dev_attr *out, char *err,
@@ -71,8 +113,9 @@ static int parse_targets(const struct nvme_config *cfg, struct nvme_dev_attr *ou
 		if (out->ntargets == NVME_MAX_TARGETS ||
 		    !parse_target(cfg, word, n, &out->targets[out->ntargets])) {
 			snprintf(err, errlen, "[nvme %s]: targets are ADDRESS/NSID, addresses of "
-				 "the same kind as local, at most %d; \"%.*s\" is not", cfg->name,
-				 NVME_MAX_TARGETS, (int)n, word);
+				 "the same kind as local, at most %d, with | between up to %d paths to "
+				 "one; \"%.*s\" is not", cfg->name, NVME_MAX_TARGETS, NVME_MAX_PATHS,
+				 (int)n, word);
 			return -EINVAL;
 		}
 		out->ntargets++;
@@ -110,6 +153,32 @@ int config_nvme_dev(const struct nvme_config *cfg, struct nvme_dev_attr *out, ch
 	return parse_targets(cfg, out, err, errlen);
 }
 
+/* Of one agent's namespaces, each has its own NSID and NGUID. */
+static int check_identity(const struct agent_config *cfg, unsigned int i, char *err, size_t errlen)
+{
+	const struct namespace_config *ns = &cfg->namespaces[i], *other;
+	uint8_t nguid[NVME_NGUID_BYTES], theirs[NVME_NGUID_BYTES];
+
+	if (!config_nguid(ns->nguid, nguid)) {
+		snprintf(err, errlen, "[namespace %s]: nguid is 32 hexadecimal digits, \"%s\" is not",
+			 ns->name, ns->nguid);
+		return -EINVAL;
+	}
+	for (other = cfg->namespaces; other < ns; other++) {
+		config_nguid(other->nguid, theirs);
+		if (other->nsid == ns->nsid)
+			snprintf(err, errlen, "[namespace %s]: nsid %u is that of [namespace %s]", ns->name,
+				 ns->nsid, other->name);
+		else if (ns->nguid[0] && !memcmp(nguid, theirs, sizeof(nguid)))
+			snprintf(err, errlen, "[namespace %s]: nguid is that of [namespace %s]", ns->name,
+				 other->name);
+		else
+			continue;
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int check_namespace(const struct agent_config *cfg, unsigned int i, char *err,
 			   size_t errlen)
 {
@@ -130,14 +199,7 @@ static int check_namespace(const struct agent_config *cfg, unsigned int i, char 
 			 "already", ns->name, ns->protection, other->name);
 		return -EINVAL;
 	}
-	for (unsigned int k = 0; k < i; k++) {
-		if (cfg->namespaces[k].nsid != ns->nsid)
-			continue;
-		snprintf(err, errlen, "[namespace %s]: nsid %u is that of [namespace %s]", ns->name,
-			 ns->nsid, cfg->namespaces[k].name);
-		return -EINVAL;
-	}
-	return 0;
+	return check_identity(cfg, i, err, errlen);
 }
 
 int config_nvme_finish(const struct agent_config *cfg, unsigned int *line, char *err,

@@ -20,6 +20,12 @@ int config_nvme_dev(const struct nvme_config *cfg, struct nvme_dev_attr *out, ch
 /* Bytes of data memory that the target has for all namespaces; 0: there are none. */
 uint64_t config_nvme_memory(const struct agent_config *cfg);
 
+/*
+ * The 32 hexadecimal digits of |text|, and perhaps dashes, into |out|; zeros if it is empty. False: it is
+ * neither.
+ */
+bool config_nguid(const char *text, uint8_t out[NVME_NGUID_BYTES]);
+
 /* Bytes of a namespace's logical block. */
 uint32_t config_block_bytes(const struct namespace_config *ns);
 

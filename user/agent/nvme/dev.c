@@ -2,6 +2,7 @@
 /* Virtual NVMe devices: of the file's sections, and of falconctl's commands. */
 #include "agent/nvme/priv.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,6 +234,22 @@ void agent_nvme_close_devices(struct agent_nvme *n)
 	free(n->ciphers);
 }
 
+/* The paths in use, or being tried, as the file has them. */
+static json_t *paths_of(const struct nvme_dev *dev)
+{
+	char text[NVME_MAX_TARGETS * (INET6_ADDRSTRLEN + 8)] = "", address[INET6_ADDRSTRLEN];
+	size_t len = 0;
+
+	for (uint32_t i = 0; i < nvme_dev_attr(dev)->ntargets; i++) {
+		const struct nvme_path_attr *path = nvme_dev_path(dev, i);
+
+		inet_ntop(path->ends.family, path->ends.remote.b, address, sizeof(address));
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s/%u", i ? " " : "", address,
+					path->nsid);
+	}
+	return json_string(text);
+}
+
 json_t *agent_nvme_row(const struct shard_nvme *s, const struct nvme_dev *dev)
 {
 	const struct nvme_dev_attr *attr = nvme_dev_attr(dev);
@@ -241,15 +258,14 @@ json_t *agent_nvme_row(const struct shard_nvme *s, const struct nvme_dev *dev)
 	json_t *row;
 
 	nvme_dev_info(dev, &i);
-	row = json_pack("{s:s, s:s, s:s, s:i, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:i, s:b, s:b, s:s}",
-			"name", attr->name, "by", m && m->by_file ? "file" : "command", "controller",
+	row = json_pack("{s:s, s:s, s:s, s:i, s:b, s:b, s:i, s:I, s:i, s:b, s:i, s:i, s:o, s:i, s:b, s:b, "
+			"s:s}", "name", attr->name, "by", m && m->by_file ? "file" : "command", "controller",
 			nvme_dev_controller(dev), "shard", (int)s->shard->index, "ready", i.ready,
 			"encrypted", attr->cipher != NULL, "nsid", (int)attr->nsid, "bytes",
 			(json_int_t)(i.blocks << i.block_shift), "block_size",
 			i.ready ? 1 << i.block_shift : 0, "read_only", i.read_only, "targets",
-			(int)attr->ntargets, "connected", (int)i.up, "protection", attr->protection,
-			"protected", i.protected, "refused", i.refused,
-			"reason", i.reason);
+			(int)attr->ntargets, "connected", (int)i.up, "paths", paths_of(dev), "protection",
+			attr->protection, "protected", i.protected, "refused", i.refused, "reason", i.reason);
 	STAT_PUT(row, NVME_DEV_STATS, &i);
 	return row;
 }

@@ -120,46 +120,53 @@ void agent_namespaces_look(struct shard_nvme *s, uint64_t now)
 			look(n, i);
 }
 
-struct limits {
+struct change {
 	struct agent *agent;
 	unsigned int i;
-	uint64_t iops, bytes_per_s;
+	const struct namespace_config *fresh;
 };
 
-/* In a call. */
-static void set_limits(void *arg)
+/* In a call of all shards. */
+static void change(void *arg)
 {
-	const struct limits *l = arg;
-	struct namespace_config *cfg = &l->agent->config.namespaces[l->i];
+	const struct change *c = arg;
+	struct agent_nvme *n = c->agent->nvme;
+	struct namespace_config *cfg = &c->agent->config.namespaces[c->i];
 
-	cfg->iops = l->iops;
-	cfg->bytes_per_s = l->bytes_per_s;
-	nvme_target_set_limits(target_of(l->agent->nvme, l->i), l->i, cfg->iops, cfg->bytes_per_s);
+	cfg->iops = c->fresh->iops;
+	cfg->bytes_per_s = c->fresh->bytes_per_s;
+	cfg->ana = c->fresh->ana;
+	nvme_target_set_limits(target_of(n, c->i), c->i, cfg->iops, cfg->bytes_per_s);
+	for (unsigned int k = 0; k < c->agent->plane.nshards; k++)
+		if (n->shards[k].ulp.target)
+			nvme_target_set_inaccessible(n->shards[k].ulp.target, c->i,
+						     cfg->ana == CONFIG_ANA_INACCESSIBLE);
 }
 
-void agent_namespace_limit(struct agent *a, unsigned int i, uint64_t iops, uint64_t bytes_per_s)
+void agent_namespace_change(struct agent *a, unsigned int i, const struct namespace_config *fresh)
 {
-	struct limits l = { .agent = a, .i = i, .iops = iops, .bytes_per_s = bytes_per_s };
+	struct change c = { .agent = a, .i = i, .fresh = fresh };
 
-	call_run(&agent_namespace_owner(a->nvme, i)->shard->call, set_limits, &l);
+	plane_call(&a->plane, change, &c);
 }
 
 int agent_namespace_set(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 			json_t **reply)
 {
 	struct namespace_config *cfg;
+	struct change c = { .agent = a };
 	char err[256];
-	unsigned int i;
-	int rc = find(a, req, &i, reply);
+	int rc = find(a, req, &c.i, reply);
 
 	(void)cl, (void)fds, (void)nfds;
 	if (rc < 0)
 		return rc;
-	cfg = &a->config.namespaces[i];
-	rc = config_namespace_limits(req, cfg, err, sizeof(err));
+	cfg = &a->config.namespaces[c.i];
+	rc = config_namespace_changed(req, cfg, err, sizeof(err));
 	if (rc < 0)
 		return control_error(reply, rc, "%s", err);
-	nvme_target_set_limits(target_of(a->nvme, i), i, cfg->iops, cfg->bytes_per_s);
+	c.fresh = cfg;
+	change(&c);
 	return 0;
 }
 

@@ -77,13 +77,15 @@ static int add_namespace(struct shard_nvme *s, unsigned int i, char *err, size_t
 	const struct shard_nvme *owner = agent_namespace_owner(n, i);
 	struct nvme_ns_attr attr = {
 		.peers = cfg->peers, .store = n->stores[i],
-		.metadata = n->metadata[i], .nsid = cfg->nsid, .shard = owner->shard->index,
+		.metadata = n->metadata[i], .inaccessible = cfg->ana == CONFIG_ANA_INACCESSIBLE,
+		.nsid = cfg->nsid, .shard = owner->shard->index,
 		.block_shift = cfg->block_size == CONFIG_BLOCK_512 ? 9 : 12,
 		.unchecked = !cfg->protection_check, .read_only = cfg->read_only,
 		.iops = cfg->iops, .bps = cfg->bytes_per_s,
 	};
 
 	memcpy(attr.name, cfg->name, sizeof(attr.name));
+	config_nguid(cfg->nguid, attr.nguid);
 	if (owner == s) {
 		nvme_store_attach(n->stores[i], s->ring);
 		if (n->metadata[i])
@@ -258,13 +260,15 @@ void agent_show_namespace(struct agent *a, const struct show_query *q, json_t *r
 
 		nvme_target_ns(owner->ulp.target, i, &attr, &s);
 		nvme_target_stats(owner->ulp.target, &all);
-		row = json_pack("{s:s, s:i, s:i, s:s, s:I, s:i, s:b, s:b, s:s, s:I, s:I}", "name", attr.name,
-				"nsid", (int)attr.nsid, "shard", (int)attr.shard, "path",
+		row = json_pack("{s:s, s:i, s:i, s:s, s:I, s:i, s:b, s:b, s:s, s:s, s:I, s:I}", "name",
+				attr.name, "nsid", (int)attr.nsid, "shard", (int)attr.shard, "path",
 				operator ? a->config.namespaces[i].path : "", "bytes",
 				(json_int_t)nvme_store_bytes(attr.store), "block_size",
 				1 << attr.block_shift, "read_only", attr.read_only, "protected",
-				attr.metadata != NULL, "peers", operator ? attr.peers : "", "iops",
-				(json_int_t)attr.iops, "bytes_per_s", (json_int_t)attr.bps);
+				attr.metadata != NULL, "ana",
+				attr.inaccessible ? "inaccessible" : "optimized", "peers",
+				operator ? attr.peers : "", "iops", (json_int_t)attr.iops,
+				"bytes_per_s", (json_int_t)attr.bps);
 		STAT_PUT(row, NVME_NS_STATS, &s);
 		STAT_PUT(row, NVME_TARGET_STATS, &all);
 		json_array_append_new(rows, row);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct agent;
+struct namespace_config;
 struct control_client;
 struct nvme_config;
 struct show_query;	/* agent/conn/rows.h */
@@ -48,8 +49,8 @@ void agent_nvme_remove(struct agent *a, const char *name);
 /* What a command has made by this name, or NULL; from now on it is as if the file had. */
 const struct nvme_config *agent_nvme_by_command(const struct agent *a, const char *name);
 void agent_nvme_adopt(struct agent *a, const char *name);
-/* Limit namespace |i| of the configuration; 0: no limit. */
-void agent_namespace_limit(struct agent *a, unsigned int i, uint64_t iops, uint64_t bytes_per_s);
+/* Namespace |i| of the configuration has the limits and the ANA state of |fresh| from now on. */
+void agent_namespace_change(struct agent *a, unsigned int i, const struct namespace_config *fresh);
 int agent_nvme_reset(struct agent *a, struct control_client *cl, json_t *req, int *fds, int nfds,
 		     json_t **reply);
 /* The application of |cl| has gone. */

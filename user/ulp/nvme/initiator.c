@@ -84,8 +84,9 @@ static bool init_conn(struct nvme_dev *dev, struct nvme_iconn *c,
 			return false;
 	}
 	c->dev = dev;
-	c->attr = attr;
+	c->target = attr;
 	c->cid = -1;
+	c->up_by = UINT64_MAX;
 	c->identify_by = UINT64_MAX;
 	snprintf(c->reason, sizeof(c->reason), "being dialled");
 	TAILQ_INIT(&c->queue);
@@ -110,6 +111,14 @@ static bool taken(struct nvme_initiator *in, const struct nvme_dev_attr *a)
 	return false;
 }
 
+static bool paths_valid(const struct nvme_dev_attr *a)
+{
+	for (uint32_t i = 0; i < a->ntargets; i++)
+		if (!a->targets[i].npaths || a->targets[i].npaths > NVME_MAX_PATHS)
+			return false;
+	return true;
+}
+
 static int check_attr(struct nvme_initiator *in, const struct nvme_dev_attr *a, char *err,
 		      size_t errlen)
 {
@@ -123,6 +132,8 @@ static int check_attr(struct nvme_initiator *in, const struct nvme_dev_attr *a, 
 		why = "its controller has a namespace of that nsid";
 	else if (!a->ntargets || a->ntargets > NVME_MAX_TARGETS || a->ntargets & (a->ntargets - 1))
 		why = "the number of targets must be 1, 2, 4, 8 or 16";
+	else if (!paths_valid(a))
+		why = "a target has one to four paths";
 	else if (a->stripe_shift + NVME_STRIPE_UNIT_SHIFT > a->chunk_shift + NVME_CHUNK_UNIT_SHIFT)
 		why = "a stripe may not be larger than a chunk";
 	if (why)
@@ -241,6 +252,11 @@ bool nvme_dev_ready(const struct nvme_dev *dev)
 	return dev->info.ready;
 }
 
+const struct nvme_path_attr *nvme_dev_path(const struct nvme_dev *dev, uint32_t i)
+{
+	return nvme_iconn_path(&dev->conns[i]);
+}
+
 void nvme_dev_info(const struct nvme_dev *dev, struct nvme_dev_info *out)
 {
 	*out = dev->info;
@@ -271,6 +287,7 @@ int nvme_initiator_conn_up(struct nvme_initiator *in, const struct ulp_conn *con
 
 	memcpy(&offer, conn->data.bytes, sizeof(offer));
 	c->core = conn->core;
+	c->up_by = UINT64_MAX;
 	c->blocked = false;
 	/* Whatever the blocks are: each 512 bytes may be one, with metadata. */
 	c->unit = conn->max_len > hdr ? (conn->max_len - hdr) / step * 512 : 0;
@@ -295,6 +312,16 @@ int nvme_initiator_conn_up(struct nvme_initiator *in, const struct ulp_conn *con
 	return 0;
 }
 
+/* The path is of no use: the next one's turn, if there is one. */
+static void leave_path(struct nvme_iconn *c)
+{
+	c->up_by = UINT64_MAX;
+	if (c->target->npaths == 1)
+		return;
+	c->path = (c->path + 1) % c->target->npaths;
+	c->dev->info.failovers++;
+}
+
 void nvme_initiator_conn_down(struct nvme_initiator *in, uint32_t cid, const char *why)
 {
 	struct nvme_iconn *c = in->by_cid[cid];
@@ -303,13 +330,18 @@ void nvme_initiator_conn_down(struct nvme_initiator *in, uint32_t cid, const cha
 		return;
 	c->core = NULL;
 	c->identify_by = UINT64_MAX;
-	if (!c->resetting)
-		nvme_iconn_failed(c, why);
+	c->leaving = c->confirmed = false;
 	if (c->resetting) {
 		in->by_cid[cid] = NULL;
 		c->cid = -1;
 		c->resetting = false;
 		c->redial = in->now + REDIAL_NS;
+		leave_path(c);
+	} else {
+		nvme_iconn_failed(c, why);
+		/* The agent dials the same path again, unless the next round ends that. */
+		if (c->target->npaths > 1)
+			c->up_by = in->now;
 	}
 	in->ready++;
 	nvme_iconn_lost(c);
@@ -319,13 +351,14 @@ static uint32_t dial(struct nvme_iconn *c)
 {
 	struct nvme_initiator *in = c->dev->in;
 	const struct falcon_nvme_offer *offer;
-	struct ulp_dial d = { .proto = FALCON_PROTO_NVME, .ends = c->attr->ends,
-			      .peer = c->attr->peer, .data.len = sizeof(*offer) };
+	const struct nvme_path_attr *path = nvme_iconn_path(c);
+	struct ulp_dial d = { .proto = FALCON_PROTO_NVME, .ends = path->ends,
+			      .peer = path->peer, .data.len = sizeof(*offer) };
 	struct falcon_nvme_offer o = {
 		.magic = falcon_hton32(FALCON_NVME_MAGIC), .version = FALCON_NVME_VERSION,
 		.device = falcon_hton32(c->dev->number << 8 |
 					(uint32_t)(c - c->dev->conns)),
-		.nsid = falcon_hton32(c->dev->discovery ? 0 : c->attr->nsid),
+		.nsid = falcon_hton32(c->dev->discovery ? 0 : path->nsid),
 	};
 	char err[sizeof(c->reason)];
 	int cid;
@@ -338,9 +371,12 @@ static uint32_t dial(struct nvme_iconn *c)
 	c->redial = in->now + REDIAL_NS;
 	if (cid < 0) {
 		nvme_iconn_failed(c, err);
+		leave_path(c);
 		return 0;
 	}
 	c->cid = cid;
+	if (c->target->npaths > 1)
+		c->up_by = in->now + PATH_NS;
 	in->by_cid[cid] = c;
 	return 1;
 }
@@ -374,6 +410,18 @@ static void expire(struct nvme_icmd *icmd)
 			nvme_iconn_reset(reset[i], "a command has taken longer than the timeout");
 }
 
+static void check_conn_time(struct nvme_iconn *c, uint64_t now)
+{
+	char why[sizeof(c->reason)];
+
+	if (c->identify_by <= now)
+		nvme_iconn_reset(c, "the target does not answer");
+	if (c->up_by > now)
+		return;
+	memcpy(why, c->reason, sizeof(why));
+	nvme_iconn_reset(c, why);
+}
+
 static void check_time(struct nvme_dev *dev)
 {
 	uint64_t now = dev->in->now;
@@ -387,8 +435,7 @@ static void check_time(struct nvme_dev *dev)
 		expire(icmd);
 	}
 	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
-		if (dev->conns[i].identify_by <= now)
-			nvme_iconn_reset(&dev->conns[i], "the target does not answer");
+		check_conn_time(&dev->conns[i], now);
 }
 
 static bool connected(const struct nvme_dev *dev)
@@ -425,6 +472,7 @@ uint32_t nvme_initiator_pump(struct nvme_initiator *in, uint64_t now)
 		for (uint32_t k = 0; k < dev->attr.ntargets; k++) {
 			n += dial(&dev->conns[k]);
 			n += nvme_iconn_send(&dev->conns[k]);
+			nvme_iconn_leave(&dev->conns[k]);
 		}
 		check_time(dev);
 		reap(dev);
@@ -460,10 +508,17 @@ uint64_t nvme_initiator_deadline(const struct nvme_initiator *in)
 			const struct nvme_iconn *c = &dev->conns[k];
 			uint64_t at = c->cid < 0 && !dev->removed ? c->redial : c->identify_by;
 
+			at = c->up_by < at ? c->up_by : at;
 			next = at < next ? at : next;
 		}
 	}
 	return next;
+}
+
+static void postpone(uint64_t *at, uint64_t ns)
+{
+	if (*at != UINT64_MAX)
+		*at += ns;
 }
 
 void nvme_initiator_was_away(struct nvme_initiator *in, uint64_t ns)
@@ -476,9 +531,10 @@ void nvme_initiator_was_away(struct nvme_initiator *in, uint64_t ns)
 			icmd->deadline += ns;
 		TAILQ_FOREACH(icmd, &dev->running, link)
 			icmd->deadline += ns;
-		for (uint32_t k = 0; k < dev->attr.ntargets; k++)
-			if (dev->conns[k].identify_by != UINT64_MAX)
-				dev->conns[k].identify_by += ns;
+		for (uint32_t k = 0; k < dev->attr.ntargets; k++) {
+			postpone(&dev->conns[k].identify_by, ns);
+			postpone(&dev->conns[k].up_by, ns);
+		}
 	}
 }
 

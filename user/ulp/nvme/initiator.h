@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The initiator of NVMe over Falcon: virtual devices, each one namespace made of chunks of one
- * target's namespace or of several, striped (NVMe 6.4, 6.6).
+ * target's namespace or of several, striped (NVMe 6.4, 6.6); to each of them there may be several paths.
  *
  * A command is cut at stripe boundaries into pieces, each for one target; a piece is sent as nCMDs
  * (NVMe 6.5) on the connection to that target. A lost connection is dialled again, and what was
@@ -26,6 +26,8 @@
 
 enum nvme_initiator_const {
 	NVME_MAX_TARGETS = 16,	/* of a device */
+	NVME_MAX_PATHS = 4,	/* to a target's namespace */
+	NVME_NGUID_BYTES = 16,
 	NVME_NAME_MAX = 64,
 	NVME_PIECE_NCMDS = 256,	/* of a command, and so of its part for one target (NVMe 8.2) */
 };
@@ -83,10 +85,20 @@ struct nvme_icmd {
 };
 TAILQ_HEAD(nvme_icmds, nvme_icmd);
 
-struct nvme_target_attr {
+/* A path to a namespace: an address of who has it. */
+struct nvme_path_attr {
 	struct ulp_ends ends;
 	char peer[NVME_NAME_MAX];	/* name it must prove; "": that of its address */
-	uint32_t nsid;			/* the target's */
+	uint32_t nsid;			/* there */
+};
+
+/*
+ * One namespace. One path is in use at a time, the first one to begin with; when it is of no use any more the
+ * next one is taken. They may lead to one agent by several networks, or to several agents with one medium.
+ */
+struct nvme_target_attr {
+	uint32_t npaths;		/* at least 1 */
+	struct nvme_path_attr paths[NVME_MAX_PATHS];
 };
 
 /* What encrypts a device's data before they leave it (NVMe 6.7), in units of 512 bytes. */
@@ -132,6 +144,7 @@ struct nvme_dev_attr {
 	V(counter, written_bytes, bytes, "data written")						\
 	V(counter, retried, none, "pieces sent again after a connection was lost")			\
 	V(counter, resets, none, "connections hung up for a timeout")					\
+	V(counter, failovers, none, "times that another path to a target was taken")			\
 	V(counter, malformed, none, "packets refused")							\
 	V(counter, resized, none, "times that the capacity of the device has changed")			\
 	V(counter, damaged, none, "commands that ended with a check error: see pi.h")
@@ -201,6 +214,8 @@ bool nvme_initiator_has_controller(struct nvme_initiator *in, const struct nvme_
 const struct nvme_dev_attr *nvme_dev_attr(const struct nvme_dev *dev);
 /* Whether all targets have said what they have: it stays so. */
 bool nvme_dev_ready(const struct nvme_dev *dev);
+/* The path to target |i|, below its |ntargets|, that is in use or being tried. */
+const struct nvme_path_attr *nvme_dev_path(const struct nvme_dev *dev, uint32_t i);
 void nvme_dev_info(const struct nvme_dev *dev, struct nvme_dev_info *out);
 
 /*

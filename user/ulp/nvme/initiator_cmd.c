@@ -141,7 +141,6 @@ static bool cut(struct nvme_icmd *icmd, unsigned int i)
 	nvme_piece_open(icmd, i, &dev->conns[place.row->conn]);
 	p->lba = place.lba;
 	p->dev_lba = icmd->lba;
-	p->nsid = place.row->nsid;
 	p->sqid = place.row->sqid;
 	p->blocks = (uint32_t)n;
 	p->bytes = transfers(icmd) ? (uint32_t)n << dev->ns.block_shift : 0;
@@ -185,8 +184,7 @@ static bool next_flush(struct nvme_icmd *icmd)
 	for (unsigned int i = 0; i < 2 && icmd->step < dev->attr.ntargets; i++) {
 		struct nvme_piece *p = &icmd->pieces[i];
 
-		nvme_piece_open(icmd, i, &dev->conns[icmd->step]);
-		p->nsid = dev->attr.targets[icmd->step++].nsid;
+		nvme_piece_open(icmd, i, &dev->conns[icmd->step++]);
 		p->lba = p->blocks = p->bytes = p->sqid = 0;
 	}
 	return true;
@@ -252,6 +250,11 @@ void nvme_piece_end(struct nvme_piece *p)
 		return nvme_iconn_event(p->conn, p->status);
 	if (!icmd)
 		return nvme_iconn_identified(p->conn, p->status);
+	if (!icmd->expired && !icmd->cancelled && nvme_iconn_leaves(p->conn, p->status)) {
+		p->status = 0;
+		icmd->dev->info.retried++;
+		return nvme_piece_queue(p);
+	}
 	if (!icmd->status)
 		icmd->status = p->status;
 	if (--icmd->open)

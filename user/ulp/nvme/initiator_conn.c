@@ -135,7 +135,8 @@ uint32_t nvme_iconn_send(struct nvme_iconn *c)
 
 	while (c->core && !c->resetting && !c->blocked && (p = TAILQ_FIRST(&c->queue))) {
 		if (p->next == 0) {
-			if (c->open >= c->credit || !nvme_ipi_begin(p))
+			if ((p->icmd && !c->confirmed) || c->leaving || c->open >= c->credit ||
+			    !nvme_ipi_begin(p))
 				break;
 			nvme_piece_number(p);
 		}
@@ -385,6 +386,36 @@ void nvme_iconn_lost(struct nvme_iconn *c)
 		nvme_ipi_end(p);
 		lost_piece(p);
 	}
+}
+
+bool nvme_iconn_leaves(struct nvme_iconn *c, uint16_t status)
+{
+	switch (status & 0x7ff) {
+	case NVME_SCT_PATH << 8 | NVME_SC_ANA_PERSISTENT_LOSS:
+	case NVME_SCT_PATH << 8 | NVME_SC_ANA_INACCESSIBLE:
+	case NVME_SCT_PATH << 8 | NVME_SC_ANA_TRANSITION:
+		break;
+	default:
+		return false;
+	}
+	nvme_iconn_failed(c, "the target says that the namespace is not accessible by this path");
+	c->leaving = true;
+	c->dev->in->ready++;
+	return true;
+}
+
+void nvme_iconn_leave(struct nvme_iconn *c)
+{
+	const struct nvme_piece *p = TAILQ_FIRST(&c->queue);
+	char why[sizeof(c->reason)];
+
+	if (!c->leaving || (p && p->next))
+		return;
+	TAILQ_FOREACH(p, &c->active, link)
+		if (p->icmd)
+			return;
+	memcpy(why, c->reason, sizeof(why));
+	nvme_iconn_reset(c, why);
 }
 
 void nvme_iconn_failed(struct nvme_iconn *c, const char *why)

@@ -47,7 +47,7 @@ static const char *lay_out(struct nvme_dev *dev)
 
 		map[i] = (struct nvme_map_row){
 			.valid = true, .conn = (uint16_t)target,
-			.nsid = dev->attr.targets[target].nsid,
+			.nsid = dev->attr.targets[target].paths[0].nsid,
 			.chunk = (uint32_t)(i / dev->attr.ntargets),
 		};
 	}
@@ -89,7 +89,7 @@ void nvme_iconn_ask(struct nvme_iconn *c, uint8_t cns, uint32_t nsid)
 static void identify(struct nvme_iconn *c)
 {
 	c->stale = false;
-	nvme_iconn_ask(c, NVME_IDENTIFY_CNS_NS, c->attr->nsid);
+	nvme_iconn_ask(c, NVME_IDENTIFY_CNS_NS, nvme_iconn_path(c)->nsid);
 }
 
 /* No metadata, or those of NVMe 6.7, with type 1 last, or without type: not looked at by the target. */
@@ -106,6 +106,22 @@ static bool format_known(const struct nvme_id_ns *id)
 bool nvme_blocks_usable(uint8_t shift, uint64_t blocks)
 {
 	return shift >= 9 && shift <= 12 && blocks && blocks <= UINT64_MAX >> shift >> 8;
+}
+
+/*
+ * Whether |id| is of the namespace that the other paths lead to, or this one did before: a namespace of the
+ * same size is not the same data. Where there is but one path a target need not say which namespace it has.
+ */
+static bool take_nguid(struct nvme_iconn *c, const struct nvme_id_ns *id)
+{
+	static const uint8_t none[NVME_NGUID_BYTES];
+
+	if (!memcmp(id->nguid, none, sizeof(none)))
+		return c->target->npaths == 1;
+	if (memcmp(c->nguid, none, sizeof(none)) && memcmp(c->nguid, id->nguid, sizeof(none)))
+		return false;
+	memcpy(c->nguid, id->nguid, sizeof(c->nguid));
+	return true;
 }
 
 /* What |id| says of the blocks, before any of them travels. False: it is not what it was. */
@@ -133,13 +149,19 @@ void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status)
 		return nvme_discovery_answered(c, status);
 	if (c->stale && !status)
 		return identify(c);
+	if (nvme_iconn_leaves(c, status))
+		return;
 	if (status) {
 		char text[80];
 
 		snprintf(text, sizeof(text), "the target refuses namespace %u: status 0x%x",
-			 c->attr->nsid, status & 0x7ff);
+			 nvme_iconn_path(c)->nsid, status & 0x7ff);
 		return (status & NVME_SC_DNR ? nvme_iconn_refused : nvme_iconn_reset)(c, text);
 	}
+	if (!take_nguid(c, id))
+		return nvme_iconn_refused(c, c->target->npaths > 1 ?
+					     "the namespace has no nguid, or not that of the other paths" :
+					     "the namespace has another nguid than before");
 	c->blocks = le64toh(id->nsze);
 	c->read_only = id->nsattr & 1;
 	c->known = format_known(id) && take_format(c, id) && nvme_blocks_usable(c->block_shift, c->blocks);
@@ -149,6 +171,8 @@ void nvme_iconn_identified(struct nvme_iconn *c, uint16_t status)
 	if (c->protect && !nvme_ipi_open(c))
 		return nvme_iconn_reset(c, "there is no memory for protection information");
 	nvme_iconn_failed(c, "");
+	c->confirmed = true;
+	dev->in->ready++;
 	for (uint32_t i = 0; i < dev->attr.ntargets; i++)
 		if (!dev->conns[i].known)
 			return;
@@ -165,7 +189,7 @@ static void ask_for_events(struct nvme_iconn *c)
 	/* It keeps one of the target's tCMDs for good. */
 	if (c->credit < 2)
 		return;
-	c->event = (struct nvme_piece){ .conn = c, .nsid = c->attr->nsid };
+	c->event = (struct nvme_piece){ .conn = c, .nsid = nvme_iconn_path(c)->nsid };
 	nvme_piece_queue(&c->event);
 }
 
@@ -224,6 +248,8 @@ uint16_t nvme_dev_identify(struct nvme_icmd *icmd)
 		ns->nsze = ns->ncap = ns->nuse = htole64(dev->ns.blocks);
 		ns->lbaf[0].ds = dev->ns.block_shift;
 		identify_protection(dev, ns);
+		if (dev->attr.ntargets == 1)
+			memcpy(ns->nguid, dev->conns[0].nguid, sizeof(ns->nguid));
 		ns->dlfeat = !dev->attr.cipher ? 1 | NVME_NS_DLFEAT_WRITE_ZEROES :
 			     dev->info.protected;
 		ns->nsattr = dev->info.read_only;

@@ -56,6 +56,8 @@ void nvme_piece_number(struct nvme_piece *p)
 	struct nvme_initiator *in = p->conn->dev->in;
 	uint32_t n = count(p->conn, p->bytes), other = 0;
 
+	if (p->icmd)
+		p->nsid = nvme_iconn_path(p->conn)->nsid;
 	p->id = in->next_id++ & FALCON_NVME_TAG_MASK;
 	p->first = 0;
 	if (p->split) {
@@ -91,7 +93,7 @@ void nvme_incmd_request(const struct nvme_incmd *n, uint8_t inv, struct falcon_n
 		.type = request_type(p), .inv = inv, .split = p->split, .group = p->group,
 		.total = (uint8_t)p->total, .offset = (uint8_t)(p->first + n->index),
 		.itag = nvme_incmd_tag(n), .icmd = p->id,
-		.function = c->attr->ends.function,
+		.function = nvme_iconn_path(c)->ends.function,
 	};
 	struct falcon_nvme_cmd cmd = {
 		.initiator_nsid = (uint16_t)c->dev->attr.nsid, .target_nsid = (uint16_t)p->nsid,

@@ -19,6 +19,7 @@ enum nvme_initiator_limits {
 };
 #define REDIAL_NS 1000000000ULL		/* after a reset, or a dial that failed */
 #define IDENTIFY_NS 10000000000ULL	/* that a target may take to say what it has */
+#define PATH_NS 5000000000ULL		/* that a path may take to come up, if there is another one */
 
 _Static_assert((int)NVME_PIECE_NCMDS == (int)FALCON_NVME_MAX_NCMDS, "NCNT's");
 
@@ -40,20 +41,25 @@ TAILQ_HEAD(nvme_pieces, nvme_piece);
 /* A row of the Falcon connection table: the connection to a target. */
 struct nvme_iconn {
 	struct nvme_dev *dev;
-	const struct nvme_target_attr *attr;
+	const struct nvme_target_attr *target;
+	uint32_t path;			/* of |target|: in use, or the next to be tried */
 	struct fcore_conn *core;	/* NULL: not up */
 	int cid;			/* -1: not dialled */
 	uint64_t redial;		/* ns: not before */
+	uint64_t up_by;			/* ns: then it is the next path's turn; UINT64_MAX: never */
 	bool resetting;			/* was hung up, and conn_down() has not come */
+	bool leaving;			/* for another path, when what is under way has ended */
 	bool blocked;			/* the core said -EAGAIN; on_xon() comes */
 	bool command;			/* the target knows FALCON_NVME_COMMAND */
 	bool combined;			/* ... and the combined packets, which are to be used */
 	bool known;			/* the target has said what the namespace is */
+	bool confirmed;			/* ... and on this connection that it still is: commands may go */
 	bool read_only;
 	bool protect;			/* its blocks have metadata: struct nvme_md */
 	bool unchecked;			/* |protect|: the target does not look at them */
 	uint8_t block_shift;
 	uint64_t blocks;
+	uint8_t nguid[NVME_NGUID_BYTES];	/* zeros: the target says none */
 	uint32_t unit;			/* bytes of data of an nCMD */
 	uint32_t credit;		/* tCMDs that the target takes at a time */
 	uint32_t open;			/* tCMDs that it has */
@@ -148,6 +154,12 @@ const uint8_t *nvme_incmd_data(struct nvme_incmd *n, uint32_t at, uint32_t len, 
 
 /* initiator_conn.c: requests sent, data pulled, answers taken. */
 
+/* The path that |c| takes. */
+static inline const struct nvme_path_attr *nvme_iconn_path(const struct nvme_iconn *c)
+{
+	return &c->target->paths[c->path];
+}
+
 /* Put |p| among those that its connection has to send. */
 void nvme_piece_queue(struct nvme_piece *p);
 /* Take |p| off its connection's lists. */
@@ -160,6 +172,13 @@ void nvme_iconn_lost(struct nvme_iconn *c);
 void nvme_iconn_reset(struct nvme_iconn *c, const char *why);
 /* The same, for what the target has answered and will answer again. */
 void nvme_iconn_refused(struct nvme_iconn *c, const char *why);
+/*
+ * The target has answered |status|: if it says that the namespace cannot be reached by this path (NVMe's ANA
+ * states), go another way once what is under way has ended, and return true.
+ */
+bool nvme_iconn_leaves(struct nvme_iconn *c, uint16_t status);
+/* Leave now, if that is so. */
+void nvme_iconn_leave(struct nvme_iconn *c);
 /* Why the connection is of no use; "": it is of use. */
 void nvme_iconn_failed(struct nvme_iconn *c, const char *why);
 

@@ -117,7 +117,6 @@ bool nvme_istatus_next(struct nvme_icmd *icmd)
 	nvme_piece_open(icmd, 0, &dev->conns[place.row->conn]);
 	p->lba = place.lba;
 	p->dev_lba = icmd->lba;
-	p->nsid = place.row->nsid;
 	p->sqid = place.row->sqid;
 	p->blocks = (uint32_t)n;
 	bytes -= at;

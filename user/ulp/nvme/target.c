@@ -110,16 +110,30 @@ bool nvme_target_ns(const struct nvme_target *t, unsigned int i, struct nvme_ns_
 	return true;
 }
 
-void nvme_target_set_blocks(struct nvme_target *t, unsigned int i, uint64_t blocks)
+/* Initiators of the |i|th namespace ask what has changed. */
+static void tell(struct nvme_target *t, unsigned int i)
 {
 	struct nvme_tconn *c;
 
-	if (t->ns[i].blocks == blocks)
-		return;
-	t->ns[i].blocks = blocks;
 	TAILQ_FOREACH(c, &t->conns, link)
 		if (!c->down && nvme_exec_visible(c, i))
 			nvme_tconn_event(c);
+}
+
+void nvme_target_set_blocks(struct nvme_target *t, unsigned int i, uint64_t blocks)
+{
+	if (t->ns[i].blocks == blocks)
+		return;
+	t->ns[i].blocks = blocks;
+	tell(t, i);
+}
+
+void nvme_target_set_inaccessible(struct nvme_target *t, unsigned int i, bool inaccessible)
+{
+	if (t->ns[i].attr.inaccessible == inaccessible)
+		return;
+	t->ns[i].attr.inaccessible = inaccessible;
+	tell(t, i);
 }
 
 bool nvme_target_beyond(const struct nvme_target *t, unsigned int i, uint64_t blocks)

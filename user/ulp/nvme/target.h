@@ -41,9 +41,11 @@ struct nvme_ns_attr {
 	struct nvme_store *metadata;
 	bool unchecked;		/* with |metadata|: they are stored and given back as they came */
 	uint32_t nsid;		/* 1..65535 */
+	uint8_t nguid[16];	/* that tells it from all others, by whatever path; zeros: none */
 	uint32_t shard;		/* whose target carries its commands out; others only identify it */
 	uint8_t block_shift;	/* log2 of the logical block: 9 or 12 */
 	bool read_only;
+	bool inaccessible;	/* by this path (NVMe's ANA state): whatever comes is to go another way */
 	uint64_t iops;		/* commands a second; 0: no limit */
 	uint64_t bps;		/* bytes of data a second; 0: no limit */
 };
@@ -102,6 +104,11 @@ void nvme_target_set_blocks(struct nvme_target *t, unsigned int i, uint64_t bloc
 bool nvme_target_beyond(const struct nvme_target *t, unsigned int i, uint64_t blocks);
 /* Other limits for the |i|th namespace: commands and bytes a second, 0: none. */
 void nvme_target_set_limits(struct nvme_target *t, unsigned int i, uint64_t iops, uint64_t bps);
+/*
+ * Whether initiators are to take another path to the |i|th namespace, or may take this one. They are told;
+ * what they have under way ends as ever. All shards' targets have to know.
+ */
+void nvme_target_set_inaccessible(struct nvme_target *t, unsigned int i, bool inaccessible);
 void nvme_target_stats(const struct nvme_target *t, struct nvme_target_stats *out);
 
 /*

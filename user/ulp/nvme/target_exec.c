@@ -103,6 +103,8 @@ void nvme_exec_check(struct nvme_tcmd *cmd)
 		cmd->status = NVME_SC_INVALID_OPCODE | NVME_SC_DNR;
 	else if (!cmd->ns && (!identify || cns == NVME_IDENTIFY_CNS_NS))
 		cmd->status = NVME_SC_INVALID_NS | NVME_SC_DNR;
+	else if (cmd->ns && cmd->ns->attr.inaccessible && (!identify || cns == NVME_IDENTIFY_CNS_NS))
+		cmd->status = NVME_SCT_PATH << 8 | NVME_SC_ANA_INACCESSIBLE;
 	else if (identify)
 		cmd->bytes = cmd->mem = IDENTIFY_BYTES;
 	else if (cmd->ns->attr.shard != cmd->conn->t->shard)
@@ -133,6 +135,7 @@ static void identify_ns(const struct nvme_target *t, const struct nvme_tns *ns, 
 	id->dlfeat = 1 | NVME_NS_DLFEAT_WRITE_ZEROES;
 	id->nsattr = ns->attr.read_only;
 	id->nmic = 1;
+	memcpy(id->nguid, ns->attr.nguid, sizeof(id->nguid));
 	id->mc = NVME_NS_MC_SEPARATE;
 	id->dpc = NVME_NS_DPC_PI_TYPE1 | NVME_NS_DPC_PI_LAST;
 	id->dps = ns->attr.metadata && !ns->attr.unchecked ? NVME_NS_DPS_PI_TYPE1 :
