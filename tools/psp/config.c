@@ -9,6 +9,7 @@
 
 #include <falcon/wire/psp.h>
 
+#include "base/hex.h"
 #include "psp.h"
 
 enum { WORD_MAX = 32 };
@@ -145,19 +146,6 @@ int config_read(FILE *in, bool encrypt, struct psp_config *c, char *err)
 	return *r.word ? fail(err, "line %lu: \"%s\" after the end", r.line, r.word) : 0;
 }
 
-bool hex_read(const char *text, size_t digits, uint8_t *out)
-{
-	char byte[3] = "";
-
-	if (strlen(text) != digits || strspn(text, "0123456789abcdefABCDEF") != digits)
-		return false;
-	for (size_t i = 0; i < digits / 2; i++) {
-		memcpy(byte, text + 2 * i, 2);
-		out[i] = (uint8_t)strtoul(byte, NULL, 16);
-	}
-	return true;
-}
-
 /* A count that may be missing: -1 then. */
 static int json_count(const json_t *root, const char *name, long *value, char *err)
 {
@@ -180,7 +168,7 @@ static int json_key(const json_t *root, struct psp_case *c, char *err)
 	if (!j)
 		return 0;
 	for (unsigned int len = 16; text && len <= PSP_KEY_MAX; len += 16) {
-		if (hex_read(text, (size_t)len * 2, c->derived_key)) {
+		if (hex_read(text, strlen(text), "", c->derived_key, len)) {
 			c->derived_key_len = len;
 			return 0;
 		}

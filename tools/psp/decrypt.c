@@ -12,6 +12,7 @@
 
 #include <falcon/receive/parse.h>
 
+#include "base/hex.h"
 #include "psp.h"
 
 /* A key of either host's; several hosts may use the same SPI. */
@@ -37,7 +38,7 @@ static bool add_key(struct decryption *d, const json_t *row)
 	uint8_t key[SA_KEY_MAX];
 	unsigned int len = version >= 0 && version < 256 ? sa_key_len((uint8_t)version) : 0;
 
-	if (!k || !hex || !len || !hex_read(hex, 2 * len, key)) {
+	if (!k || !hex || !len || !hex_read(hex, strlen(hex), "", key, len)) {
 		free(k);
 		return false;
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "psp.h"
 
 enum { COL_MASTER0, COL_MASTER1, COL_SPI, COL_VERSION, COL_SELECTED, COL_DERIVED, N_COLS };
@@ -86,6 +87,11 @@ struct kdf_row {
 	const char *selected, *derived;
 };
 
+static bool read_key(const char *text, uint8_t *key, size_t bytes)
+{
+	return hex_read(text, strlen(text), "", key, bytes);
+}
+
 /* Returns the column that is no good, or N_COLS. */
 static unsigned int parse_row(const struct kdf_file *f, const char *const *fields,
 			      struct kdf_row *row)
@@ -94,8 +100,7 @@ static unsigned int parse_row(const struct kdf_file *f, const char *const *field
 	size_t digits = strlen(spi);
 
 	for (unsigned int i = 0; i < 2; i++)
-		if (!hex_read(fields[f->col[COL_MASTER0 + i]], (size_t)PSP_MASTER_KEY_LEN * 2,
-			      row->masters.key[i]))
+		if (!read_key(fields[f->col[COL_MASTER0 + i]], row->masters.key[i], PSP_MASTER_KEY_LEN))
 			return COL_MASTER0 + i;
 	if (!digits || digits > 8 || strspn(spi, "0123456789abcdefABCDEF") != digits)
 		return COL_SPI;
@@ -117,7 +122,7 @@ static void check_row(struct kdf_file *f, const struct kdf_row *row)
 
 	if (strcmp(row->selected, index))
 		complain(f, row->selected, "not the master key that the SPI selects");
-	else if (!hex_read(row->derived, (size_t)len * 2, want))
+	else if (!read_key(row->derived, want, len))
 		complain(f, row->derived, "not a key of the version's length");
 	else if (psp_kdf(row->masters.key[selected], row->spi, row->version, key) ||
 		 memcmp(key, want, len))

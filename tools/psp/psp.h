@@ -49,12 +49,6 @@ struct psp_case {
 /* Read a case.json. Returns 0, or -1 with the reason in |err|. */
 int case_read(FILE *in, struct psp_case *c, char *err);
 
-/*
- * Read |digits| hexadecimal digits at |text|, an even number, into |out|. Returns false if they are
- * not what |text| is, entirely.
- */
-bool hex_read(const char *text, size_t digits, uint8_t *out);
-
 struct packet {
 	uint8_t *data;
 	uint32_t len;

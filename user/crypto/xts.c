@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "crypto/xts.h"
 
-#include <ctype.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/hex.h"
 
 enum { FILE_MAX = 512, TWEAK = 16 };
 
@@ -78,26 +79,6 @@ bool xts_crypt(struct xts *x, bool encrypt, uint64_t unit, const void *in, void 
 	return true;
 }
 
-/* Hexadecimal |text| to exactly XTS_KEY bytes. */
-static bool parse(const char *text, size_t len, uint8_t *key)
-{
-	size_t digits = 0;
-
-	memset(key, 0, XTS_KEY);
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		if (isspace(c))
-			continue;
-		if (!isxdigit(c) || digits == 2 * XTS_KEY)
-			return false;
-		key[digits / 2] = (uint8_t)(key[digits / 2] << 4 |
-					    (isdigit(c) ? c - '0' : tolower(c) - 'a' + 10));
-		digits++;
-	}
-	return digits == 2 * XTS_KEY;
-}
-
 int xts_read_key(const char *path, uint8_t *key, char *err, size_t errlen)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
@@ -111,7 +92,8 @@ int xts_read_key(const char *path, uint8_t *key, char *err, size_t errlen)
 	} else if (st.st_mode & 077) {
 		rc = -EPERM;
 		snprintf(err, errlen, "%s: others may read this key; chmod 600", path);
-	} else if (!parse(text, (size_t)n, key) || !memcmp(key, key + XTS_KEY / 2, XTS_KEY / 2)) {
+	} else if (!hex_read(text, (size_t)n, " \t\r\n\v\f", key, XTS_KEY) ||
+		   !memcmp(key, key + XTS_KEY / 2, XTS_KEY / 2)) {
 		rc = -EINVAL;
 		snprintf(err, errlen, "%s: not 128 hexadecimal digits, the halves different: "
 			 "openssl rand -hex 64", path);

@@ -2,11 +2,12 @@
 #include "agent/config/nvme.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/hex.h"
 
 uint32_t config_block_bytes(const struct namespace_config *ns)
 {
@@ -35,22 +36,7 @@ static int shift_of(uint64_t v, unsigned int unit)
 
 bool config_nguid(const char *text, uint8_t out[NVME_NGUID_BYTES])
 {
-	static const char digits[] = "0123456789abcdef";
-	const char *start = text;
-	unsigned int n = 0;
-
-	memset(out, 0, NVME_NGUID_BYTES);
-	for (; *text; text++) {
-		const char *digit = strchr(digits, *text | 0x20);
-
-		if (*text == '-')
-			continue;
-		if (!isxdigit((unsigned char)*text) || n == NVME_NGUID_BYTES * 2)
-			return false;
-		out[n / 2] = (uint8_t)(out[n / 2] << 4 | (digit - digits));
-		n++;
-	}
-	return n == NVME_NGUID_BYTES * 2 || !*start;
+	return hex_read(text, strlen(text), "-", out, NVME_NGUID_BYTES) || !*text;
 }
 
 /* "ADDRESS/NSID" or "ADDRESS/NSID@LOCAL" of |word|, |len| bytes. */
