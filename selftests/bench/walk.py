@@ -3,8 +3,9 @@
 """Prints a way through the code: walk.py FILE FROM [UNTIL], of what walk.c recorded in FILE.
 
 The way begins where a thread calls the function FROM, and ends where it calls UNTIL, or where FROM returns;
-a function is NAME or, where others have that name too, FILE.c:NAME. The shortest of all such ways is printed: one packet, one post, with nothing beside it. Each call is a line, also one that
-has returned before the end: function, file, and the function's line. The last line counts calls, functions, files.
+a function is NAME or, where others have that name too, FILE.c:NAME. The shortest of all such ways is printed:
+one packet, one post, with nothing beside it. Each call is a line, also one that has returned before the end:
+function, file, and the function's line. The last line counts calls, functions, files.
 """
 import bisect
 import mmap

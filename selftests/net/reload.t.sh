@@ -55,6 +55,11 @@ limit()
 	on b falconctl -j namespace show | jq '.[0].iops'
 }
 
+ana()
+{
+	on b falconctl -j namespace show | jq -r '.[0].ana'
+}
+
 users_changed()
 {
 	grep -c 'changed section="user or group"' "$RUN/b/falcond.log"
@@ -111,6 +116,11 @@ cp "$SCRATCH/conf" "$CONF"
 tap_run "a namespace gets a limit" edit 's/^\[namespace .*\]/&\niops = 50/'
 tap_is "$(limit)" 50 "and has it"
 cp "$SCRATCH/conf" "$CONF"
+tap_run "initiators are to take another path to it" edit 's/^\[namespace .*\]/&\nana = inaccessible/'
+tap_is "$(ana)" inaccessible "as it says"
+cp "$SCRATCH/conf" "$CONF"
+tap_run "here it is again" edit ''
+tap_is "$(ana)" optimized "as it says then"
 tap_run "the operator replaces a connection" replaced
 tap_run "its section is taken out" edit '/^\[connection a6\]/,/^$/d'
 tap_is "$(names)" "a a-unordered a6" "what he has added stays"

@@ -143,7 +143,7 @@ struct nvme_dev_attr {
 	V(counter, read_bytes, bytes, "data read")							\
 	V(counter, written_bytes, bytes, "data written")						\
 	V(counter, retried, none, "pieces sent again after a connection was lost")			\
-	V(counter, resets, none, "connections hung up for a timeout")					\
+	V(counter, resets, none, "connections hung up for a timeout, or for another path")		\
 	V(counter, failovers, none, "times that another path to a target was taken")			\
 	V(counter, malformed, none, "packets refused")							\
 	V(counter, resized, none, "times that the capacity of the device has changed")			\

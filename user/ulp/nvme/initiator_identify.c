@@ -47,7 +47,6 @@ static const char *lay_out(struct nvme_dev *dev)
 
 		map[i] = (struct nvme_map_row){
 			.valid = true, .conn = (uint16_t)target,
-			.nsid = dev->attr.targets[target].paths[0].nsid,
 			.chunk = (uint32_t)(i / dev->attr.ntargets),
 		};
 	}

@@ -29,7 +29,6 @@ struct nvme_map_row {
 	bool valid;
 	uint8_t sqid;		/* target's submission queue */
 	uint16_t conn;		/* index into the connection table */
-	uint32_t nsid;		/* target's namespace */
 	uint32_t chunk;		/* target's chunk number */
 };
 
