@@ -51,6 +51,8 @@ void app_warn(const char *fmt, ...)
 	vfprintf(stderr, fmt, ap);
 	fputc('\n', stderr);
 	va_end(ap);
+	if (disk.done_when_said)
+		disk_is_done();
 }
 
 const char *app_failure(const struct falcon_cqe *cqe, const char *conn)
@@ -247,6 +249,7 @@ int cp_end_set_up(void **state)
 	u->s.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	mailbox_init(&u->s.mb, (struct falcon *)&env, 0);
 	disk.error = 0;
+	disk.done_when_said = false;
 	disk.busy = true;
 	*state = u;
 	return 0;

@@ -44,6 +44,7 @@ struct cp_end_disk {
 	pthread_cond_t done;
 	bool busy;
 	int error;			/* errno that fsync() ends with; 0: none */
+	bool done_when_said;		/* it is done with the next warning on standard error */
 };
 
 extern struct cp_end_disk disk;

@@ -78,7 +78,7 @@ bool cp_session_commits(const struct cp_server *s);
  * the disk do not get their names; their sessions are over when the disk is done with them.
  */
 void cp_session_end_all(struct cp_server *s, const char *why);
-/* Wait for those. */
+/* Wait for those, with a line on standard error for each. */
 void cp_session_wait(struct cp_server *s);
 
 #endif /* FALCON_TOOLS_CP_SERVER_H */

@@ -413,6 +413,9 @@ void cp_session_wait(struct cp_server *s)
 
 		if (ses->kind != CP_SESSION_CANCELLED)
 			continue;
+		if (!cp_commit_over(&ses->commit))
+			app_warn("%s: not complete; waiting for the disk to end what it has begun",
+				 ses->sink.name);
 		cp_commit_end(&ses->commit);
 		session_close(ses);
 	}
