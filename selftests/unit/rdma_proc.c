@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,6 +21,10 @@
 #include <agent/rdma/proc.h>
 
 #include "ipc/fdpass.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
 
 enum { SIZE = 64 * 1024, HOLE = 32 * 1024 };
 
@@ -321,6 +326,77 @@ static void files_mounted_as_mem(void **state)
 	assert_int_equal(offered_as_mem(o, "mem"), 0);
 }
 
+/* A user's own files are not written with the agent's rights, whatever their names and modes. */
+static void files_of_other_file_systems(void **state)
+{
+	char dir[] = "/tmp/falcon-mem-XXXXXX", path[64], err[256] = "";
+	struct other *o = *state;
+	int fds[2];
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/mem", dir);
+	fds[0] = open(path, O_CREAT | O_RDWR, 0600);
+	/* Its file cannot be mapped, either; the name is the same in any directory. */
+	fds[1] = mq_open("/mem", O_CREAT | O_RDWR, 0600, NULL);
+	mq_unlink("/mem");
+	assert_int_equal(rdma_proc_open(&o->proc, o->pid, getuid(), o->sock, err, sizeof(err)), 0);
+	rdma_proc_distrust(o->proc);
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+		assert_true(fds[i] >= 0);
+		assert_int_equal(rdma_proc_memory(o->proc, fds[i], err, sizeof(err)), -EACCES);
+		close(fds[i]);
+	}
+	unlink(path);
+	rmdir(dir);
+}
+
+/* In a PID namespace in which |o| is not. The step that has failed, above 2, or 0. */
+static int from_beside(struct other *o)
+{
+	struct pollfd p = { .events = POLLIN };
+	struct rdma_proc *none;
+	char err[256] = "";
+	socklen_t len = sizeof(int);
+	int fd, rc = rdma_proc_open(&o->proc, 0, getuid(), o->sock, err, sizeof(err));
+
+	if (getsockopt(o->sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &len))
+		return rc == -EPERM && strstr(err, "Linux 6.5") ? 0 : 3;
+	if (rc || rdma_proc_open(&none, 0, getuid() + 1, o->sock, err, sizeof(err)) != -EPERM)
+		return 4;
+	if (try_one(o, false) >= 0 || rdma_proc_memory(o->proc, -1, err, sizeof(err)) != -EACCES)
+		return 5;
+	if (rdma_proc_memory(o->proc, o->mem, err, sizeof(err)))
+		return 6;
+	if (try_one(o, false) != 1 || try_one(o, true) != 1)
+		return 7;
+	p.fd = rdma_proc_fd(o->proc);
+	if (poll(&p, 1, 0) || write(o->talk, &(char){ END }, 1) != 1 || poll(&p, 1, 10000) != 1)
+		return 8;
+	return try_one(o, false) == -ESRCH && try_one(o, true) == -ESRCH ? 0 : 9;
+}
+
+/* An agent in a container, and an application in another. */
+static void a_process_that_is_not_seen(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		if (unshare(CLONE_NEWPID))
+			_exit(1);
+		pid = fork();
+		if (pid == 0)
+			_exit(from_beside(*state));
+		_exit(waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 1 && getuid()) {
+		print_message("needs root, for a PID namespace\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -331,6 +407,7 @@ int main(void)
 		TEST(ends_by_number), TEST(ends_by_descriptor), TEST(becomes_another_by_number),
 		TEST(becomes_another_by_descriptor), TEST(a_socket_of_somebody_else),
 		TEST(descriptors_that_are_no_memory), TEST(files_mounted_as_mem),
+		TEST(files_of_other_file_systems), TEST(a_process_that_is_not_seen),
 	};
 
 	return unit_run(tests);

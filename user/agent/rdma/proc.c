@@ -4,14 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/capability.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #ifndef SO_PEERPIDFD
@@ -19,7 +22,7 @@
 #endif
 
 struct rdma_proc {
-	pid_t pid;
+	pid_t pid;		/* 0: in a PID namespace that the agent does not see */
 	int pidfd;
 	int mem;		/* /proc/PID/mem: its memory when it attached; -1: not known yet */
 	int pagemap;		/* /proc/PID/pagemap, for memory_there(); -1: none */
@@ -37,6 +40,8 @@ static int open_pidfd(int sock, pid_t pid)
 	if (errno != ENOPROTOOPT)
 		return -errno;
 	/* Before Linux 6.5. What is found is checked to be of the same user. */
+	if (pid == 0)
+		return -EPERM;
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	return fd < 0 ? -errno : fd;
 }
@@ -65,7 +70,7 @@ static int check_peer(int sock, pid_t pid, uid_t uid, char *err, size_t errlen)
 	socklen_t len = sizeof(cred);
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
-		cred = (struct ucred){};
+		cred = (struct ucred){ .uid = (uid_t)-1 };
 	if (cred.pid == pid && cred.uid == uid)
 		return 0;
 	snprintf(err, errlen, "process %d attaches with a command socket that process %d has made",
@@ -86,7 +91,7 @@ static void open_memory(struct rdma_proc *p, uid_t uid)
 {
 	char path[64];
 
-	if (uid != 0 && have_ptrace())
+	if (p->pid == 0 || (uid != 0 && have_ptrace()))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)p->pid);
 	p->mem = open(path, O_RDWR | O_CLOEXEC);
@@ -102,6 +107,16 @@ static void open_memory(struct rdma_proc *p, uid_t uid)
 	}
 }
 
+static void explain(pid_t pid, int rc, char *err, size_t errlen)
+{
+	if (pid == 0 && rc == -EPERM)
+		snprintf(err, errlen,
+			 "the agent does not see the application's process: before Linux 6.5 it has to be in "
+			 "the application's PID namespace, or in one above it");
+	else
+		snprintf(err, errlen, "process %d: %s", (int)pid, strerror(-rc));
+}
+
 int rdma_proc_open(struct rdma_proc **out, pid_t pid, uid_t uid, int sock, char *err,
 		   size_t errlen)
 {
@@ -111,11 +126,6 @@ int rdma_proc_open(struct rdma_proc **out, pid_t pid, uid_t uid, int sock, char 
 	*out = NULL;
 	if (rc < 0)
 		return rc;
-	if (pid == 0) {
-		snprintf(err, errlen, "the agent does not see the application's process: it has to be in the "
-				      "application's PID namespace, or in one above it");
-		return -EPERM;
-	}
 	p = calloc(1, sizeof(*p));
 	if (!p) {
 		snprintf(err, errlen, "out of memory");
@@ -129,7 +139,7 @@ int rdma_proc_open(struct rdma_proc **out, pid_t pid, uid_t uid, int sock, char 
 		rc = alive(p->pidfd) ? 0 : -ESRCH;
 	}
 	if (rc < 0) {
-		snprintf(err, errlen, "process %d: %s", (int)pid, strerror(-rc));
+		explain(pid, rc, err, errlen);
 		rdma_proc_close(p);
 		return rc;
 	}
@@ -137,34 +147,30 @@ int rdma_proc_open(struct rdma_proc **out, pid_t pid, uid_t uid, int sock, char 
 	return 0;
 }
 
-/* The file system of |st| is procfs, as |p|'s process has it mounted. */
-static bool is_procfs(const struct rdma_proc *p, const struct statx *st)
+/*
+ * |fd| is a file of procfs, of whichever PID namespace. A file system is asked by statfs(), which FUSE or NFS
+ * may never answer; but their files can be mapped, and those that cannot are of file systems that keep all in
+ * the kernel. The kernel looks whether a file can be mapped before it finds that a file's mapping cannot
+ * grow downwards, and asks no file system for that.
+ */
+static bool is_procfs(int fd)
 {
-	char path[64], dev[32], line[1024];
-	bool found = false;
-	FILE *f;
+	struct statfs st;
+	void *at = mmap(NULL, 1, PROT_READ, MAP_PRIVATE | MAP_GROWSDOWN, fd, 0);
 
-	snprintf(dev, sizeof(dev), "%u:%u", st->stx_dev_major, st->stx_dev_minor);
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)p->pid);
-	f = fopen(path, "re");
-	while (f && !found && fgets(line, sizeof(line), f)) {
-		const char *type = strstr(line, " - ");
-		char its[32] = "";
-
-		found = sscanf(line, "%*u %*u %31s", its) == 1 && !strcmp(its, dev) && type &&
-			!strncmp(type, " - proc ", 8);
+	if (at != MAP_FAILED) {
+		munmap(at, 1);
+		return false;
 	}
-	if (f)
-		fclose(f);
-	return found;
+	return errno == ENODEV && fstatfs(fd, &st) == 0 && st.f_type == PROC_SUPER_MAGIC;
 }
 
 /*
  * |fd| is a process's memory. Another file of procfs may be mounted at that name, and would be written with
  * the agent's rights; but of the files of a process that can be read and written none else is for its owner
- * alone. The file system itself is not asked, which may be anybody's and not answer.
+ * alone.
  */
-static bool is_memory(const struct rdma_proc *p, int fd)
+static bool is_memory(int fd)
 {
 	char path[64], link[PATH_MAX] = "";
 	const char *name;
@@ -173,7 +179,7 @@ static bool is_memory(const struct rdma_proc *p, int fd)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (readlink(path, link, sizeof(link) - 1) < 0 ||
 	    statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MODE, &st) < 0 ||
-	    st.stx_mode != (S_IFREG | 0600) || !is_procfs(p, &st))
+	    st.stx_mode != (S_IFREG | 0600) || !is_procfs(fd))
 		return false;
 	name = strrchr(link, '/');
 	return name && strcmp(name, "/mem") == 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
@@ -183,7 +189,7 @@ int rdma_proc_memory(struct rdma_proc *p, int fd, char *err, size_t errlen)
 {
 	if (p->fast)
 		return 1;
-	if (p->mem >= 0 || fd < 0 || !is_memory(p, fd)) {
+	if (p->mem >= 0 || fd < 0 || !is_memory(fd)) {
 		snprintf(err, errlen,
 			 "the agent cannot reach the memory of process %d: its library has to hand over "
 			 "its /proc/self/mem, which a set-user-ID program cannot open",

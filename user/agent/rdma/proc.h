@@ -8,7 +8,8 @@
  * those of root, who may look everywhere anyway, and for an agent without CAP_SYS_PTRACE, of whom the
  * kernel asks the same as of the application. All others hand over a descriptor of their
  * /proc/self/mem: it means the address space that they had when they opened it, whatever becomes of
- * the process, and the kernel has asked whether they may.
+ * the process, and the kernel has asked whether they may. So do processes that the agent does not see
+ * since their PID namespace is neither the agent's nor below that; they have the number 0.
  */
 #ifndef FALCON_AGENT_RDMA_PROC_H
 #define FALCON_AGENT_RDMA_PROC_H
@@ -21,9 +22,10 @@
 struct rdma_proc;
 
 /*
- * Process |pid| of user |uid|, which has made the socket pair that |sock| is an end of. 0 and *|out| to
- * be freed by rdma_proc_close(); or a negative errno with a sentence in |err|: -EPERM, somebody else
- * made the socket; -ESRCH, it has ended.
+ * Process |pid| (0: one that the agent does not see) of user |uid|, which has made the socket pair that
+ * |sock| is an end of. 0 and *|out| to be freed by rdma_proc_close(); or a negative errno with a sentence in
+ * |err|: -EPERM, somebody else made the socket, or the agent does not see the process and the kernel cannot
+ * tell when that ends (before Linux 6.5); -ESRCH, it has ended.
  */
 int rdma_proc_open(struct rdma_proc **out, pid_t pid, uid_t uid, int sock, char *err,
 		   size_t errlen);
