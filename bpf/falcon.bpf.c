@@ -38,8 +38,11 @@ FALCON_INLINE bool falcon_find_sa(struct falcon_work *w)
 	return cid;
 }
 
-/* Parse and find the connection. FALCON_V_rx_data to go on. */
-static __noinline enum falcon_verdict falcon_classify(struct xdp_md *ctx, struct falcon_work *w)
+/*
+ * Parse and find the connection. FALCON_V_rx_data to go on. |parts|: the frame is in several buffers, of
+ * which only the first can be seen here, and taken by a socket.
+ */
+static __noinline enum falcon_verdict falcon_classify(struct xdp_md *ctx, struct falcon_work *w, bool parts)
 {
 	__u32 zero = 0;
 	enum falcon_verdict v;
@@ -47,6 +50,8 @@ static __noinline enum falcon_verdict falcon_classify(struct xdp_md *ctx, struct
 	v = falcon_parse_frame(falcon_data(ctx), falcon_data_end(ctx), &w->rx.frame);
 	if (falcon_encap_is_esp(w->rx.frame.encap) && !falcon_find_sa(w))
 		return FALCON_V_pass_spi;
+	if (parts && !falcon_verdict_passes(v))
+		return FALCON_V_drop_too_big;
 	if (v != FALCON_V_rx_data)
 		return v;
 	if (!falcon_trim(ctx, &w->rx.frame))
@@ -136,10 +141,10 @@ FALCON_INLINE void falcon_hook_acked(void *at, struct falcon_receive *r, const s
 }
 
 /* Everything up to the verdict, of what is for this host. */
-FALCON_INLINE enum falcon_verdict falcon_decide(struct xdp_md *ctx, struct falcon_work *w)
+FALCON_INLINE enum falcon_verdict falcon_decide(struct xdp_md *ctx, struct falcon_work *w, bool parts)
 {
 	const __u32 mode = FALCON_CONN_ALIVE | FALCON_CONN_CLEAR | FALCON_CONN_STEER;
-	enum falcon_verdict v = falcon_classify(ctx, w);
+	enum falcon_verdict v = falcon_classify(ctx, w, parts);
 
 	if (v != FALCON_V_rx_data)
 		return v;
@@ -210,8 +215,13 @@ FALCON_INLINE int falcon_act(struct xdp_md *ctx, struct falcon_work *w, enum fal
 	return action;
 }
 
-SEC("xdp")
-int falcon_rx(struct xdp_md *ctx)
+/* Whether the verdict is reached before it is known that the packet is for this host. */
+FALCON_INLINE bool falcon_perhaps_of_others(enum falcon_verdict v)
+{
+	return v == FALCON_V_drop_cid || v == FALCON_V_drop_address || v == FALCON_V_drop_too_big;
+}
+
+FALCON_INLINE int falcon_run(struct xdp_md *ctx, bool parts)
 {
 	struct falcon_work w = {};
 	enum falcon_verdict v;
@@ -223,8 +233,8 @@ int falcon_rx(struct xdp_md *ctx)
 	if (!w.counters || !w.scratch)
 		return XDP_PASS;
 	w.scratch->next = FALCON_NEXT_NOTHING;
-	v = falcon_decide(ctx, &w);
-	if ((v == FALCON_V_drop_cid || v == FALCON_V_drop_address) && falcon_of_others(ctx, &w.rx.frame))
+	v = falcon_decide(ctx, &w, parts);
+	if (falcon_perhaps_of_others(v) && falcon_of_others(ctx, &w.rx.frame))
 		v = FALCON_V_pass_other;
 	action = falcon_act(ctx, &w, &v);
 	/* What the compiler knows of it by now, old verifiers do not: the comparison has to stay. */
@@ -232,4 +242,17 @@ int falcon_rx(struct xdp_md *ctx)
 	if (v < FALCON_VERDICT_COUNT)
 		((__u64 *)w.counters)[v]++;
 	return action;
+}
+
+SEC("xdp")
+int falcon_rx(struct xdp_md *ctx)
+{
+	return falcon_run(ctx, false);
+}
+
+/* For interfaces whose MTU is more than fits one buffer: frames may have several. */
+SEC("xdp.frags")
+int falcon_rx_frags(struct xdp_md *ctx)
+{
+	return falcon_run(ctx, bpf_xdp_get_buff_len(ctx) > falcon_frame_len(ctx));
 }

@@ -3,7 +3,7 @@
 # stage they share.
 
 BPF_TESTS := verdict_drop verdict_psp verdict_esp verdict_rx verdict_ack verdict_answer verdict_other \
-	verdict_write verdict_pull verdict_sink \
+	verdict_frags verdict_write verdict_pull verdict_sink \
 	s11_receiver spi differential mutate starve room writes pulls shards rings
 BPF_STAGE := env conn packet reference traffic verdict verdict_steps offload
 BPF_BINS := $(BPF_TESTS:%=$(B)/selftests/bpf/%.t)

@@ -125,6 +125,7 @@ static int load(struct env *e)
 	if (bpf_object__load(e->obj))
 		return -1;
 	e->prog_fd = bpf_program__fd(bpf_object__find_program_by_name(e->obj, "falcon_rx"));
+	e->frags_fd = bpf_program__fd(bpf_object__find_program_by_name(e->obj, "falcon_rx_frags"));
 	e->ports_fd = map_fd(e, "falcon_ports");
 	e->xsks_fd = map_fd(e, "falcon_xsks");
 	e->counters_fd = map_fd(e, "falcon_counters");
@@ -297,6 +298,16 @@ int env_run_on(struct env *e, const uint8_t *frame, size_t len, int ifindex, uin
 	r->meta_len = out.data - out.data_meta;
 	r->len = out.data_end - out.data;
 	return rc;
+}
+
+int env_run_frags(struct env *e, const uint8_t *frame, size_t len)
+{
+	struct xdp_md in = { .data_end = (__u32)len, .ingress_ifindex = (__u32)e->ifindex };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame, .data_size_in = (__u32)len, .ctx_in = &in,
+		    .ctx_size_in = sizeof(in), .repeat = 1);
+	int rc = bpf_prog_test_run_opts(e->frags_fd, &opts);
+
+	return rc < 0 ? rc : (int)opts.retval;
 }
 
 int env_run(struct env *e, const uint8_t *frame, size_t len, uint32_t queue, struct env_result *r)

@@ -43,7 +43,7 @@ struct env_rings {
 
 struct env {
 	struct bpf_object *obj;
-	int prog_fd, ports_fd, xsks_fd, counters_fd, sadb_fd;
+	int prog_fd, frags_fd, ports_fd, xsks_fd, counters_fd, sadb_fd;
 	struct falcon_conn *conns;
 	struct falcon_config *config;
 	struct falcon_credit *credits;
@@ -107,6 +107,8 @@ int env_run(struct env *e, const uint8_t *frame, size_t len, uint32_t queue, str
 /* The same, arriving on interface |ifindex|. */
 int env_run_on(struct env *e, const uint8_t *frame, size_t len, int ifindex, uint32_t queue,
 	       struct env_result *r);
+/* The program for frames in several buffers, on "fb", queue 0: its action, or a negative errno. */
+int env_run_frags(struct env *e, const uint8_t *frame, size_t len);
 
 /* Sum of the counters over all CPUs. */
 void env_counters(struct env *e, struct falcon_counters *sum);

@@ -69,6 +69,15 @@ try_mtu()
 	tap_run "a full packet passes" on a ping -n -q -M "do" -s 3470 -c 3 -i 0.1 -w 20 10.250.0.2
 }
 
+# The kernel's own frames, of several buffers, pass, too; the other program would be refused.
+try_large_mtu()
+{
+	lab_up --no-agents --mtu 9000
+	tap_is "$(xdp_mode) $(program_name)" "1 falcon_rx_frags" "native mode at MTU 9000, by another program"
+	tap_run "a full packet passes, IPv4" on a ping -n -q -M "do" -s 8972 -c 3 -i 0.1 -w 20 10.250.0.2
+	tap_run "a full packet passes, IPv6" on a ping -n -q -M "do" -s 8952 -c 3 -i 0.1 -w 20 fd00:250::2
+}
+
 # Whether libxdp's dispatcher works here; some sandboxes forbid the programs it is made of.
 have_dispatcher()
 {
@@ -96,5 +105,6 @@ try_libxdp()
 try_ip_link
 try_generic
 try_mtu
+try_large_mtu
 try_libxdp
 tap_done

@@ -16,6 +16,18 @@ die()
 	exit 1
 }
 
+# section LINK: the program for that interface. Frames of a large MTU have several buffers, but for generic
+# mode.
+section()
+{
+	mtu=${1#* mtu }
+	if [ "$mode" = xdp ] && [ "${mtu%% *}" -gt 3498 ]; then
+		echo xdp.frags
+	else
+		echo xdp
+	fi
+}
+
 [ "$(stat -f -c %T /sys/fs/bpf)" = bpf_fs ] ||
 	die "/sys/fs/bpf is not the host's BPF file system: the container needs that folder of the host"
 for dev in ${FALCON_INTERFACES:-}; do
@@ -24,7 +36,7 @@ for dev in ${FALCON_INTERFACES:-}; do
 	case $link in
 	*prog/xdp*) ;;
 	*)
-		ip link set dev "$dev" "$mode" obj "$object" sec xdp ||
+		ip link set dev "$dev" "$mode" obj "$object" sec "$(section "$link")" ||
 			die "$dev: the XDP program cannot be attached; see falcon_nics(7)"
 		;;
 	esac

@@ -105,13 +105,16 @@ write_config()
 # the README shows, or beside others with libxdp.
 attach_command()
 {
+	local section=xdp
+
+	[ "$mtu" -le 3498 ] || section=xdp.frags
 	case $xdp in
-	native) attach=(ip link set dev eth0 xdp obj "$1" sec xdp) ;;
+	native) attach=(ip link set dev eth0 xdp obj "$1" sec "$section") ;;
 	generic) attach=(ip link set dev eth0 xdpgeneric obj "$1" sec xdp) ;;
 	libxdp)
 		# shellcheck disable=SC2016 # expanded by the shell inside
 		attach=(sh -c 'mkdir -p /sys/fs/bpf/falcon &&
-			xdp-loader load -m native -p /sys/fs/bpf/falcon -s xdp eth0 "$0"' "$1")
+			xdp-loader load -m native -p /sys/fs/bpf/falcon -s "$1" eth0 "$0"' "$1" "$section")
 		;;
 	esac
 }

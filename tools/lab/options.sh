@@ -47,7 +47,7 @@ parse_options()
 		esac
 		case $1 in
 		--hosts) hosts=$(integer "$name" "$value" 2 ${#HOSTS[@]}) ;;
-		--mtu) mtu=$(integer "$name" "$value" 1280 3498) ;;
+		--mtu) mtu=$(integer "$name" "$value" 1280 9000) ;;
 		--queues) queues=$(integer "$name" "$value" 1 64) ;;
 		--xdp) xdp=$(one_of "$name" "$value" native generic libxdp off) ;;
 		--security)
@@ -110,4 +110,6 @@ check_options()
 	elif [ "$emulator" = switch ] && [ "$timed" -eq 1 ]; then
 		die "--emulator switch: it can only lose, duplicate, damage and mark at random"
 	fi
+	[ "$mtu" -le 3498 ] || [ "$emulator" = none ] ||
+		die "--mtu $mtu: above 3498 there are two hosts, and nothing between them"
 }

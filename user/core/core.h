@@ -27,7 +27,7 @@ enum fcore_const {
 	FCORE_MAX_TXNS = 256,	/* transactions outstanding a connection and direction: RSN ring */
 	FCORE_MAX_ULP_HDR = 64,	/* bytes of ULP header copied into a transaction */
 	FCORE_MAX_RESP_HDR = 40,	/* bytes of ULP header copied into a response */
-	FCORE_PATH_SIZES = 12,	/* that a search for the path's largest packet chooses among */
+	FCORE_PATH_SIZES = 16,	/* that a search for the path's largest packet chooses among */
 	FCORE_PATH_MAX_LEN = 9216,	/* bytes, the largest of them */
 	FCORE_MAX_RETX = 254,		/* Max Retransmit Attempts that can be had */
 };

@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "io/xsk.h"
+
 unsigned int netdev_rx_queues(const char *ifname)
 {
 	char path[64 + IF_NAMESIZE];
@@ -28,6 +30,19 @@ unsigned int netdev_rx_queues(const char *ifname)
 		n += strncmp(e->d_name, "rx-", 3) == 0;
 	closedir(dir);
 	return n;
+}
+
+const char *netdev_xdp_section(const char *ifname)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = {};
+	bool large;
+
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
+	large = fd >= 0 && ioctl(fd, SIOCGIFMTU, &ifr) == 0 && ifr.ifr_mtu > XSK_MAX_MTU;
+	if (fd >= 0)
+		close(fd);
+	return large ? "xdp.frags" : "xdp";
 }
 
 bool netdev_driver_is(const char *ifname, const char *driver)

@@ -11,6 +11,12 @@
 /* Receive queues of interface |ifname|; 0 if sysfs does not say. */
 unsigned int netdev_rx_queues(const char *ifname);
 
+/*
+ * The section of the XDP object that is for it, by its MTU: "xdp", or "xdp.frags" where frames may be longer
+ * than a buffer.
+ */
+const char *netdev_xdp_section(const char *ifname);
+
 /* Its driver is |driver|, as ethtool(8) has it; false, too, if that cannot be found out. */
 bool netdev_driver_is(const char *ifname, const char *driver);
 

@@ -34,6 +34,11 @@ enum xsk_const {
 	XSK_TX_BATCH = 32,
 	XSK_FILL_TARGET = 1024,		/* frames kept in the fill ring; the credit limit */
 	XSK_MAX_FRAME = XSK_FRAME_SIZE - 256,	/* after the kernel's own headroom */
+	/*
+	 * Drivers put frames of a larger MTU into several buffers, of which a socket takes the first
+	 * only: such links carry this much for us, and more for others.
+	 */
+	XSK_MAX_MTU = 3498,
 };
 
 enum xsk_mode {

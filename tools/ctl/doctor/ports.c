@@ -50,11 +50,9 @@ static void check_link(const struct port *p)
 		doctor_say(p->d, DOCTOR_FAIL, p->check, "has no carrier");
 		doctor_advise(p->d, "look at the cable, or at the other end of the link");
 	}
-	if (ask(p, SIOCGIFMTU, &ifr) && ifr.ifr_mtu + ETH_HLEN > XSK_MAX_FRAME) {
-		doctor_say(p->d, DOCTOR_FAIL, p->check, "MTU %d: a frame does not fit AF_XDP's %d bytes",
-			   ifr.ifr_mtu, XSK_MAX_FRAME);
-		doctor_advise(p->d, "ip link set dev %s mtu %d", p->name, XSK_MAX_FRAME - ETH_HLEN);
-	}
+	if (ask(p, SIOCGIFMTU, &ifr) && ifr.ifr_mtu > XSK_MAX_MTU)
+		doctor_say(p->d, DOCTOR_OK, p->check, "MTU %d, of which Falcon's packets take %d",
+			   ifr.ifr_mtu, XSK_MAX_MTU);
 }
 
 /* The name of the program |id|, or "?". */
@@ -74,7 +72,8 @@ static void program_name(__u32 id, char *name, size_t size)
 
 static void advise_attach(const struct port *p)
 {
-	doctor_advise(p->d, "ip link set dev %s xdp obj /usr/lib/falcon/falcon.bpf.o sec xdp", p->name);
+	doctor_advise(p->d, "ip link set dev %s xdp obj /usr/lib/falcon/falcon.bpf.o sec %s", p->name,
+		      netdev_xdp_section(p->name));
 }
 
 static void check_program(const struct port *p)
@@ -93,7 +92,8 @@ static void check_program(const struct port *p)
 	generic = q.attach_mode == XDP_ATTACHED_SKB;
 	program_name(generic ? q.skb_prog_id : q.prog_id, name, sizeof(name));
 	/* libxdp's dispatcher runs ours beside others. */
-	if (strcmp(name, "?") && strcmp(name, "falcon_rx") && strcmp(name, "xdp_dispatcher")) {
+	if (strcmp(name, "?") && strcmp(name, "falcon_rx") && strcmp(name, "falcon_rx_frags") &&
+	    strcmp(name, "xdp_dispatcher")) {
 		doctor_say(p->d, DOCTOR_FAIL, p->check, "the XDP program %s is attached, not falcon_rx",
 			   name);
 		doctor_advise(p->d,

@@ -28,10 +28,11 @@
 #include "falcon/types.h"
 
 /*
- * MTUs that paths have: the least that IPv6 asks for, and those that common tunnels leave of common
- * links. The link's own comes last.
+ * MTUs that paths have: the least that IPv6 asks for, those that common tunnels leave of common links, and
+ * what Intel's drivers put into one buffer, of a larger link. The link's own comes last.
  */
-static const uint16_t common_mtus[] = { 1280, 1380, 1400, 1420, 1440, 1450, 1460, 1472, 1480, 1492, 1500 };
+static const uint16_t common_mtus[] = { 1280, 1380, 1400, 1420, 1440, 1450, 1460, 1472, 1480, 1492, 1500,
+					3046 };
 _Static_assert(sizeof(common_mtus) / sizeof(common_mtus[0]) < FCORE_PATH_SIZES, "and the link's");
 
 /*

@@ -70,6 +70,8 @@ void agent_conn_route(struct agent_conn *c)
 	} else {
 		way = remote_route(&c->agent->remotes, c->remote);
 		c->route = way ? *way : (struct neigh_entry){};
+		if (c->route.mtu > XSK_MAX_MTU)
+			c->route.mtu = XSK_MAX_MTU;
 	}
 	if (way) {
 		r.port = port_by_ifindex(c->agent->plane.ports, c->agent->plane.nports,

@@ -42,8 +42,8 @@ static int check_program(struct port *p)
 	}
 	if (q.attach_mode == XDP_ATTACHED_NONE) {
 		log_err("no XDP program attached dev=%s; run: ip link set dev %s xdp obj "
-			"falcon.bpf.o sec xdp",
-			p->ifname, p->ifname);
+			"falcon.bpf.o sec %s",
+			p->ifname, p->ifname, netdev_xdp_section(p->ifname));
 		return -ENOENT;
 	}
 	p->native = q.attach_mode != XDP_ATTACHED_SKB;
