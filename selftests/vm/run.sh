@@ -21,8 +21,9 @@ TESTS=(
 	selftests/net/coexist.t.sh
 	selftests/net/esp.t.sh
 	selftests/net/vlan.t.sh
+	selftests/net/nvme_mount.t.sh
 )
-PACKAGES=(busybox-static cpio kmod qemu-system-x86)
+PACKAGES=(busybox-static cpio dmsetup e2fsprogs kmod nbd-client qemu-system-x86)
 # What the guest needs before it has a root with modules on it.
 BOOT_MODULES=(virtio_pci 9pnet_virtio 9p overlay)
 
